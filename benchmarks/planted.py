@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from datamask.config.lambda_question import JUDGES, LambdaQuestion
-from datamask.evaluation.lambdas import learners, which_lambda
+from datamask.evaluation.lambdas import proxy_models, which_lambda
 from datamask.evaluation.lambdas.transformer import SMALL
 from tests.evaluation.lambdas.planted import comes_out, judged_selections, noise_corpus, trapped_corpus
 
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--output")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    learners.ASKED_BYTES = ASKED
+    proxy_models.ASKED_BYTES = ASKED
     output = Path(options.output or Path(__file__).parent / "results" / f"planted-{options.judge}.json")
     seeds: dict[str, dict[str, dict]] = {"trapped": {}, "noise": {}}
     if output.exists():

@@ -42,7 +42,7 @@ TARGETS = {
 }
 FINE = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 STEPS = {"9, for a first look": LAMBDAS, "16, finer": FINE}
-LEARNERS = dict(zip(JUDGES, ("bigram model", "small transformer")))
+PROXY_MODELS = dict(zip(JUDGES, ("bigram model", "small transformer")))
 RATIOS = (0.02, 0.05, 0.1, 0.3)
 SOURCES = {"ids": "ids of samples", "features": "features", "examples": "texts"}
 SOURCE_FILES = {"ids": ["txt", "csv", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
@@ -152,13 +152,13 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         help="How many values from 0 to 1 are tried.",
     )
     judge = st.segmented_control(
-        "Learner",
-        list(LEARNERS),
+        "Proxy model",
+        list(PROXY_MODELS),
         default=JUDGES[0],
         required=True,
         key="lambda_judge",
         persist_state="session",
-        format_func=LEARNERS.__getitem__,
+        format_func=PROXY_MODELS.__getitem__,
         help="Who learns from each selection. The bigram model counts which word follows which, in milliseconds. The "
         "transformer is trained anew for each of them, ten times, some ten seconds or more each: choose one objective. "
         "What it has learned is kept when you stop.",

@@ -8,7 +8,7 @@
 | `aiming` | examples that a person cares about: half of them steer, the other half judges |
 | `trial` | what a question needs: rows and quality to select by, what is held out, who judges |
 | `judges` | who judges: text, or features where examples have no texts |
-| `learners` | models that learn from a selection: bigrams, or a small `transformer` |
+| `proxy_models` | models that learn from a selection: bigrams, or a small `transformer` |
 | `measuring` | what each selection teaches: one number per held-out text |
 | `statistics` | differences with intervals, the best lambda chosen on one half and reported on the other |
 | `wording` | the result in sentences |

@@ -17,9 +17,9 @@ import numpy as np
 from datamask.errors import InputError
 from datamask.evaluation.lambdas.aiming import nearest_cosine
 from datamask.evaluation.lambdas.holdout import HeldOutTexts
-from datamask.evaluation.lambdas.learners import Learner
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.measuring import Selections, available, measure, random_rows
+from datamask.evaluation.lambdas.proxy_models import ProxyModel
 from datamask.evaluation.lambdas.statistics import Losses
 from datamask.objectives.contract import Poll, no_poll
 
@@ -68,18 +68,18 @@ class TextJudge:
     """A small model learns from each selection and must predict the target's texts.
 
     Args:
-        learner: of the corpus's texts, and of the target's after them. meaning: their directions.
+        proxy: of the corpus's texts, and of the target's after them. meaning: their directions.
         units: by text number, texts of one number are near-copies. most: words, or bytes, that a selection trains on
             at most.
     """
 
-    def __init__(self, learner: Learner, meaning: Meaning, units: np.ndarray, most: int, seed: int) -> None:
-        self._learner, self._meaning, self._units, self._most, self._seed = learner, meaning, units, most, seed
-        self.name = learner.judge
+    def __init__(self, proxy: ProxyModel, meaning: Meaning, units: np.ndarray, most: int, seed: int) -> None:
+        self._proxy, self._meaning, self._units, self._most, self._seed = proxy, meaning, units, most, seed
+        self.name = proxy.judge
 
     def records(self) -> list[dict[str, Any]]:
         """Cross-entropy and coverage."""
-        counts, says = self._learner.counts, self._learner.says
+        counts, says = self._proxy.counts, self._proxy.says
         return [
             _record(
                 "cross_entropy",
@@ -100,17 +100,17 @@ class TextJudge:
 
     def budget(self, selections: Sequence[np.ndarray], ratio: float) -> int:
         """Words, or bytes, of the shortest selection, or the most."""
-        budget = min(self._most, available(self._learner, selections))
-        if budget < self._learner.least:
+        budget = min(self._most, available(self._proxy, selections))
+        if budget < self._proxy.least:
             raise InputError(
-                f"A selection at ratio {ratio:g} has only {budget:,} {self._learner.counts} to train on, "
-                f"{self._learner.least:,} are needed; choose a larger ratio or a larger corpus"
+                f"A selection at ratio {ratio:g} has only {budget:,} {self._proxy.counts} to train on, "
+                f"{self._proxy.least:,} are needed; choose a larger ratio or a larger corpus"
             )
         return budget
 
     def doing(self, budget: int) -> str:
-        model = "" if self.name == "bigram" else f"{self._learner.says} "
-        return f"training {model}on {budget:,} {self._learner.counts} of each selection"
+        model = "" if self.name == "bigram" else f"{self._proxy.says} "
+        return f"training {model}on {budget:,} {self._proxy.counts} of each selection"
 
     def losses(
         self,
@@ -125,7 +125,7 @@ class TextJudge:
     ) -> tuple[list[Halves], np.ndarray]:
         """Cross-entropy and coverage."""
         *both, spread = measure(
-            self._learner,
+            self._proxy,
             self._meaning,
             selections,
             remaining,

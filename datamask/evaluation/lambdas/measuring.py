@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from datamask.evaluation.lambdas.holdout import HeldOutTexts
-from datamask.evaluation.lambdas.learners import Learner, cut
 from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
 from datamask.evaluation.lambdas.statistics import Losses
 from datamask.objectives.contract import Poll, no_poll
 
@@ -33,7 +33,7 @@ def random_rows(remaining: np.ndarray, size: int, split: int, half: int, seed: i
 
 
 def measure(
-    learner: Learner,
+    proxy: ProxyModel,
     meaning: Meaning,
     selections: Selections,
     remaining: np.ndarray,
@@ -49,7 +49,7 @@ def measure(
     """Both measures of all selections and of random ones on both halves of a split.
 
     Args:
-        learner: what learns from each selection. budget: how much of its text, as the learner counts.
+        proxy: what learns from each selection. budget: how much of its text, as the proxy model counts.
         selections: name -> rows of the corpus. Random comes last in the losses.
         remaining, size: what random selections are drawn from, and how many rows they hold.
         units: by text number, texts of one number are near-copies.
@@ -77,20 +77,20 @@ def measure(
             nonlocal done
             tick(done / total)
             done += 1
-            trained = cut(learner, rows, budget, order)
+            trained = cut(proxy, rows, budget, order)
             key = trained.tobytes()
             # two lambdas may give one selection, and quality alone is the same under every objective
             if key not in losses_of:
                 poll()
                 losses_of[key] = (
-                    learner.sums(trained, budget, texts, order, poll),
+                    proxy.sums(trained, budget, texts, order, poll),
                     1.0 - meaning.nearest(texts, trained, poll),
                 )
             return losses_of[key]
 
         drawn = [losses(rows) for rows in random_rows(remaining, size, split, half, seed)]
         columns = [losses(rows) for rows in selections.values()]
-        lengths = learner.weights(texts)
+        lengths = proxy.weights(texts)
         spread[0] = [nats.sum() / lengths.sum() for nats, _ in drawn]
         spread[1] = [distances.mean() for _, distances in drawn]
         for into, which, weights in ((entropy, 0, lengths), (coverage, 1, np.ones(len(texts)))):
@@ -103,6 +103,6 @@ SEEDS = 1_000
 """Seeds are told apart by this much in the numbers of the hash."""
 
 
-def available(learner: Learner, selections: Sequence[np.ndarray]) -> int:
+def available(proxy: ProxyModel, selections: Sequence[np.ndarray]) -> int:
     """Words, or bytes, of the shortest of these selections."""
-    return min(int(learner.lengths[rows].sum()) for rows in selections)
+    return min(int(proxy.lengths[rows].sum()) for rows in selections)

@@ -23,8 +23,8 @@ from datamask.evaluation.lambdas.aiming import AimedPool, aim, aimed_holdout, ex
 from datamask.evaluation.lambdas.holdout import Holdout, Report, held_out_own_texts, held_out_rows, units_of
 from datamask.evaluation.lambdas.judges import FeatureJudge, Judge, TextJudge
 from datamask.evaluation.lambdas.kept import Lessons
-from datamask.evaluation.lambdas.learners import BigramLearner, Learner, TransformerLearner, asked_within
 from datamask.evaluation.lambdas.meaning import SAME_KIND, Meaning, agreement
+from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy, asked_within
 from datamask.evaluation.lambdas.transformer import SMALL, read_bytes
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
@@ -76,17 +76,17 @@ def text_trial(
             "which lambda helps is judged by text, and the corpus has no text column; open shards that "
             "carry their texts, or judge by examples among the features (--target ids:FILE or features:FILE.parquet)"
         )
-    words, meaning, learner = _read(pool, texts, question, lessons, progress, poll)
+    words, meaning, proxy = _read(pool, texts, question, lessons, progress, poll)
     units = np.concatenate([units_of(graph, words), 2 * len(corpus) + np.arange(len(words) - len(corpus))])
     own = question.target.kind == "texts"
     if own:
         holdouts = [held_out_own_texts(corpus, words, meaning, poll)]
     else:
         holdouts = held_out_rows(corpus, words, graph, question.target, poll)
-    holdouts = [asked_within(holdout, learner) for holdout in holdouts]
+    holdouts = [asked_within(holdout, proxy) for holdout in holdouts]
     held_out = len(corpus) - np.mean([len(holdout.remaining) + holdout.near_copies for holdout in holdouts])
     facts = {**_asked(holdouts, words), "held_out": 0 if own else int(held_out), "near_copies": _left(holdouts)}
-    judge = TextJudge(learner, meaning, units, question.most, question.seed)
+    judge = TextJudge(proxy, meaning, units, question.most, question.seed)
     return Trial(pool, holdouts, judge, facts, _second_opinion(meaning, graph, question.seed))
 
 
@@ -118,7 +118,7 @@ def example_trial(
         )
     words, askable, repeating = None, np.ones(m, bool), np.zeros(n, bool)
     if texts is not None:
-        words, meaning, learner = _read(pool, texts, question, lessons, progress, poll)
+        words, meaning, proxy = _read(pool, texts, question, lessons, progress, poll)
         askable = words.lengths[n:] > 0
         repeating = np.isin(words.text_of[:n], words.text_of[n:][askable])
     aimed = aim(corpus.features, features, texts, askable, seed, poll)
@@ -132,10 +132,10 @@ def example_trial(
         judge = FeatureJudge(corpus.features, features, units, seed)
         asked = {"texts": len(aimed.judging), "words": 0}
     else:
-        holdout = asked_within(aimed_holdout(aimed, n + aimed.judging, leaving), learner)
+        holdout = asked_within(aimed_holdout(aimed, n + aimed.judging, leaving), proxy)
         units = np.zeros(n + m, np.int64)
         units[n + aimed.judging] = aimed.units
-        judge = TextJudge(learner, meaning, units, question.most, seed)
+        judge = TextJudge(proxy, meaning, units, question.most, seed)
         asked = _asked([holdout], words)
         notes += _second_opinion(meaning, graph, seed)
     facts = {
@@ -177,7 +177,7 @@ def in_space(corpus: Corpus, examples: Examples, progress: Report, poll: Poll = 
 
 def _read(
     pool: Pool, more: Sequence[str], question: LambdaQuestion, lessons: Lessons, progress: Report, poll: Poll
-) -> tuple[Words, Meaning, Learner]:
+) -> tuple[Words, Meaning, ProxyModel]:
     """The words of the corpus's texts and of more texts after them, the second representation of all, and who learns
     from them."""
     progress(0.0, "reading the texts")
@@ -186,11 +186,11 @@ def _read(
     after = pa.chunked_array([pa.array(list(more), pa.large_string())])
     everything = pa.chunked_array([*own.chunks, *after.chunks], pa.large_string())
     words = read_words(everything, poll)
-    learner: Learner = BigramLearner(words)
+    proxy: ProxyModel = BigramProxy(words)
     if question.judge == "transformer":
-        learner = TransformerLearner(read_bytes(everything, words.cut, poll), pool.device, SMALL, lessons)
+        proxy = TransformerProxy(read_bytes(everything, words.cut, poll), pool.device, SMALL, lessons)
     progress(0.4, "learning the second representation")
-    return words, Meaning(words, question.seed, poll), learner
+    return words, Meaning(words, question.seed, poll), proxy
 
 
 def _asked(holdouts: Sequence[Holdout], words: Words) -> dict[str, int]:

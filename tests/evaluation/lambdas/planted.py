@@ -24,8 +24,8 @@ import torch
 from datamask.corpus.corpus import Corpus
 from datamask.evaluation.lambdas.holdout import held_out_own_texts
 from datamask.evaluation.lambdas.judges import TextJudge
-from datamask.evaluation.lambdas.learners import BigramLearner, Learner, TransformerLearner
 from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy
 from datamask.evaluation.lambdas.statistics import Sample, verdict
 from datamask.evaluation.lambdas.transformer import SMALL, Size, read_bytes
 from datamask.evaluation.measures.words import read_words
@@ -115,13 +115,13 @@ def judged_selections(
     """
     everything = pa.chunked_array([*corpus.metadata["text"].chunks, pa.array(texts)])
     words = read_words(everything)
-    learner: Learner = BigramLearner(words)
+    proxy: ProxyModel = BigramProxy(words)
     if judge == "transformer":
-        learner = TransformerLearner(read_bytes(everything, words.cut), torch.device("cpu"), size)
+        proxy = TransformerProxy(read_bytes(everything, words.cut), torch.device("cpu"), size)
     meaning = Meaning(words)
     holdout = held_out_own_texts(corpus, words, meaning)
     remaining = {name: np.intersect1d(rows, holdout.remaining) for name, rows in selections.items()}
-    of_text = TextJudge(learner, meaning, np.arange(len(words)), most, 0)
+    of_text = TextJudge(proxy, meaning, np.arange(len(words)), most, 0)
     budget, number = of_text.budget(list(remaining.values()), 0.1), len(corpus) // 10
     halves = [
         of_text.losses(remaining, holdout.remaining, number, budget, split, place)[0][0]

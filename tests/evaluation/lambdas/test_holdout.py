@@ -20,9 +20,9 @@ from datamask.evaluation.lambdas.holdout import (
     target_rows,
     units_of,
 )
-from datamask.evaluation.lambdas.learners import BigramLearner, cut, hashed
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.measuring import DRAWS, available, measure, random_rows
+from datamask.evaluation.lambdas.proxy_models import BigramProxy, cut, hashed
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import read_words
 from datamask.evaluation.pool import Pool
@@ -159,7 +159,7 @@ def test_losses_are_those_of_models_trained_on_equally_many_words(corpus, words,
     budget = available(words, list(selections.values())) - 7
     units = units_of(graph, words)
     entropy, coverage, spread = measure(
-        BigramLearner(words), meaning, selections, holdout.remaining, 120, budget, asked, units, 2, 0
+        BigramProxy(words), meaning, selections, holdout.remaining, 120, budget, asked, units, 2, 0
     )
     for half, texts, one, two in zip((0, 1), (asked.choose, asked.report), entropy, coverage):
         seed = 2 * 2 + half + 100

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from datamask.config.lambda_question import LambdaQuestion
-from datamask.evaluation.lambdas import learners, trial, which_lambda
+from datamask.evaluation.lambdas import proxy_models, trial, which_lambda
 from datamask.evaluation.lambdas.transformer import SMALL, Size
 from tests.evaluation.lambdas.planted import (
     COPIES,
@@ -52,7 +52,7 @@ def test_a_transformer_tells_the_good_region_from_the_trap():
 
 def test_a_transformer_keeps_still_where_nothing_is_planted(monkeypatch, tmp_path):
     monkeypatch.setattr(trial, "SMALL", QUICK)
-    monkeypatch.setattr(learners, "ASKED_BYTES", 3_000)
+    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 3_000)
     question = LambdaQuestion(("pairwise",), lambdas=(0.0, 1.0), judge="transformer", train_bytes=5_000)
     answer = which_lambda(noise_corpus(0, n=1000), question, tmp_path)
     assert answer["measures"][0]["curves"][0]["verdict"] == "level"

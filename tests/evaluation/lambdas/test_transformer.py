@@ -11,9 +11,9 @@ from scipy.special import erf
 from datamask.config.lambda_question import LambdaQuestion, Target
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas import learners, transformer, trial, which_lambda
+from datamask.evaluation.lambdas import proxy_models, transformer, trial, which_lambda
 from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
-from datamask.evaluation.lambdas.learners import TransformerLearner
+from datamask.evaluation.lambdas.proxy_models import TransformerProxy
 from datamask.evaluation.lambdas.transformer import (
     BEFORE,
     SMALL,
@@ -173,38 +173,38 @@ def test_what_a_training_gave_or_where_it_was_is_found_again(tmp_path, monkeypat
     monkeypatch.setattr(transformer, "_descend", lambda *given: (done.append(1), descend(*given)))
     texts = texts_of(*(f"text {place} of some {place % 7} words" for place in range(80)))
     trained, asked = np.arange(0, 60), np.arange(60, 80)
-    plain = TransformerLearner(texts, CPU, TINY).sums(trained, 1_000, asked, 4)
+    plain = TransformerProxy(texts, CPU, TINY).sums(trained, 1_000, asked, 4)
     steps = len(done)
     assert steps == steps_of(TINY, 1_000)
     kept = kept_for(tmp_path, "f" * 32, "0123456789ab")
-    learner = TransformerLearner(texts, CPU, TINY, kept.lessons())
+    proxy = TransformerProxy(texts, CPU, TINY, kept.lessons())
 
     def poll():
         if len(done) >= steps + 12:
             raise Stopped("enough")
 
     with pytest.raises(Stopped):
-        learner.sums(trained, 1_000, asked, 4, poll)
+        proxy.sums(trained, 1_000, asked, 4, poll)
     assert len(kept.names(TRAINING)) == 1 and not kept.names(LOSSES)
     done.clear()
-    assert (learner.sums(trained, 1_000, asked, 4) == plain).all() and len(done) == steps - 10
+    assert (proxy.sums(trained, 1_000, asked, 4) == plain).all() and len(done) == steps - 10
     assert not kept.names(TRAINING) and len(kept.names(LOSSES)) == 1
-    assert (learner.sums(trained, 1_000, asked, 4) == plain).all() and len(done) == steps - 10
+    assert (proxy.sums(trained, 1_000, asked, 4) == plain).all() and len(done) == steps - 10
     # another seed, budget or question of texts is another training; what is beyond the budget is not
-    assert (learner.sums(trained, 1_000, asked, 5) != plain).any()
-    assert (learner.sums(trained, 900, asked, 4) != plain).any()
-    assert (learner.sums(trained[:-1], 1_000, asked, 4) == plain).all()
+    assert (proxy.sums(trained, 1_000, asked, 5) != plain).any()
+    assert (proxy.sums(trained, 900, asked, 4) != plain).any()
+    assert (proxy.sums(trained[:-1], 1_000, asked, 4) == plain).all()
     assert len(kept.names(LOSSES)) == 3
 
 
-def test_a_learner_counts_bytes_and_asks_for_as_many_as_there_is_time_for(monkeypatch):
+def test_a_proxy_model_counts_bytes_and_asks_for_as_many_as_there_is_time_for(monkeypatch):
     texts = texts_of("", "a", "bc", "def" * 10)
-    learner = TransformerLearner(texts, CPU, TINY)
-    assert learner.lengths.tolist() == [1, 2, 3, 31] and learner.weights(np.array([3, 0])).tolist() == [30.0, 0.0]
-    monkeypatch.setattr(learners, "ASKED_BYTES", 33)
-    assert learner.within(np.array([1, 3, 2])).tolist() == [1, 3] and learner.within(np.array([3])).tolist() == [3]
-    monkeypatch.setattr(learners, "ASKED_BYTES", 1)
-    assert learner.within(np.array([3, 2])).tolist() == [3]
+    proxy = TransformerProxy(texts, CPU, TINY)
+    assert proxy.lengths.tolist() == [1, 2, 3, 31] and proxy.weights(np.array([3, 0])).tolist() == [30.0, 0.0]
+    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 33)
+    assert proxy.within(np.array([1, 3, 2])).tolist() == [1, 3] and proxy.within(np.array([3])).tolist() == [3]
+    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 1)
+    assert proxy.within(np.array([3, 2])).tolist() == [3]
 
 
 QUESTION = LambdaQuestion(("pairwise",), (0.2,), (0.0, 1.0), judge="transformer", train_bytes=5_000)
@@ -214,7 +214,7 @@ QUESTION = LambdaQuestion(("pairwise",), (0.2,), (0.0, 1.0), judge="transformer"
 def tiny(monkeypatch):
     """A search in seconds: five steps for each of its sixty trainings, and little to ask for."""
     monkeypatch.setattr(trial, "SMALL", Size(layers=1, width=16, heads=2, context=64, batch=16, rate=1e-2))
-    monkeypatch.setattr(learners, "ASKED_BYTES", 2_000)
+    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 2_000)
 
 
 def test_which_lambda_takes_it_and_says_so(tiny, tmp_path):

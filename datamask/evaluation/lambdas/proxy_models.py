@@ -1,9 +1,9 @@
 """Models that learn from a selection's texts and must predict others: which one, and how its losses are had.
 
-| learner | what it is | counts in | a training |
+| proxy model | what it is | counts in | a training |
 |---|---|---|---|
-| `BigramLearner` | bigrams, interpolated Kneser-Ney | words | milliseconds |
-| `TransformerLearner` | a decoder over bytes (`transformer`) | bytes, and start signs | seconds to minutes |
+| `BigramProxy` | bigrams, interpolated Kneser-Ney | words | milliseconds |
+| `TransformerProxy` | a decoder over bytes (`transformer`) | bytes, and start signs | seconds to minutes |
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ASKED_BYTES = 60_000
 """Tokens of a half of a split that the transformer must predict at most: a seventh of a training's time."""
 
 
-class Learner(Protocol):
+class ProxyModel(Protocol):
     """A model that is trained anew for each selection.
 
     Attributes:
@@ -57,7 +57,7 @@ class Learner(Protocol):
         """
 
 
-class BigramLearner:
+class BigramProxy:
     """Counts which word follows which."""
 
     judge, counts, least, says = "bigram", "words", 1_000, "a small model"
@@ -86,7 +86,7 @@ class BigramLearner:
         return summed
 
 
-class TransformerLearner:
+class TransformerProxy:
     """Trains a small transformer; what a training gave, or where it was stopped, is kept.
 
     Args:
@@ -138,16 +138,16 @@ class TransformerLearner:
         return sums
 
 
-def asked_within(holdout: Holdout, learner: Learner) -> Holdout:
-    """The same holdout with no more to predict than the learner has time for."""
-    splits = tuple(HeldOutTexts(learner.within(split.choose), learner.within(split.report)) for split in holdout.splits)
+def asked_within(holdout: Holdout, proxy: ProxyModel) -> Holdout:
+    """The same holdout with no more to predict than the proxy model has time for."""
+    splits = tuple(HeldOutTexts(proxy.within(split.choose), proxy.within(split.report)) for split in holdout.splits)
     return Holdout(holdout.remaining, holdout.near_copies, splits)
 
 
-def cut(learner: Learner, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
+def cut(proxy: ProxyModel, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
     """The first of a selection's rows, in an order drawn by `seed`, that hold `budget` words or bytes together.
 
     The order is the same for all selections, so what two of them share is drawn early or late in both.
     """
     rows = rows[np.argsort(hashed(rows, seed), kind="stable")]
-    return rows[: int(np.searchsorted(np.cumsum(learner.lengths[rows]), budget)) + 1]
+    return rows[: int(np.searchsorted(np.cumsum(proxy.lengths[rows]), budget)) + 1]
