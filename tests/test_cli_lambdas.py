@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.cli import main
-from datamask.evaluation.lambdas import learners, trial
+from datamask.evaluation.lambdas import proxy_models, trial
 from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import lambda_answers
 
@@ -90,7 +90,7 @@ def test_examples_steer_and_judge_from_the_command_line(tmp_path, capsys):
 
 def test_a_transformer_judges_from_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(trial, "SMALL", Size(layers=1, width=8, heads=1, context=64, batch=64))
-    monkeypatch.setattr(learners, "ASKED_BYTES", 1_000)
+    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 1_000)
     rng, n = np.random.default_rng(2), 700
     table = {
         "chunk_id": np.arange(n),

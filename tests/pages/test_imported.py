@@ -63,7 +63,6 @@ def test_it_compares_with_a_selected_run(page, opened, store, imported):
     shown = {metric.label: metric.value for metric in app.metric}
     assert (shown["Kept"], shown["Gained"]) == (words.count(len(a & b)), words.count(len(b - a)))
     assert app.dataframe[0].value["Setting"].tolist() == ["Estimator"]
-    app.session_state["compare_tab"] = "Agreement"
-    app.run()
+    app = page("pages/evidence.py", view="agreement", corpus=opened.key, runs=f"{imported.id},{other.id}")
     assert any("imported list" in caption.value for caption in app.caption)
     assert not [button for button in app.button if button.key == "measure_agreement"]

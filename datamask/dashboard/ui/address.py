@@ -16,7 +16,7 @@ import streamlit as st
 
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.dashboard import live, shared_view
-from datamask.dashboard.ui import canvas_map, columns, linked
+from datamask.dashboard.ui import canvas_map, columns, linked, names_panel
 from datamask.runs.folders import RUN_ID
 
 _TAKEN = "address_taken"
@@ -90,6 +90,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "rail": _one_of("explore_rail", ("open", "folded")),
         "layout": _one_of("explore_layout", LAYOUTS, DEFAULT),
         "marks": _one_of("explore_marks", MARKS),
+        "names": _text(names_panel.BY, names_panel.WORDS),
         "tab": _text("explore_tab", "Distributions"),
         "group": _text("explore_group_by", ""),
         "lambda": _number("explore_lambda", None, 0.0, 1.0),

@@ -209,6 +209,13 @@ def use_settings(config: SelectionConfig) -> None:
         st.session_state.setdefault("form_values", {})[name] = value
 
 
+def take_ratio(ratio: float) -> None:
+    """Let the form select a share of the rows. For a button's `on_click`."""
+    for name, value in {"amount": "rows", "select_ratio": ratio}.items():
+        st.session_state[_key(name)] = value
+        st.session_state.setdefault("form_values", {})[name] = value
+
+
 def choose_way(way: str) -> None:
     """Remember which way was taken last: rules are held against it. For a button's `on_click`."""
     st.session_state[_key("way")] = way
