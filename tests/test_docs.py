@@ -13,6 +13,7 @@ import pytest
 
 import datamask
 from datamask import catalogue
+from datamask.cli import HANDLERS
 from datamask.config import RunConfig
 from datamask.runs.store import RunStore
 
@@ -65,6 +66,11 @@ def test_command_lines_are_understood(document):
     text = re.sub(r" \\\n +", " ", document.read_text(encoding="utf-8"))
     for line in re.findall(r"^ {4}python -m datamask (.*?)(?: +#.*)?$", text, re.MULTILINE):
         parse(line.split())
+
+
+def test_every_command_is_on_the_page_of_commands():
+    listed = set(re.findall(r"^ {4}python -m datamask ([a-z-]+)", COMMANDS, re.MULTILINE))
+    assert {name.partition(" ")[0] for name in HANDLERS} <= listed
 
 
 @pytest.fixture(scope="module")

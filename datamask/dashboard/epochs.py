@@ -4,7 +4,7 @@
 |---|---|
 | T | tokens that the model is trained on |
 | W | tokens owned, before any is left out |
-| r | select ratio: r W tokens are kept |
+| r | select ratio: r W tokens are kept, if kept samples are as long as the others |
 | T / (r W) | epochs over what is kept |
 
 What a ratio costs by repetition has been measured by others: up to four epochs of repeated text are worth nearly as
@@ -63,7 +63,7 @@ class Training:
 
     @property
     def ratio(self) -> float | None:
-        """What the forms should begin with; None: all of it is needed."""
+        """What is read just once, as a form takes it; None: all of it is needed."""
         return None if self.once is None else min(max(self.once, LEAST), MOST)
 
     def reading(self, ratio: float) -> str:

@@ -17,7 +17,7 @@ from datamask.config import SelectionConfig
 from datamask.config.lambda_question import STEERING
 from datamask.corpus import Corpus
 from datamask.dashboard import live, words
-from datamask.dashboard.ends import common_ends
+from datamask.dashboard.ends import Ends, common_ends
 from datamask.dashboard.layers import Selection
 from datamask.dashboard.marks import EVERYTHING, Marks, Seen, marks_of
 from datamask.dashboard.parcels import pack
@@ -211,6 +211,17 @@ def points_parcel(
     # a blank cell has no value; a selection's cells always have one
     values = np.array([look.values for look in looks], np.float32)
     return pack({**header, "marks": codes.shape[1]}, codes=codes, values=values, colors=looks[0].colors)
+
+
+def scale_of(points: Sequence[LambdaPoint], places: Places) -> Mapping[type, Ends]:
+    """The colours' scale for all of these points: what is made between them later is drawn on it too.
+
+    Returns:
+        For `Seen.ends`; empty where single samples are drawn, whose colours have no scale.
+    """
+    if places.cells is None:
+        return {}
+    return common_ends([Selection("", point.mask) for point in points], places.cells)
 
 
 def stretches(points: Sequence[LambdaPoint], row: int) -> list[tuple[float, float]]:

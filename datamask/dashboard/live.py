@@ -9,6 +9,7 @@ of them at a time. Loads torch only inside the threads.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import threading
 import time
@@ -58,7 +59,11 @@ class Session:
         job: poses the problem and solves the grid; its share, message and error are the session's.
     """
 
+    _numbers = itertools.count()
+
     def __init__(self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, key: str) -> None:
+        self.number = next(self._numbers)
+        """Of this session, no other's in this process."""
         self._corpus, self._config, self._cache_dir = corpus, config, cache_dir
         self._live: Live | None = None
         self._solver = threading.Lock()
@@ -70,7 +75,7 @@ class Session:
         self._changed = threading.Condition()
         self._closed = threading.Event()
         # a session that made room may still be ending when the next one of its problem begins
-        self._key = f"live {id(self)} {key}"
+        self._key = f"live {self.number} {key}"
         self._answers: Job | None = None
         self.job = worker().start(self._key, self._prepare)
 

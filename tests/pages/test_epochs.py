@@ -30,6 +30,8 @@ def test_epochs_follow_from_two_fields_and_the_forms_begin_with_the_ratio_that_i
     assert not [button for button in app.button if button.key == "epochs_take"]
     ask(app, trained="lots")
     assert "Tokens to train on: write a number above 0" in captions(app)
+    ask(app, trained="10B", owned="lots")
+    assert "Tokens owned: write a number above 0" in captions(app) and "is read just once" not in read(app)
     app.switch_page("pages/runs.py").run()
     assert app.number_input(key="form_select_ratio").value == 0.25
 

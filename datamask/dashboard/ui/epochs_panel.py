@@ -26,20 +26,32 @@ ABOUT = (
 def show(corpus: Corpus) -> None:
     """Two fields, a third that need not be filled, and what each ratio means for them."""
     st.markdown("**How much should be kept?**", help=ABOUT)
-    owned_here = _owned(corpus)
+    measured = _owned(corpus)
     with st.container(horizontal=True):
-        trained = _tokens("Tokens to train on", TRAINED, "such as 10B", "What the model will read in all.")
-        owned = _tokens(
-            "Tokens owned",
-            OWNED,
-            tokens_text(owned_here) if owned_here else "such as 40B",
-            "All that could be kept, before any of it is left out"
-            + ("; empty: what the length column says of the corpus." if owned_here else "."),
-        )
-        parameters = _tokens("Model size", PARAMETERS, "may stay empty", "Parameters of the model, such as 1.5B.")
-    owned = owned or owned_here
+        texts = {
+            "Tokens to train on": _field(
+                "Tokens to train on", TRAINED, "such as 10B", "What the model will read in all."
+            ),
+            "Tokens owned": _field(
+                "Tokens owned",
+                OWNED,
+                tokens_text(measured) if measured else "such as 40B",
+                "All that could be kept, before any of it is left out"
+                + ("; empty: what the length column says of the corpus." if measured else "."),
+            ),
+            "Model size": _field("Model size", PARAMETERS, "may stay empty", "Parameters of the model, such as 1.5B."),
+        }
+    amounts = []
+    for label, text in texts.items():
+        try:
+            amounts.append(parse_tokens(text) if text else None)
+        except OptionError:
+            st.caption(f"{label}: write a number above 0, such as 150M, 1.5B or 2T.")
+            return
+    trained, owned, parameters = amounts
+    owned = owned or measured
     if trained is None or owned is None:
-        st.caption("With both, each select ratio has its epochs, and the forms begin with the one that is read once.")
+        st.caption("With both, each select ratio has its epochs; one of them is read just once.")
         return
     training = Training(trained, owned, parameters)
     st.markdown(_sentence(training))
@@ -47,15 +59,16 @@ def show(corpus: Corpus) -> None:
     table["select ratio"] = [words.percent(ratio) for ratio in table["select ratio"]]
     table["tokens kept"] = [words.short(tokens) for tokens in table["tokens kept"]]
     table["epochs"] = [f"{epochs:.2g}" for epochs in table["epochs"]]
+    st.caption("Tokens kept: if what is kept is as long as the rest. A selection may prefer short or long samples.")
     st.dataframe(table, hide_index=True, lazy=False, alt="Epochs over what each select ratio keeps")
     if training.ratio is not None:
         st.button(
-            f"Begin the forms with {words.percent(training.ratio)}",
+            f"Begin the form of Runs with {words.percent(training.ratio)}",
             key="epochs_take",
             icon=":material/input:",
             on_click=forms.take_ratio,
             args=(float(f"{training.ratio:.4g}"),),
-            help="The select ratio of the next run. You can change it there.",
+            help="The select ratio of the next run, a share of the rows. You can change it there.",
         )
 
 
@@ -65,15 +78,8 @@ def _owned(corpus: Corpus) -> float | None:
     return None if not total else total * max(corpus.provenance.total_rows, len(corpus)) / len(corpus)
 
 
-def _tokens(label: str, key: str, placeholder: str, about: str) -> float | None:
-    text = st.text_input(label, key=key, placeholder=placeholder, help=about, persist_state="session", width=190)
-    if not text:
-        return None
-    try:
-        return parse_tokens(text)
-    except OptionError:
-        st.caption(f"{label}: write a number above 0, such as 150M, 1.5B or 2T.")
-        return None
+def _field(label: str, key: str, placeholder: str, about: str) -> str:
+    return st.text_input(label, key=key, placeholder=placeholder, help=about, persist_state="session", width=190)
 
 
 def _sentence(training: Training) -> str:
@@ -96,9 +102,8 @@ def _sentence(training: Training) -> str:
         )
     if training.parameters is not None:
         share = training.trained / training.parameters
-        side, toward = ("longer", "less") if share > OPTIMAL else ("shorter", "more")
         sentence += (
-            f" {share:.3g} tokens per parameter: a {side} training than the {OPTIMAL:.0f} that are best for given "
-            f"compute (arXiv 2203.15556), so rather filter {toward}."
+            f" That is {share:.3g} tokens per parameter; {OPTIMAL:.0f} spend a given compute best (arXiv 2203.15556), "
+            "and larger models want to be filtered less."
         )
     return sentence

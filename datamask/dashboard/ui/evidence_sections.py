@@ -20,14 +20,19 @@ def which_lambda() -> None:
     corpus = session.open_corpus_or_stop()
     if corpus.provenance.columns.get("text") not in corpus.metadata.column_names:
         lambda_panel.without_texts()
-        st.stop()
+        # what the command line answered without texts
+        answers = lambda_panel.stored(corpus, session.store().cache_dir)
+        answer = lambda_panel.choose(answers) if answers else None
+        if answer is not None:
+            lambda_panel.show(answer)
+        return
     cache_dir = session.store().cache_dir
     lambda_panel.follow(corpus)
-    found = lambda_panel.stored(corpus, cache_dir)
+    answers = lambda_panel.stored(corpus, cache_dir)
     controls, picture = st.columns([1, 2.9], gap="large")
     with controls:
         lambda_panel.form(corpus, cache_dir)
-        answer = lambda_panel.choose(found)
+        answer = lambda_panel.choose(answers)
     with picture:
         searched = lambda_panel.search(corpus, cache_dir)
         if answer is not None:

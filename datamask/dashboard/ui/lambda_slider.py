@@ -1,7 +1,7 @@
 """The lambda slider on the map: solved selections sent once, and the exact one where the slider is let go.
 
     regions = canvas_map(MAP, ..., slider=True)
-    lambda_slider.show(MAP, panel, opened, run, places, seen, ...)
+    lambda_slider.show(MAP, Beside(opened, run, selected, places, seen, panel, sample, scope))
 
 What is dragged never comes here: the browser shows the nearest solved selection by itself. Letting go comes as one
 question, which the fragment below answers, so that the page around it stands still.
@@ -148,9 +148,10 @@ def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
     if len(points) < 2:
         lamb = None  # nothing to choose from yet
     if points:
-        known = "" if behind is None else f"{id(behind)} {stamp} {final}"
+        known = "" if behind is None else f"{behind.number} {stamp} {final}"
+        beside = _on_one_scale(name, known, beside, points)
         carry(name, "lambdas", _packed(f"{name} lambdas", known, beside, points, final))
-    if released is not None:
+    if behind is not None and released is not None:
         _send(name, "released", behind, beside, released, final)
     carry(name, "slider", _state(beside, settings, refusal, behind, points, own, lamb))
     if behind is None or released is None or st.session_state[ANSWER].refined:
@@ -162,8 +163,8 @@ def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
             _send(name, "refined", behind, beside, point, final)
 
 
-def _send(name: str, part: str, behind: live.Session | None, beside: Beside, point: LambdaPoint, final: bool) -> None:
-    known = f"{id(behind)} {point.lamb} {point.joint} {point.gap}"
+def _send(name: str, part: str, behind: live.Session, beside: Beside, point: LambdaPoint, final: bool) -> None:
+    known = f"{behind.number} {point.lamb} {point.joint} {point.gap}"
     carry(name, part, _packed(f"{name} {part}", known, beside, [point], final))
 
 
@@ -204,7 +205,7 @@ def _at(behind: live.Session, points: list[LambdaPoint], lamb: float) -> tuple[f
     if not behind.quick:
         return near.lamb, None
     kept = st.session_state.get(ANSWER)
-    if kept is not None and kept.asked == (id(behind), lamb, behind.ready):
+    if kept is not None and kept.asked == (behind.number, lamb, behind.ready):
         return lamb, kept.point
     point = _made(behind, lamb, refined=False)
     return (near.lamb if point is None else lamb), point
@@ -232,8 +233,22 @@ def _made(behind: live.Session, lamb: float, *, refined: bool) -> LambdaPoint | 
     if answer is None:
         return None
     point = lambda_points.of_answer(answer)
-    st.session_state[ANSWER] = _Kept((id(behind), lamb, ready), point, refined)
+    st.session_state[ANSWER] = _Kept((behind.number, lamb, ready), point, refined)
     return point
+
+
+def _on_one_scale(name: str, known: str, beside: Beside, points: list[LambdaPoint]) -> Beside:
+    """The same with the colours' scale of all points, so that one made on release is drawn as those dragged over are.
+
+    Args:
+        known: names the points, among all beside the same run.
+    """
+    if beside.seen.ends:
+        return beside
+    key, kept = (known, beside.scope), st.session_state.get(f"{name} ends")
+    if kept is None or kept[0] != key:
+        kept = st.session_state[f"{name} ends"] = (key, lambda_points.scale_of(points, beside.places))
+    return replace(beside, seen=replace(beside.seen, ends=kept[1]))
 
 
 def _packed(place: str, known: str, beside: Beside, points: list[LambdaPoint], final: bool) -> bytes:
@@ -245,7 +260,8 @@ def _packed(place: str, known: str, beside: Beside, points: list[LambdaPoint], f
     dark, seen = session.dark(), beside.seen
     # the key of cells is a scale: what was drawn on the map counts nothing in it
     counted = None if beside.places.cells is not None else seen.counted
-    key = (known, beside.scope, dark, _digest(seen.shown), _digest(counted))
+    scale = tuple((kind.__name__, ends) for kind, ends in seen.ends.items())
+    key = (known, beside.scope, dark, _digest(seen.shown), _digest(counted), scale)
     kept = st.session_state.get(place)
     if kept is None or kept[0] != key:
         shown = None if beside.selected is None else (beside.name, beside.selected)

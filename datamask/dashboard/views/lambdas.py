@@ -293,7 +293,7 @@ def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
             f"{halves.replace('texts', 'examples')}"
         )
     counts = counts_of(record)
-    model = "model" if counts == "words" else "transformer, from the same random weights each time,"
+    model = "model" if counts == "words" else "transformer, from the same random weights for every selection of a half,"
     return (
         f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
         f"{curve['words']:,} {counts} were drawn at random from each selection: equally many for all, because more "

@@ -18,7 +18,6 @@ from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
 from datamask.evaluation.lambdas.statistics import Losses
 from datamask.objectives.contract import Poll, no_poll
 
-RANDOM = "random"
 DRAWS = 4
 """Random selections per half of a split; their mean loss is what the others are held against."""
 

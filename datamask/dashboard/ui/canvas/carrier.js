@@ -11,6 +11,9 @@ export default function ({ data, parentElement }) {
   return () => {
     // another carrier may have taken over the slot before this one went
     const mine = CARRIED.get(parentElement);
-    if (mine && STORE.slots.get(mine.slot)?.id === mine.id) STORE.slots.delete(mine.slot);
+    if (!mine || STORE.slots.get(mine.slot)?.id !== mine.id) return;
+    STORE.slots.delete(mine.slot);
+    // who shows it must learn that it is gone: another run's slider must not keep the answers of the last one
+    ring(mine.slot);
   };
 }

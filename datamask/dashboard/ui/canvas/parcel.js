@@ -23,5 +23,9 @@ function readParcel(bytes) {
 
 function publish(slot, parcel) {
   STORE.slots.set(slot, parcel);
+  ring(slot);
+}
+
+function ring(slot) {
   STORE.bell.dispatchEvent(new CustomEvent("parcel", { detail: slot }));
 }
