@@ -34,7 +34,7 @@ are too old whenever another visitor leaves: so one comes and goes meanwhile, as
 STOP_SECONDS = 10.0
 """A stop takes a second; ten times that is a hang."""
 
-PAGES = ("", "run", "explore", "frontier", "compare", "export", "which_lambda")
+PAGES = ("", "runs", "evidence", "data", "export", "lab")
 CASES = tuple(itertools.product(("leaves", "vanishes"), ("one page", "all pages"), ("reinforce", "counterfactual")))
 
 
@@ -76,7 +76,7 @@ def run(number: int, folder: Path) -> str:
         with Visitor(address) as visitor:
             visitor.draw("", {"run": done.id})
         started(address, queued, query)
-        pages = PAGES if which == "all pages" else ("explore",)
+        pages = PAGES if which == "all pages" else ("",)
         with staying(address, query):
             visit(address, WARM_UP, pages, query, ending)
             before = measured(process.pid)
@@ -101,8 +101,8 @@ def started(address: str, queued: list[Run], query: dict[str, str]) -> None:
         with other.writer() as writer:
             writer.finish("stopped", message="stopped")
         with Visitor(address) as visitor:
-            visitor.draw("run", {**query, "run": other.id})
-            visitor.press("resume_run", "run", {**query, "run": other.id})
+            visitor.draw("runs", {**query, "run": other.id})
+            visitor.press("resume_run", "runs", {**query, "run": other.id})
 
 
 def visit(address: str, times: int, pages: tuple[str, ...], query: dict[str, str], ending: str) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import random
 import tempfile
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from websockets.exceptions import InvalidStatus
 
@@ -62,9 +63,7 @@ CLIMBS = (
 )
 SECRETS = (b"root:", b"showEmailPrompt", b"torch==")
 PAGES = {
-    "": ("run", "corpus", "rules", "x"),
-    "run": ("run", "corpus", "rules"),
-    "explore": (
+    "": (
         "maps",
         "colour",
         "left",
@@ -72,21 +71,37 @@ PAGES = {
         "rail",
         "layout",
         "marks",
+        "names",
         "tab",
         "group",
+        "lambda",
         "show",
         "search",
         "where",
         "region",
+        "corpus",
         "run",
         "rules",
         "sample",
+        "x",
     ),
-    "frontier": ("view", "objective", "ratio", "lambda", "run"),
-    "compare": ("runs", "draw", "layout", "marks", "tab"),
+    "runs": ("view", "run", "corpus", "rules"),
+    "runs?view=frontier": ("objective", "ratio", "run"),
+    "runs?view=live": ("objective", "ratio", "lambda", "run"),
+    "runs?view=compare": ("runs", "draw", "layout", "marks", "tab"),
+    "evidence": ("view", "run", "corpus", "answer"),
+    "evidence?view=scoreboard": ("runs",),
+    "evidence?view=agreement": ("runs",),
+    "evidence?view=downstream": ("runs",),
+    "data": ("run", "corpus", "rules", "x"),
     "export": ("run",),
-    "which_lambda": ("run", "corpus", "answer"),
+    "lab": ("view", "corpus"),
+    "lab?view=ratio": ("run",),
+    "lab?view=group": ("ratio", "run"),
+    "lab?view=transfer": ("ratio", "run"),
 }
+"""What stands in addresses, by page or section."""
+
 ODD = (
     "",
     "x",
@@ -221,13 +236,16 @@ def _socket(server: dict, _: str, host: str, origin: str) -> str:
 
 
 def _query(server: dict, page: str, name: str, value: str) -> str:
-    parameters = {"corpus": server["corpus"], "run": server["run"], name: value}
+    path, _, section = page.partition("?")
+    parameters = {**dict(parse_qsl(section)), "corpus": server["corpus"], "run": server["run"], name: value}
     with Visitor(server["address"]) as visitor:
-        visitor.draw(page, parameters)
+        visitor.draw(path, parameters)
         if visitor.faults() or not visitor.elements:
-            raise Finding(f"/{page}?{name}={value[:60]!r}: {visitor.faults()[:1]}, {len(visitor.elements)} elements")
+            raise Finding(
+                f"/{page} with {name}={value[:60]!r}: {visitor.faults()[:1]}, {len(visitor.elements)} elements"
+            )
         if "Traceback" in visitor.text():
-            raise Finding(f"/{page}?{name}={value[:60]!r}: a traceback on the page")
+            raise Finding(f"/{page} with {name}={value[:60]!r}: a traceback on the page")
     return "drawn"
 
 
