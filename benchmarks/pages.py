@@ -44,6 +44,7 @@ from datamask.dashboard.openings import openings
 from datamask.dashboard.sample_work import Note
 from datamask.dashboard.ui.frontier_form import LIVE
 from datamask.runs.store import Run, RunStore
+from tests.e2e.browsing import FLAGS, NO_BROWSER, installed_browser
 from tests.e2e.serving import STILL, serving
 
 SIZES = ("20000x128", "200000x128", "1000000x128")
@@ -53,18 +54,6 @@ EXPLORED_AT, EXPLORED = "1000000x128", {"pairwise": 0.3, "facility": 0.1}
 
 STORED_AT, STORED = "20000x128", (2, 200)
 PATIENCE = 600_000
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--use-gl=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
-
 DRAWN = ".map:not([data-drawn='0'])[data-drawn]"
 """How many maps a page draws is its own affair; one must be there."""
 
@@ -671,9 +660,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pages.json")
     options = parser.parse_args()
-    browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser_path = installed_browser()
     if browser_path is None:
-        parser.error(f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium")
+        parser.error(NO_BROWSER)
     results = json.loads(options.output.read_text()) if options.output.exists() else {"sizes": {}}
     kept, load = results["sizes"], [round(os.getloadavg()[0], 1)]
     results["wanted"] = WANTED

@@ -26,23 +26,13 @@ from datamask.dashboard.views.outcome import proposed_name  # noqa: E402
 from datamask.runs import run_queue, varying  # noqa: E402
 from datamask.runs.store import Run, RunStore  # noqa: E402
 from datamask.runs.sweep import sweep  # noqa: E402
+from tests.e2e import browsing  # noqa: E402
 from tests.e2e.serving import served  # noqa: E402
 
 SCREENS = ROOT / "docs" / "screens"
 SIZE = {"width": 1440, "height": 900}
 COLOURS = 256
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--use-gl=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--hide-scrollbars",
-)
+FLAGS = (*browsing.FLAGS, "--hide-scrollbars")
 
 RUNS = {
     "best": {"lamb": 0.5},
@@ -202,7 +192,7 @@ def serve(folder: Path) -> Iterator[str]:
 
 def find_browser(parser: argparse.ArgumentParser) -> str:
     """The first browser there is; ends the program with a sentence where there is none."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        parser.error(f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium")
-    return found
+    path = browsing.installed_browser()
+    if path is None:
+        parser.error(browsing.NO_BROWSER)
+    return path

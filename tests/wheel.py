@@ -23,7 +23,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
-from tests.e2e.browsing import BROWSERS, FLAGS
+from tests.e2e.browsing import FLAGS, NO_BROWSER, installed_browser
 from tests.e2e.serving import FAILED
 from tests.e2e.walkthrough import write_shards
 from tests.e2e.websocket_client import Visitor
@@ -166,8 +166,8 @@ def answered(server: subprocess.Popen, port: int, log: Path) -> str:
 
 def in_a_browser(address: str, picture: Path) -> None:
     """The map of all 800 rows, in the colours of the theme."""
-    browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    assert browser_path, f"a browser is needed ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
+    browser_path = installed_browser()
+    assert browser_path, NO_BROWSER
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
         try:

@@ -19,6 +19,14 @@ FLAGS = (
 )
 
 
+NO_BROWSER = f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
+
+
+def installed_browser() -> str | None:
+    """The path of the first browser there is."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 class Running:
     """The browser that runs, if any, and the driver it is spoken to by."""
 
@@ -30,10 +38,10 @@ class Running:
         """The browser; started where there is none, or where the last test has lost it."""
         if self.browser is None or not self.browser.is_connected():
             self.end()
-            installed = next(filter(None, map(shutil.which, BROWSERS)), None)
-            assert installed, f"these tests need a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
+            path = installed_browser()
+            assert path, NO_BROWSER
             self.playwright = sync_playwright().start()
-            self.browser = self.playwright.chromium.launch(executable_path=installed, args=list(FLAGS))
+            self.browser = self.playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         return self.browser
 
     def end(self) -> None:
