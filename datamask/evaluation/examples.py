@@ -20,7 +20,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import NUMPY_FLOATS, LengthError, feature_rows, plain
 from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, StoreError
-from datamask.evaluation.id_lists import read_ids
+from datamask.evaluation.id_lists import read_ids_of
 from datamask.files import check_regular, read_bounded, user_path
 from datamask.parquet import UNREADABLE, read_table, reason, refusing
 
@@ -51,9 +51,12 @@ def target_of_file(kind: str, path: str | Path) -> Target:
     Raises:
         InputError: it cannot be read.
     """
-    place = user_path(path)
+    return Target.examples(kind, _content(kind, path), user_path(path).name)
+
+
+def _content(kind: str, path: str | Path) -> bytes:
     try:
-        return Target.examples(kind, read_bounded(place, memory_bytes() // 4), place.name)
+        return read_bounded(user_path(path), memory_bytes() // 4)
     except FileNotFoundError:
         raise InputError(f"--target {kind}:{path}: there is no such file") from None
     except (OSError, StoreError) as error:
@@ -114,13 +117,7 @@ def distinct(features: np.ndarray, texts: tuple[str, ...] | None) -> np.ndarray:
 
 def _rows_named(path: Path, corpus: Corpus) -> np.ndarray:
     """int64: the rows that a file names, in its order."""
-    ids = read_ids(path, corpus.provenance.columns.get("id", "id"))
-    try:
-        ids = ids.cast(corpus.ids.type)
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: its ids are no {corpus.ids.type}, as the corpus's are ({error})") from error
-    if ids.null_count:
-        raise InputError(f"{path}: {ids.null_count:,} of its {len(ids):,} ids are null")
+    ids = read_ids_of(path, corpus)
     places = pc.index_in(ids, value_set=corpus.ids)
     unknown = ids.filter(places.is_null())
     if len(unknown):
@@ -136,12 +133,9 @@ def _rows_named(path: Path, corpus: Corpus) -> np.ndarray:
 
 
 def _of_rows(corpus: Corpus, rows: np.ndarray, name: str) -> Examples:
-    column = corpus.provenance.columns.get("text")
     texts = None
-    if column in corpus.metadata.column_names:
-        texts = tuple(
-            pc.fill_null(corpus.metadata[column].take(pa.array(rows)).cast(pa.large_string()), "").to_pylist()
-        )
+    if corpus.texts is not None:
+        texts = tuple(pc.fill_null(corpus.texts.take(pa.array(rows)).cast(pa.large_string()), "").to_pylist())
     return _distinct_examples(name, corpus.features[rows], texts)
 
 
@@ -221,12 +215,5 @@ def _units(column: pa.ChunkedArray, dim: int, what: str) -> np.ndarray:
 
 
 def _of_texts(path: Path) -> Examples:
-    try:
-        content = read_bounded(path, memory_bytes() // 4)
-    except FileNotFoundError:
-        raise InputError(f"--target examples:{path}: there is no such file") from None
-    except (OSError, StoreError) as error:
-        raise InputError(f"--target examples:{path} cannot be read: {reason(error)}") from error
-    return Examples(
-        path.name, None, tuple(check_texts(texts_of(content.decode("utf-8", "replace"), str(path)), path.name))
-    )
+    content = _content("examples", path).decode("utf-8", "replace")
+    return Examples(path.name, None, tuple(check_texts(texts_of(content, str(path)), path.name)))

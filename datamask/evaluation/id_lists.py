@@ -47,13 +47,7 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
         InputError: the file cannot be read, has no such column, holds null or repeated ids, or none or all of the
             corpus's.
     """
-    ids = read_ids(Path(path), corpus.provenance.columns.get("id", "id"))
-    try:
-        ids = ids.cast(corpus.ids.type)
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: its ids are no {corpus.ids.type}, as the corpus's are ({error})") from error
-    if ids.null_count:
-        raise InputError(f"{path}: {ids.null_count:,} of its {len(ids):,} ids are null")
+    ids = read_ids_of(Path(path), corpus)
     if repeated := len(ids) - len(ids.unique()):
         raise InputError(f"{path}: {repeated:,} of its {len(ids):,} ids are repeated; a selection holds each once")
     places = pc.index_in(ids, value_set=corpus.ids)
@@ -67,6 +61,22 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
         raise InputError(f"{path}: holds all {len(corpus):,} rows of the corpus, which is no selection")
     unknown = ids.filter(places.is_null())
     return IdList(np.sort(rows).astype(np.int64), len(unknown), str(unknown[0]) if len(unknown) else "")
+
+
+def read_ids_of(path: Path, corpus: Corpus) -> pa.ChunkedArray:
+    """The ids of a file as the corpus's are: of its type, none null; they may repeat, and be no row's.
+
+    Raises:
+        InputError: the file cannot be read, has no such column, or holds null or other ids.
+    """
+    ids = read_ids(path, corpus.provenance.columns.get("id", "id"))
+    try:
+        ids = ids.cast(corpus.ids.type)
+    except pa.ArrowException as error:
+        raise InputError(f"{path}: its ids are no {corpus.ids.type}, as the corpus's are ({error})") from error
+    if ids.null_count:
+        raise InputError(f"{path}: {ids.null_count:,} of its {len(ids):,} ids are null")
+    return ids
 
 
 def read_config(path: str | Path) -> SelectionConfig | None:
