@@ -37,6 +37,19 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("device", ["cpu"] + (["cuda"] if torch.cuda.is_available() else []))
 
 
+@pytest.fixture
+def live_of_its_own(monkeypatch):
+    """A holder of live lambdas for one test, on one processor; the sessions that it leaves are stopped."""
+    from datamask.dashboard import live
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
+    yield
+    for session in live._holder().sessions.values():
+        session.stop()
+    live._holder().sessions.clear()
+
+
 BROWSER_AND_PROCESSES = ("e2e", "torture", "out_of_core", "runs")
 """Folders whose files take longest: begun first, so that no worker is left alone with them at the end."""
 

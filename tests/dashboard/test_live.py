@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 
@@ -18,14 +17,7 @@ TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 LONG = 120.0
 
 
-@pytest.fixture(autouse=True)
-def a_holder_of_its_own(monkeypatch):
-    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    yield
-    for session in live._holder().sessions.values():
-        session.stop()
-    live._holder().sessions.clear()
+pytestmark = pytest.mark.usefixtures("live_of_its_own")
 
 
 @pytest.fixture(scope="module")

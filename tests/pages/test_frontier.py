@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 
 import numpy as np
@@ -19,14 +18,7 @@ from tests.pages.reading import captions
 LONG = 240.0
 
 
-@pytest.fixture(autouse=True)
-def few_threads(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
-    yield
-    for session in live._holder().sessions.values():
-        session.stop()
-    live._holder().sessions.clear()
+pytestmark = pytest.mark.usefixtures("live_of_its_own")
 
 
 def stored(opened, store, **options):

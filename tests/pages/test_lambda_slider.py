@@ -23,14 +23,7 @@ from tests.pages.reading import map_data, parcels
 LONG = 240.0
 
 
-@pytest.fixture(autouse=True)
-def a_holder_of_its_own(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
-    yield
-    for session in live._holder().sessions.values():
-        session.stop()
-    live._holder().sessions.clear()
+pytestmark = pytest.mark.usefixtures("live_of_its_own")
 
 
 def ran(store, opened, **options):
