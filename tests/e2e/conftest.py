@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.browsing import Running
+from tests.e2e.serving import ends_of_logs
 
 RUNNING = Running()
 
@@ -26,3 +27,12 @@ def pytest_runtest_teardown(item, nextitem):
     finally:
         if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
             RUNNING.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Show, of a test that failed, what its dashboards logged and where their threads are."""
+    report = yield
+    if report.failed:
+        report.sections += [("log of a dashboard", text) for text in ends_of_logs()]
+    return report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -26,16 +27,34 @@ STILL = """() => new Promise((answer) => {
 """Whether a page stands still: its script has ended, nothing of it is left from before, and both are painted."""
 
 
-# as `streamlit run app.py`, with the sample in a folder that is given
+# as `streamlit run`, with the sample in a folder that is given; on SIGUSR1 it writes into its log where its threads are
 LAUNCH = """
-import sys
+import faulthandler, signal, sys
 from pathlib import Path
-from datamask.dashboard import sample
-sample.BUILT = Path(sys.argv[1])
+faulthandler.register(signal.SIGUSR1, all_threads=True)
+script, sample_folder, *options = sys.argv[1:]
+if sample_folder:
+    from datamask.dashboard import sample
+    sample.BUILT = Path(sample_folder)
 from streamlit.web import cli
-sys.argv = ["streamlit", "run", "app.py", *sys.argv[2:]]
+sys.argv = ["streamlit", "run", script, *options]
 sys.exit(cli.main())
 """
+
+LOG_END = 12_000
+"""Bytes of a log that are shown of a test that fails."""
+
+_serving: list[tuple[subprocess.Popen, Path]] = []
+
+
+def ends_of_logs() -> list[str]:
+    """The ends of the logs of the dashboards that are served now, each with where its threads are."""
+    for server, _ in _serving:
+        server.send_signal(signal.SIGUSR1)
+    if _serving:
+        # the interpreter's own handler writes at once, whatever the threads wait for
+        time.sleep(1.0)
+    return [log.read_bytes()[-LOG_END:].decode(errors="replace") for _, log in _serving]
 
 
 @contextlib.contextmanager
@@ -46,7 +65,7 @@ def served(
 
     Args:
         sample: the folder of the sample corpus; None: where it always is.
-        script: what is served in the place of app.py, where `sample` is None.
+        script: what is served in the place of app.py.
         environment: variables besides.
     """
     with serving(folder, sample, script, **environment) as (address, _):
@@ -71,10 +90,12 @@ def serving(
         "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))),
         **environment,
     }
-    program = ["-m", "streamlit", "run", str(script)] if sample is None else ["-c", LAUNCH, str(sample)]
     words = [
         sys.executable,
-        *program,
+        "-c",
+        LAUNCH,
+        str(script),
+        "" if sample is None else str(sample),
         "--server.port",
         str(port),
         "--server.address",
@@ -86,6 +107,8 @@ def serving(
     ]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=log, env=environment)
+        entry = (server, folder / "server.log")
+        _serving.append(entry)
         try:
             address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
             while True:
@@ -97,6 +120,7 @@ def serving(
                 time.sleep(0.2)
             yield address, server
         finally:
+            _serving.remove(entry)
             server.terminate()
             try:
                 server.wait(10)

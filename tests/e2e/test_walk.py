@@ -7,6 +7,7 @@ import importlib.util
 import json
 import math
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -153,12 +154,16 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     page.keyboard.press("Escape")
     expect(page.locator(".map[data-drawn='1']")).to_be_visible(timeout=240_000)
     expect(page.get_by_text("waits for the neighbours")).to_have_count(0, timeout=240_000)
-    # UMAP would redraw the page in the middle of what follows, and its first fit compiles for half a minute
-    while page.get_by_test_id("stProgress").count():
+    # what ends in the background draws the page anew, and the map may move beneath the lasso: UMAP, whose first fit
+    # compiles for half a minute, is stopped, the names of the regions come, and then nothing for a while
+    under_way, calm, deadline = page.get_by_test_id("stProgress"), 0, time.monotonic() + 300
+    while calm < 4:
+        calm = 0 if under_way.count() else calm + 1
         # between looking and pressing it may have ended by itself, or be drawn anew
         with contextlib.suppress(PlaywrightError):
-            page.get_by_test_id("stMain").get_by_role("button", name="Stop UMAP").click(timeout=5_000)
+            page.get_by_test_id("stMain").get_by_role("button", name="Stop UMAP").click(timeout=500)
         page.wait_for_function(STILL)
+        assert time.monotonic() < deadline, f"still under way: {under_way.all_inner_texts()}"
     page.wait_for_function(STILL)
     corners = lasso(page, 0)
     said = page.get_by_text(re.compile("samples shown.*everywhere"))
