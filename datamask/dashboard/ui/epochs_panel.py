@@ -73,9 +73,14 @@ def show(corpus: Corpus) -> None:
 
 
 def _owned(corpus: Corpus) -> float | None:
-    """Tokens of the whole corpus by its length column, those of a sample scaled to all rows; None without lengths."""
-    total = overview.token_total(corpus)
-    return None if not total else total * max(corpus.provenance.total_rows, len(corpus)) / len(corpus)
+    """Tokens of the whole corpus by its length column, those of a sample scaled to all rows; None without lengths.
+
+    Rows that cannot be used are not owned: they can never be kept.
+    """
+    total, provenance = overview.token_total(corpus), corpus.provenance
+    if not total:
+        return None
+    return total * max(provenance.total_rows, len(corpus)) / max(provenance.rows_read, len(corpus))
 
 
 def _field(label: str, key: str, placeholder: str, about: str) -> str:

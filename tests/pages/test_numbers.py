@@ -1,0 +1,406 @@
+"""The numbers on the pages, computed once more from the files on disk: by pyarrow and numpy in float64, and by nothing
+of datamask's own."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.dashboard import grounds, live
+from datamask.dashboard.openings import openings
+from datamask.runs.execute import execute
+from datamask.work.worker import worker
+from tests.dashboard.made_runs import write_shard
+from tests.pages.reading import captions, map_data, parcels, runs_table, tick, titles
+
+LAMBDAS = (0.2, 0.5, 0.8)
+RATIO = 0.3
+STEPS = 500
+LONG = 240.0
+
+
+class OnDisk:
+    """A corpus and the runs on it as their files say, and what follows from these.
+
+    Attributes:
+        ids, quality, tokens, source, text: of the valid rows, in the order of the shards.
+        x: features of unit length, float64 ``(N, d)``.
+    """
+
+    def __init__(self, shards: Path, runs: Path) -> None:
+        table = pa.concat_tables(pq.read_table(path).unify_dictionaries() for path in sorted(shards.glob("*.parquet")))
+        self.read = len(table)
+        table = table.filter(pc.is_finite(table["quality_score"]))
+        self.ids = table["chunk_id"].to_pylist()
+        self.quality = table["quality_score"].to_numpy().astype(np.float64)
+        self.tokens = table["n_tokens"].to_numpy()
+        self.source = np.array(table["source"].cast(pa.string()).to_pylist())
+        self.text = table["text"].to_pylist()
+        features = np.array(table["feature_arr"].to_pylist(), np.float64)
+        self.x = features / np.linalg.norm(features, axis=1, keepdims=True)
+        self.cosines = self.x @ self.x.T
+        self.runs = runs
+        self.size = math.floor(RATIO * len(self.ids) + 0.5)
+        # the ends of both scales: a random subset, whose pairs are random pairs of the corpus, and the best
+        self.quality_ends = self.quality.mean(), np.sort(self.quality)[-self.size :].mean()
+        self.random_diversity = self.diversity(np.ones(len(self.ids), bool))
+
+    def selected(self, run_id: str) -> np.ndarray:
+        """Bool ``(N,)``, by the ids in the run's selection."""
+        chosen = set(pq.read_table(self.runs / run_id / "selection.parquet")["chunk_id"].to_pylist())
+        return np.array([name in chosen for name in self.ids])
+
+    def diversity(self, mask: np.ndarray) -> float:
+        """Minus the mean cosine over pairs."""
+        among = self.cosines[np.ix_(mask, mask)]
+        count = len(among)
+        return -float((among.sum() - np.trace(among)) / (count * (count - 1)))
+
+    def relaxed(self, lamb: float, best: float) -> tuple[np.ndarray, float, float]:
+        """What weights from 0 to 1 that add up to S reach at most, under lambda: by projected gradients with momentum.
+
+        Args:
+            best: diversity at the best end of its scale.
+
+        Returns:
+            The weights, their value, and what no weights are worth more than (by the tangent at them).
+        """
+        (low, high), random = self.quality_ends, self.random_diversity
+        linear = lamb * (self.quality - low) / (high - low) / self.size
+        curved = (1 - lamb) / (best - random) / (self.size * (self.size - 1))
+        shift = -(1 - lamb) * random / (best - random) + curved * self.size
+        step = 0.5 / (curved * np.linalg.eigvalsh(self.x.T @ self.x)[-1])
+        weights = ahead = np.full(len(linear), self.size / len(linear))
+        momentum = 1.0
+
+        def slope(p: np.ndarray) -> np.ndarray:
+            return linear - 2 * curved * (self.x @ (p @ self.x))
+
+        for _ in range(STEPS):
+            after = self._projected(ahead + step * slope(ahead))
+            following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+            ahead = after + (momentum - 1) / following * (after - weights)
+            weights, momentum = after, following
+        near = weights @ self.x
+        value = float(linear @ weights - curved * near @ near + shift)
+        uphill = slope(weights)
+        return weights, value, value + float(np.sort(uphill)[-self.size :].sum() - uphill @ weights)
+
+    def _projected(self, point: np.ndarray) -> np.ndarray:
+        """The nearest weights from 0 to 1 that add up to S, by bisection."""
+        low, high = point.min() - 1, point.max()
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if np.clip(point - middle, 0, 1).sum() > self.size else (low, middle)
+        return np.clip(point - (low + high) / 2, 0, 1)
+
+    def best_diversity(self, run_id: str) -> float:
+        """The best end of diversity's scale, which is found and not proved: as the run's record has it."""
+        return record(self, run_id)["summary"]["anchors"]["diversity"]["pairwise"]["best"]
+
+    def shares(self, mask: np.ndarray, best: float) -> tuple[float, float]:
+        """Quality and diversity as shares of the way from random to best."""
+        (low, high), random = self.quality_ends, self.random_diversity
+        return (self.quality[mask].mean() - low) / (high - low), (self.diversity(mask) - random) / (best - random)
+
+
+@pytest.fixture
+def opening(runs_dir, store, tmp_path):
+    """Two shards of 120 and 121 rows, one of which has no score, open; the layout is there."""
+    whole = tmp_path / "whole.parquet"
+    write_shard(whole, 241)
+    table = pq.read_table(whole)
+    scores = table["quality_score"].to_numpy().copy()
+    scores[200] = np.nan
+    table = table.set_column(1, "quality_score", pa.array(scores))
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    pq.write_table(table.slice(0, 120), folder / "a.parquet")
+    pq.write_table(table.slice(120), folder / "b.parquet")
+    opened = openings(runs_dir).start(CorpusConfig((str(folder),), drop_invalid=True), "shards")
+    opened.wait(LONG)
+    assert opened.ready, opened.job.error
+    corpus, cache_dir = opened.corpus, store.cache_dir
+    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, cache_dir)
+    grounds.prepare(corpus, cache_dir, lambda share, what: None, lambda: False)
+    return opened
+
+
+@pytest.fixture
+def disk(opening, runs_dir, tmp_path) -> OnDisk:
+    return OnDisk(tmp_path / "shards", runs_dir)
+
+
+@pytest.fixture
+def made(opening, store) -> dict[float, str]:
+    """Runs of pair-wise similarity, by lambda; called by it."""
+    ids = {}
+    for lamb in LAMBDAS:
+        options = SelectionConfig.from_options(
+            objective="pairwise", estimator="relaxed", lamb=lamb, select_ratio=RATIO, device="cpu"
+        )
+        run = store.create(RunConfig(opening.config, options, f"at {lamb:g}"))
+        execute(run, threads=1)
+        ids[lamb] = run.id
+    return ids
+
+
+@pytest.fixture(autouse=True)
+def a_session_of_its_own(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(live, "_NAME", "live lambda of the numbers")
+    yield
+    for session in live._holder().sessions.values():
+        session.stop()
+    live._holder().sessions.clear()
+
+
+def record(disk: OnDisk, run_id: str) -> dict:
+    return json.loads((disk.runs / run_id / "status.json").read_text())
+
+
+def metrics(app) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def words_of(app) -> str:
+    """All that is written on the page, without marks of Markdown."""
+    kinds = ("markdown", "caption", "info", "warning")
+    return re.sub(r"[\\*]", "", " ".join(str(one.value) for kind in kinds for one in app.get(kind))).replace(
+        "\u00a0", " "
+    )
+
+
+def per_cent(share: float, digits: int = 0) -> str:
+    """As the pages write a share; one that lies on the edge of two would be a fault of the test's corpus."""
+    assert abs(100 * share * 10**digits % 1 - 0.5) > 1e-3
+    return f"{100 * share:.{digits}f} %"
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+def facets(app, place: int = 0) -> dict[str, dict]:
+    """What a group of distributions was told, by name."""
+    groups = [
+        json.loads(component.proto.json)["facets"]
+        for component in app.get("bidi_component")
+        if component.proto.component_name == "datamask_strips"
+    ]
+    return {facet["name"]: facet for facet in groups[place]}
+
+
+def after(app, prefix: str):
+    """The page once the job whose key begins like that has ended."""
+    deadline = time.monotonic() + LONG
+    while time.monotonic() < deadline:
+        jobs = [job for key, job in worker()._jobs.items() if key.startswith(prefix)]
+        if jobs and all(job.ended for job in jobs):
+            assert jobs[-1].state == "done", jobs[-1].error
+            return app.run()
+        time.sleep(0.05)
+    raise AssertionError(f"no job {prefix} ended")
+
+
+def test_data_says_of_the_corpus_what_the_shards_hold(page, opening, disk):
+    app = page("pages/data.py", corpus=opening.key)
+    numbers, said = metrics(app), words_of(app)
+    # 1 to 3: rows, dimensions, rows left out
+    assert numbers["Rows"] == f"{len(disk.ids):,}" == "240" and numbers["Dimensions"] == str(disk.x.shape[1])
+    (reasons,) = [table.value for table in app.dataframe if "problem" in table.value]
+    assert f"of {disk.read:,}," in said and reasons["rows"].tolist() == [disk.read - len(disk.ids)]
+    # 4, 5: tokens, and near-copies at a cosine of 0.95 or above
+    tokens = int(disk.tokens.sum())
+    assert f"{tokens / 1000:.3g} k tokens" in said
+    apart = disk.cosines - 2 * np.eye(len(disk.ids))
+    assert np.abs(apart.max(axis=1) - 0.95).min() > 1e-6
+    assert plain(numbers["Near-copies"]) == per_cent((apart.max(axis=1) >= 0.95).mean(), 1)
+    # 6: scores of the first rows
+    first = next(table.value for table in app.dataframe if "chunk_id" in table.value)
+    assert first["quality"].tolist() == pytest.approx(disk.quality[: len(first)], rel=1e-6)
+    # 7: how often a training of three thousand tokens reads what each ratio keeps
+    app.text_input(key="epochs_trained").set_value("3K").run()
+    assert f"{per_cent(3000 / tokens)} is read just once" in words_of(app)
+    table = next(table.value for table in app.dataframe if "epochs" in table.value)
+    for share, kept, epochs in table[["select ratio", "tokens kept", "epochs"]].itertuples(index=False):
+        ratio = 3000 / tokens if plain(share) == per_cent(3000 / tokens) else float(share.split("\u00a0")[0]) / 100
+        amount = ratio * tokens
+        number, _, unit = plain(kept).partition(" ")
+        # three digits are written
+        assert float(number) * (1000 if unit else 1) == pytest.approx(amount, rel=5e-3)
+        assert epochs == f"{3000 / amount:.2g}"
+
+
+def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
+    mask = disk.selected(made[0.5])
+    row = int(np.flatnonzero(~mask)[7])
+    app = page(corpus=opening.key, run=made[0.5], sample=disk.ids[row], maps="3")
+    said = words_of(app)
+    # 1 to 4: shown, tokens, selected, share
+    assert f"240 of 240 samples shown, {disk.tokens.sum():,} tokens" in said
+    assert f"{mask.sum()} of them selected, {per_cent(mask.mean())}" in said and mask.sum() == disk.size
+    # 5: the histogram of quality, between its half percentiles, what lies beyond in the outer bars; all and kept
+    drawn = facets(app)["quality"]
+    ends = np.percentile(disk.quality, [0.5, 99.5])
+    inside = np.clip(disk.quality, *ends)
+    for name, rows in (("all", np.ones(240, bool)), ("chosen", mask)):
+        assert drawn[name] == np.histogram(inside[rows], bins=40, range=ends)[0].tolist(), name
+    # 6: kept of each group
+    groups = facets(app, 1)["source"]
+    for label, share, count, selected in zip(groups["labels"], groups["shares"], groups["n"], groups["selected"]):
+        member = disk.source == label
+        assert (count, selected) == (member.sum(), mask[member].sum()) and share == pytest.approx(mask[member].mean())
+    # 7, 8: the marked sample's own
+    assert f"not selected · quality {disk.quality[row]:.4g}, better than" in said
+    assert f"better than {per_cent((disk.quality < disk.quality[row]).sum() / 239)} of the others" in said
+    # 9, 10: the nearest samples, by falling cosine, and whether each is kept
+    cosines = np.where(np.arange(240) == row, -2, disk.cosines[row])
+    nearest = np.argsort(-cosines)[:8]
+    listed = [button for button in app.button if (button.key or "").startswith("nearest_")]
+    assert [int(button.key.removeprefix("nearest_")) for button in listed] == nearest.tolist()
+    for button, other in zip(listed, nearest):
+        state = "selected" if mask[other] else "left out"
+        assert button.label.startswith(f"{cosines[other]:.3f} · {state} · ")
+    assert f"{mask[nearest].sum()} of 8 selected" in said
+    # 11: the similarity to its 15 nearest, which the third map colours
+    assert titles(app)[2] == "Similarity to neighbours"
+    layer, rows = parcels(app)["2"], parcels(app)["ground"]["rows"]
+    apart = np.sort(disk.cosines - 3 * np.eye(240), axis=1)[:, ::-1][:, :15].mean(axis=1)
+    assert layer["values"] == pytest.approx(apart[rows], abs=2e-6)
+    # 12: named regions of a column, with what is kept of each
+    app.selectbox(key="explore_names").select("source").run()
+    for _, label, share, *_ in map_data(app)["names"]:
+        assert plain(share) == per_cent(mask[disk.source == label].mean())
+    assert {name[1] for name in map_data(app)["names"]} <= set(disk.source)
+    # 13, 14: a group alone
+    web = disk.source == "web"
+    app = page(corpus=opening.key, run=made[0.5], where=json.dumps([["source", ["web"]]]))
+    assert f"{web.sum()} of 240 samples shown, {disk.tokens[web].sum():,} tokens" in words_of(app)
+    assert f"{mask[web].sum()} of them selected, {per_cent(mask[web].mean())}" in words_of(app)
+
+
+def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, made):
+    low, mask, high = (disk.selected(made[lamb]) for lamb in LAMBDAS)
+    best = disk.best_diversity(made[0.5])
+    # one that no other lambda between leaves open, by the relaxation
+    row = int(np.flatnonzero(~low & high)[0])
+    run = disk.runs / made[0.5]
+    app = after(page(corpus=opening.key, run=made[0.5], sample=disk.ids[row]), f"why {run} {row} ")
+    # the crowding among the members, and the score that follows, raw
+    crowding = disk.cosines[:, mask].sum(axis=1) - mask
+    per_pair = 2 / (disk.size * (disk.size - 1))
+    (least, most), wide = disk.quality_ends, best - disk.random_diversity
+    score = 0.5 * disk.quality / disk.size / (most - least) - 0.5 * per_pair * crowding / wide
+    rows = pq.read_table(run / "rows.parquet")
+    assert rows["marginal_diversity"].to_numpy() == pytest.approx(-per_pair * crowding / wide, rel=1e-4)
+    threshold = (score[mask].min() + score[~mask].max()) / 2
+    total = (score[row] - threshold) / score.std()
+    said = words_of(app)
+    assert f"In all {abs(total):.2f} standard deviations of all scores {'above' if total >= 0 else 'below'}" in said
+    tables = [
+        pa.ipc.open_stream(io.BytesIO(chart.proto.data.data)).read_pandas() for chart in app.get("vega_lite_chart")
+    ]
+    bars = next(table for table in tables if "part" in table).set_index("part")["amount"]
+    spread = score.std()
+    average = score.mean() - threshold
+    parts = {
+        "average sample": average,
+        "quality": 0.5 * (disk.quality[row] - disk.quality.mean()) / disk.size / (most - least),
+        "pair-wise similarity": -0.5 * per_pair * (crowding[row] - crowding.mean()) / wide,
+    }
+    assert {name: bars[name] for name in parts} == pytest.approx({n: v / spread for n, v in parts.items()}, abs=1e-5)
+    strip = next(table for table in tables if "here" in table)
+    assert (strip["state"] == "in").tolist() == [bool(low[row]), bool(mask[row]), bool(high[row])]
+    # where it changes sides: near where the relaxation has more than half of it
+    app.button(key="flip").click().run()
+    app = after(app, f"flip {run} {row}")
+    flip = float(re.search(r"It changes sides at λ ([0-9.]+): out just below, in just above", words_of(app))[1])
+    below, above = 0.0, 1.0
+    while above - below > 1e-3:
+        middle = (below + above) / 2
+        below, above = (below, middle) if disk.relaxed(middle, best)[0][row] > 0.5 else (middle, above)
+    assert abs(flip - middle) < 0.02
+
+
+def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(page, opening, disk, made):
+    pages = {
+        "map": page(corpus=opening.key, run=made[0.5]),
+        "runs": page("pages/runs.py", corpus=opening.key, run=made[0.5]),
+        "frontier": page("pages/runs.py", corpus=opening.key, run=made[0.5], view="frontier"),
+    }
+    curve = next(table.value for table in pages["frontier"].dataframe if "curve" in table.value).set_index("λ")
+    listed = runs_table(pages["runs"]).set_index("lamb")
+    for lamb, run_id in made.items():
+        mask, best = disk.selected(run_id), disk.best_diversity(run_id)
+        quality, diversity = disk.shares(mask, best)
+        joint = lamb * quality + (1 - lamb) * diversity
+        # the slider of the map, at the lambda of that run
+        app = page(corpus=opening.key, run=run_id)
+        (point,) = [point for point in parcels(app)["lambdas"]["points"] if point["lamb"] == lamb]
+        assert point["run"] and point["size"] == str(disk.size)
+        assert [plain(point[name]) for name in ("quality", "diversity", "joint")] == [
+            per_cent(share, 1) for share in (quality, diversity, joint)
+        ]
+        # the table of runs, and the one under the frontier
+        for table, column in ((listed, "quality"), (curve, "quality")):
+            assert table.loc[lamb, column] == pytest.approx(100 * quality, abs=1e-3)
+            assert table.loc[lamb, "diversity"] == pytest.approx(100 * diversity, abs=1e-3)
+        assert listed.loc[lamb, "tokens"] == disk.tokens[mask].sum()
+        assert curve.loc[lamb, "mean quality"] == pytest.approx(disk.quality[mask].mean(), rel=1e-6)
+        # no selection is worth more than the bound, which is that of the relaxation, solved anew
+        _, reached, most = disk.relaxed(lamb, best)
+        assert most - reached < 1e-5
+        gap = listed.loc[lamb, "gap"]
+        assert joint <= most + 1e-6 and most - joint - 1e-5 <= gap <= most - joint + 5e-5
+        assert curve.loc[lamb, "gap"] == pytest.approx(100 * gap, abs=1e-3)
+        assert plain(point["proof"]) == f"within {max(100 * gap, 0.01):.2f} % of the best"
+    # the ends of the scales; no selection is more diverse than the one at the end but by little
+    anchors = record(disk, made[0.5])["summary"]["anchors"]
+    assert [anchors["quality"][end] for end in ("random", "best")] == pytest.approx(list(disk.quality_ends))
+    assert anchors["diversity"]["pairwise"]["random"] == pytest.approx(disk.random_diversity, rel=1e-6)
+    assert 1 - 1e-6 <= disk.relaxed(0.0, disk.best_diversity(made[0.5]))[2] < 1.001
+    # the page of the run, in words
+    mask = disk.selected(made[0.5])
+    quality, diversity = disk.shares(mask, disk.best_diversity(made[0.5]))
+    for shown in (pages["runs"], pages["frontier"]):
+        assert plain(metrics(shown)["Quality"]) == per_cent(quality)
+        assert plain(metrics(shown)["Diversity"]) == per_cent(diversity)
+    assert metrics(pages["runs"])["Selected"] == str(mask.sum()) == "72"
+    assert f"of 240 rows, {disk.tokens[mask].sum():,} tokens" in words_of(pages["runs"])
+    value = 0.5 * quality + 0.5 * diversity
+    assert f"this one has {value:.4g}" in words_of(pages["runs"])
+
+
+def test_two_runs_beside_each_other(page, opening, disk, made):
+    app = page("pages/runs.py", corpus=opening.key)
+    tick(app, "at 0.2", "at 0.8")
+    app.button(key="compare_ticked").click().run()
+    a, b = map(disk.selected, app.multiselect(key="compare").value)
+    assert app.multiselect(key="compare").value in ([made[0.2], made[0.8]], [made[0.8], made[0.2]])
+    numbers = {label: plain(value) for label, value in metrics(app).items()}
+    assert numbers["Overlap"] == per_cent((a & b).sum() / (a | b).sum())
+    counts = {"Kept": a & b, "Lost": a & ~b, "Gained": b & ~a}
+    assert {name: numbers[name] for name in counts} == {name: str(rows.sum()) for name, rows in counts.items()}
+    # by chance: the overlap of two random subsets of that size, as expected numbers of rows say
+    both = disk.size**2 / 240
+    assert f"by chance {per_cent(both / (2 * disk.size - both))}" in plain(captions(app))
+    lost = a & ~b
+    said = words_of(app)
+    assert f"{lost.sum()} samples, {disk.tokens[lost].sum():,} tokens" in said
+    assert f"Mean quality {disk.quality[lost].mean():.4g}, of all samples {disk.quality.mean():.4g}" in said
+    table = next(one.value for one in app.dataframe if "chunk_id" in one.value)
+    assert set(table["chunk_id"]) == {disk.ids[row] for row in np.flatnonzero(lost)}
