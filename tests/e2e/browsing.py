@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
+from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -18,6 +20,11 @@ FLAGS = (
     "--no-first-run",
 )
 
+OWN = ("127.0.0.1", "localhost", "::1")
+"""This machine: all other addresses are outside."""
+
+BLOCKED = "--host-resolver-rules=MAP * ~NOTFOUND" + "".join(f", EXCLUDE {host}" for host in OWN)
+"""No name and no number but this machine's leads anywhere, whoever in the browser asks."""
 
 NO_BROWSER = f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
 
@@ -28,11 +35,16 @@ def installed_browser() -> str | None:
 
 
 class Running:
-    """The browser that runs, if any, and the driver it is spoken to by."""
+    """The browser that runs, if any, and the driver it is spoken to by; it reaches this machine alone.
+
+    Attributes:
+        outside: addresses elsewhere that its pages asked for, in vain, since `check` was last called.
+    """
 
     def __init__(self) -> None:
         self.playwright: Playwright | None = None
         self.browser: Browser | None = None
+        self.outside: list[str] = []
 
     def started(self) -> Browser:
         """The browser; started where there is none, or where the last test has lost it."""
@@ -41,8 +53,18 @@ class Running:
             path = installed_browser()
             assert path, NO_BROWSER
             self.playwright = sync_playwright().start()
-            self.browser = self.playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+            self.browser = self.playwright.chromium.launch(executable_path=path, args=[*FLAGS, BLOCKED])
+            self._watch(self.browser)
         return self.browser
+
+    def check(self) -> None:
+        """Forget what was asked for elsewhere.
+
+        Raises:
+            AssertionError: something was.
+        """
+        asked, self.outside = self.outside, []
+        assert not asked, f"a page asked for {len(asked)} addresses outside of this machine: {', '.join(asked[:5])}"
 
     def end(self) -> None:
         """End both."""
@@ -51,3 +73,29 @@ class Running:
         if self.playwright is not None:
             self.playwright.stop()
         self.browser = self.playwright = None
+
+    def _watch(self, browser: Browser) -> None:
+        """Note what the pages of all its contexts ask for; nothing is routed, which would turn its cache off."""
+        new_context, new_page = browser.new_context, browser.new_page
+
+        def watched_context(**options: Any) -> BrowserContext:
+            context = new_context(**options)
+            self._listen(context)
+            return context
+
+        def watched_page(**options: Any) -> Page:
+            page = new_page(**options)
+            self._listen(page.context)
+            page.on("websocket", lambda socket: self._note(socket.url))
+            return page
+
+        browser.new_context, browser.new_page = watched_context, watched_page  # type: ignore[method-assign]
+
+    def _listen(self, context: BrowserContext) -> None:
+        context.on("request", lambda request: self._note(request.url))
+        context.on("page", lambda page: page.on("websocket", lambda socket: self._note(socket.url)))
+
+    def _note(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname not in OWN:
+            self.outside.append(url)

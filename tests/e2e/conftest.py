@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ RUNNING = Running()
 def browser() -> Browser:
     """A real browser, shared with other tests: open a context of your own in it, and close that."""
     return RUNNING.started()
+
+
+@pytest.fixture(autouse=True)
+def nothing_from_outside() -> Iterator[None]:
+    """Every address outside of this machine is blocked; a test whose pages ask for one fails."""
+    RUNNING.outside.clear()
+    yield
+    RUNNING.check()
 
 
 @pytest.hookimpl(wrapper=True)
