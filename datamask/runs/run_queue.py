@@ -75,6 +75,11 @@ class _Entry:
             writer.finish("stopped", ending="stopped", message="stopped before it began")
 
 
+def key_of(run: Run) -> str:
+    """The name under which the worker knows a run that is in a queue of this process."""
+    return f"run {run.path.resolve()}"
+
+
 class RunQueue:
     """Runs the runs of one folder in the background. Get it from `run_queue`."""
 
@@ -110,7 +115,7 @@ class RunQueue:
                 raise
             entry = _Entry(run, hold)
             job = worker().start(
-                f"run {run.path.resolve()}",
+                key_of(run),
                 entry.work,
                 leaving=entry.leave,
                 about=run_id,

@@ -432,13 +432,17 @@ def _copies() -> None:
         )
 
 
-def remembered() -> SelectionConfig:
+def remembered(way: str | None = None) -> SelectionConfig:
     """The settings the form was left with, or its defaults, without drawing it: what the next run will be.
+
+    Args:
+        way: `SOLVE` or `LEARN`; None: the one that was taken last.
 
     Raises:
         OptionError: they contradict each other.
     """
-    return _selection({**DEFAULTS, **st.session_state.get("form_values", {})})
+    values = {**DEFAULTS, **st.session_state.get("form_values", {})}
+    return _selection(values if way is None else {**values, "way": way})
 
 
 def _selection(values: Mapping[str, Any]) -> SelectionConfig:

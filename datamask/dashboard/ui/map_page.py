@@ -31,6 +31,7 @@ from datamask.dashboard.ui import (
     linked,
     menus,
     names_panel,
+    next_run,
     preparing,
     sample_panel,
     scene,
@@ -113,6 +114,7 @@ def _unfiltered(view: linked.Linked) -> None:
 def _draw(opened: OpenCorpus) -> None:
     corpus = opened.corpus
     cache_dir = session.store().cache_dir
+    next_run.arrive()
     by_id, refused = _offered(corpus)
     runs, names = list(by_id.values()), _names(by_id)
     run_id = st.session_state["explore_run"]
@@ -281,7 +283,12 @@ def _draw(opened: OpenCorpus) -> None:
 
     with page.foot:
         filter_panel.show(view, MAP, texts_panel.headline(corpus, passing, selected))
-        steering_panel.offer(view, passing, lambda: texts_panel.download(listed))
+
+        def take_home_and_solve() -> None:
+            texts_panel.download(listed)
+            next_run.offer(opened, by_id[run_id] if run_id else None, runs)
+
+        steering_panel.offer(view, passing, take_home_and_solve)
 
     for name, tab in zip(
         (DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE),

@@ -63,21 +63,34 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
     if pressed is None:
         return
     settings = ready[pressed]
-    name = form.name or outcome.proposed_name(
-        settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, len(rules.rules)
-    )
     try:
-        run = session.store().create(RunConfig(opened.config, settings, name))
-        start_from = warm_start(settings, runs, corpus.fingerprint)
-        if start_from is not None:
-            with run.writer() as writer:
-                writer.update_facts(start_from=start_from)
-        session.run_queue().submit(run.id)
+        run = begin(opened, runs, settings, len(rules.rules), form.name)
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
     else:
         session.choose_run(run.id)
         st.rerun()
+
+
+def begin(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, rules: int, name: str = "") -> Run:
+    """Make a run and queue it.
+
+    Args:
+        runs: earlier ones on the corpus, to start from. rules: how many it obeys. name: empty: made from the settings.
+
+    Raises:
+        StoreError: the runs folder cannot be written.
+    """
+    name = name or outcome.proposed_name(
+        settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, rules
+    )
+    run = session.store().create(RunConfig(opened.config, settings, name))
+    start_from = warm_start(settings, runs, opened.corpus.fingerprint)
+    if start_from is not None:
+        with run.writer() as writer:
+            writer.update_facts(start_from=start_from)
+    session.run_queue().submit(run.id)
+    return run
 
 
 def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -> cost.Cost:

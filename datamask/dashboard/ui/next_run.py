@@ -1,0 +1,118 @@
+"""The next run, started and taken home where one works: on the Map, without a way to another page.
+
+It is the problem of the shown run, solved at the λ of the slider and under the rules made on the map; beside no run,
+what the form of Runs was left with. Once it has ended, the map shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from datamask.config import SelectionConfig
+from datamask.dashboard import lambda_points, words
+from datamask.dashboard.openings import OpenCorpus
+from datamask.dashboard.ui import background, downloads, forms, lambda_slider, session, start_panel, steering_panel
+from datamask.dashboard.views import outcome
+from datamask.errors import DatamaskError
+from datamask.runs import run_queue
+from datamask.runs.store import Run
+
+STARTED = "explore_next_run"
+"""Of the session: the run that was started here, and the one that was shown then (None: none was)."""
+
+KEPT = "selection.parquet"
+"""In a run's folder: the selected ids."""
+
+
+def arrive() -> None:
+    """Show the run that was started here once it has ended, where nobody has gone on to another one meanwhile."""
+    if STARTED not in st.session_state:
+        return
+    started, shown = st.session_state[STARTED]
+    try:
+        run = session.store().get(started)
+    except DatamaskError:
+        del st.session_state[STARTED]
+        return
+    if run.status().active:
+        return
+    del st.session_state[STARTED]
+    if not run.has_selection:
+        story = outcome.story(run)
+        if story is not None:
+            st.warning(f"**{story.heading}.** {words.sentence(story.text)}")
+    elif st.query_params.get("run") == shown:
+        session.choose_run(run.id)
+
+
+def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
+    """The button that solves, or how far it is; and the ids of the shown run.
+
+    Args:
+        run: the shown one; None: none is. runs: finished ones on the corpus, to start from.
+    """
+    if run is not None:
+        count = (run.status().summary or {}).get("selected")
+        st.download_button(
+            "Selection" if count is None else f"Selection, {count:,} ids",
+            downloads.of_file(run.path / KEPT),
+            on_click="ignore",
+            file_name=f"{run.id}.parquet",
+            mime="application/vnd.apache.parquet",
+            key="map_selection",
+            icon=":material/download:",
+            type="tertiary",
+            help="All that the shown run selected, whatever is filtered: ids with rank, score and their place in the "
+            "shards, as parquet. Rows, masks and a report are on the Export page.",
+        )
+    started = st.session_state.get(STARTED)
+    look = background.Look(place="next_run_live", stop_key="stop_next_run")
+    if started is not None and background.under_way(run_queue.key_of(session.store().get(started[0])), look):
+        return
+    st.button(
+        "Solve",
+        key="map_solve",
+        icon=":material/bolt:",
+        type="primary",
+        on_click=_start,
+        args=(opened, run, tuple(runs)),
+        help=(
+            "Selects again as the shown run did, at the λ of the slider"
+            if run is not None
+            else "Selects with the settings of the Runs page"
+        )
+        + ", under the rules made here, in the quickest proved way. In the background; the map shows what it gives.",
+    )
+
+
+def _start(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
+    try:
+        settings, reason = steering_panel.applied(_settings(opened, run), opened.corpus)
+        if reason:
+            st.session_state["trouble"] = f"No selection can obey these rules. {reason}"
+            return
+        rules = len(steering_panel.book(opened.corpus).rules)
+        begun = start_panel.begin(opened, runs, settings, rules)
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    st.session_state[STARTED] = (begun.id, st.query_params.get("run"))
+
+
+def _settings(opened: OpenCorpus, run: Run | None) -> SelectionConfig:
+    """What the press asks for, by what stands on the page then: the slider is let go without a drawing of the page.
+
+    Raises:
+        OptionError: what the form was left with contradicts itself.
+    """
+    moved = st.session_state.get(lambda_slider.AT)
+    if run is not None:
+        settings = lambda_points.settings_of(run.config.selection)
+        return replace(settings, lamb=run.config.selection.lamb if moved is None else moved)
+    settings = forms.remembered(forms.SOLVE)
+    if opened.sample and "collapse" not in st.session_state.get("form_values", {}):
+        settings = replace(settings, collapse="exact")  # as the form has it there: half of the sample are copies
+    return settings if moved is None else replace(settings, lamb=moved)

@@ -1,0 +1,100 @@
+"""Solve on the Map: the shown run's problem again, at the slider's lambda and under the rules; and its ids."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from datamask.dashboard.filters import Among, Filters
+from datamask.dashboard.ui import lambda_slider, next_run
+from datamask.runs.run_queue import run_queue
+from tests.dashboard.made_runs import finish_run
+from tests.pages.reading import titles
+
+LONG = 240.0
+
+
+@pytest.fixture(autouse=True)
+def idle_queue(runs_dir):
+    """No job outlives its test."""
+    yield
+    run_queue(runs_dir).close(10)
+
+
+def solved(app, store):
+    """Press Solve; the run it makes, ended, and shown by the page."""
+    before = {run.id for run in store.list()}
+    app.button(key="map_solve").click().run()
+    assert not app.exception, app.exception[0].message
+    (run,) = [run for run in store.list() if run.id not in before]
+    deadline = time.monotonic() + LONG
+    while run.status().active:
+        assert time.monotonic() < deadline, "the run did not end"
+        time.sleep(0.05)
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return run
+
+
+def test_without_a_run_it_solves_what_the_form_was_left_with(page, opened, store, mapped):
+    app = page(corpus=opened.key)
+    app.session_state["form_values"] = {"objective": "pairwise", "select_ratio": 0.2, "way": "learn"}
+    run = solved(app, store)
+    selection = run.config.selection
+    assert (selection.objective, selection.select_ratio, selection.estimator) == ("pairwise", 0.2, "relaxed")
+    assert run.status().state == "done" and app.query_params["run"] in (run.id, [run.id])
+    assert titles(app) == [f"Selected by {run.config.name}"] and next_run.STARTED not in app.session_state
+    assert "Selection, 48 ids" in [one.proto.label for one in app.get("download_button")]
+
+
+def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules(page, opened, store, mapped):
+    first = finish_run(
+        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7, select_ratio=0.4
+    )
+    app = page(corpus=opened.key, run=first.id)
+    app.session_state["form_values"] = {"objective": "facility", "select_ratio": 0.2}
+    run = solved(app, store)
+    assert (run.config.selection.objective, run.config.selection.lamb) == ("pairwise", 0.7)
+    app.session_state[lambda_slider.AT] = 0.12
+    source = np.array(opened.corpus.metadata["source"].to_pylist())
+    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("web",)),)))
+    app.run()
+    app.button(key="rule_pin").click().run()
+    app.session_state[lambda_slider.AT] = 0.12
+    run = solved(app, store)
+    selection = run.config.selection
+    assert (selection.objective, selection.lamb, selection.select_ratio) == ("pairwise", 0.12, 0.4)
+    kept = run.rows()["selected"].to_numpy().astype(bool)
+    assert kept[source == "web"].all() and not kept.all()
+
+
+def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, store, mapped):
+    first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
+    app = page(corpus=opened.key, run=first.id)
+    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("web", "code")),)))
+    app.run()
+    app.button(key="rule_pin").click().run()
+    app.button(key="map_solve").click().run()
+    assert any("No selection can obey these rules" in warning.value for warning in app.warning)
+    assert [run.id for run in store.list()] == [first.id]
+
+
+def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_said(page, opened, store, mapped):
+    shown = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="shown")
+    other = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="other")
+    app = page(corpus=opened.key, run=shown.id)
+    app.session_state[next_run.STARTED] = (other.id, "another that was shown")
+    app.run()
+    assert titles(app) == ["Selected by shown"] and next_run.STARTED not in app.session_state
+    failed = store.create(other.config)
+    with failed.writer() as writer:
+        writer.set_status("failed", error="no room left")
+    app.session_state[next_run.STARTED] = (failed.id, shown.id)
+    app.run()
+    assert any("no room left" in warning.value.lower() for warning in app.warning)
+    assert titles(app) == ["Selected by shown"]
+    app.session_state[next_run.STARTED] = ("of a run that was deleted", shown.id)
+    app.run()
+    assert not app.exception and next_run.STARTED not in app.session_state
