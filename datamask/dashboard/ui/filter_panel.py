@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from datamask.dashboard import shared_view, words
@@ -26,15 +28,17 @@ def search(view: Linked) -> None:
         )
 
 
-def show(view: Linked, map_name: str, headline: str) -> None:
+def show(view: Linked, map_name: str, headline: str, beside: Callable[[], None] = lambda: None) -> None:
     """What is shown now, in words, and the way back to everything.
 
     Args:
         map_name: of the map whose regions a chip stands for.
         headline: how many samples are shown and how many of them are selected, as Markdown.
+        beside: draws what stands after it, before the conditions, which come and go.
     """
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(headline, width="content")
+        beside()
         if not view.filters:
             return
         for condition in view.filters.conditions:

@@ -22,7 +22,7 @@ NARROW, PHONE = 1150, 700
 """Windows of at most so many pixels have no room for all three, and for no two of them."""
 
 MAP_HEIGHT = "max(24rem, calc(100vh - 172px))"
-"""All of the window but the menu, the map's caption and the foot."""
+"""All of the window but the menu, the map's caption and the two lines of the foot."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ def _style(state: str | None) -> str:
     return f"""<style>
 .st-key-explore_rail, .st-key-explore_reader {{flex: none; height: {MAP_HEIGHT}; overflow-y: auto; overflow-x: hidden;
 scrollbar-width: thin; padding: 0 9px 0 2px}}
+.st-key-explore_foot button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 {_place(hidden)} {{display: none}}{narrow}
 .st-key-explore_unfold_button button {{writing-mode: vertical-rl; padding: 0.7rem 0.2rem}}
 @media (max-width: {PHONE}px) {{

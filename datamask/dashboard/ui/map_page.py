@@ -282,13 +282,13 @@ def _draw(opened: OpenCorpus) -> None:
                     why_panel.show(by_id[run_id], runs, corpus, sample, behind)
 
     with page.foot:
-        filter_panel.show(view, MAP, texts_panel.headline(corpus, passing, selected))
-
-        def take_home_and_solve() -> None:
-            texts_panel.download(listed)
-            next_run.offer(opened, by_id[run_id] if run_id else None, runs)
-
-        steering_panel.offer(view, passing, take_home_and_solve)
+        filter_panel.show(
+            view,
+            MAP,
+            texts_panel.headline(corpus, passing, selected),
+            lambda: next_run.offer(opened, by_id[run_id] if run_id else None, runs),
+        )
+        steering_panel.offer(view, passing, lambda: texts_panel.download(listed))
 
     for name, tab in zip(
         (DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE),

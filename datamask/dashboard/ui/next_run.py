@@ -54,6 +54,10 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
     Args:
         run: the shown one; None: none is. runs: finished ones on the corpus, to start from.
     """
+    started = st.session_state.get(STARTED)
+    look = background.Look(place="next_run_live", stop_key="stop_next_run")
+    if started is None or not background.under_way(run_queue.key_of(session.store().get(started[0])), look):
+        _solve(opened, run, runs)
     if run is not None:
         count = (run.status().summary or {}).get("selected")
         st.download_button(
@@ -68,10 +72,9 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
             help="All that the shown run selected, whatever is filtered: ids with rank, score and their place in the "
             "shards, as parquet. Rows, masks and a report are on the Export page.",
         )
-    started = st.session_state.get(STARTED)
-    look = background.Look(place="next_run_live", stop_key="stop_next_run")
-    if started is not None and background.under_way(run_queue.key_of(session.store().get(started[0])), look):
-        return
+
+
+def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
     st.button(
         "Solve",
         key="map_solve",

@@ -87,25 +87,32 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
             ):
                 _quota(view, columns)
         beside()
-    if book(corpus).rules:
-        reason = _reason_now(corpus)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            listed(corpus)
-            st.page_link(
-                "pages/runs.py",
-                label="Start a run under these rules",
-                icon=":material/arrow_forward:",
-                query_params=session.link_parameters(),
-                disabled=bool(reason),
-            )
-            if reason:
-                st.page_link(
-                    "pages/runs.py",
-                    label="Change the settings",
-                    icon=":material/tune:",
-                    query_params=session.link_parameters(),
-                )
-        refused(reason)
+        # on the same line: what is made of these buttons is seen without scrolling
+        reason = _made(corpus)
+    refused(reason)
+
+
+def _made(corpus: Corpus) -> str:
+    """The rules made so far, and the ways to a run under them; gives why there is none, "" where there is."""
+    if not book(corpus).rules:
+        return ""
+    reason = _reason_now(corpus)
+    listed(corpus)
+    st.page_link(
+        "pages/runs.py",
+        label="Start a run under these rules",
+        icon=":material/arrow_forward:",
+        query_params=session.link_parameters(),
+        disabled=bool(reason),
+    )
+    if reason:
+        st.page_link(
+            "pages/runs.py",
+            label="Change the settings",
+            icon=":material/tune:",
+            query_params=session.link_parameters(),
+        )
+    return reason
 
 
 def listed(corpus: Corpus, heading: str = "") -> RuleBook:
