@@ -3,7 +3,7 @@
 import streamlit as st
 
 from datamask.dashboard import candidates, words
-from datamask.dashboard.ui import export_cards, report_card, run_menu, run_panel, session
+from datamask.dashboard.ui import export_cards, report_card, run_menu, run_panel, session, whole_card
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, provenance
 
@@ -47,6 +47,7 @@ if shards.newer:
 export_cards.show(run, shards)
 corpus = opening.corpus if opening is not None and listing.is_on(run, opening) else None
 report_card.show(run, finished, corpus, session.store().cache_dir)
+whole_card.show(run, corpus)
 
 st.markdown("**Where does it come from?**")
 st.dataframe(

@@ -34,7 +34,7 @@ BOTTOM = {
     "storage.address",
 }
 LEARN = {"objectives", "learning"}
-RUNS = {"runs", "runs.run_queue"}
+RUNS = {"runs", "runs.run_queue", "runs.applying"}
 WORK = {"work"}
 READERS = {"corpus.readers"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "out_of_core.engines": {"errors", "files"},
     "runs": BOTTOM | WORK | READERS,
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
+    "runs.applying": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "out_of_core"},
     "runs.execute": BOTTOM
     | WORK
     | LEARN

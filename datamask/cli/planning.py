@@ -9,22 +9,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datamask import catalogue
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
-from datamask.runs.phases import expected_seconds
+from datamask.runs.phases import sample_seconds
 
 if TYPE_CHECKING:
     from datamask.out_of_core.plan import Plan, Planned
-
-LOADING_SECONDS, LISTED = 5.0, 64
-"""To load torch; neighbours in the lists of a sample, about."""
-
-HOUR, DAY, YEAR = 3600.0, 86_400.0, 365.25 * 86_400.0
 
 
 def plan(options: argparse.Namespace) -> int:
@@ -44,7 +38,7 @@ def plan(options: argparse.Namespace) -> int:
             corpus_config(options, selection.seed),
             selection,
             tokens,
-            learning=lambda rows, dim: _learning_seconds(selection, rows, dim),
+            learning=lambda rows, dim: sample_seconds(selection, rows, dim),
             should_stop=stop.is_set,
         )
     memory, place = memory_bytes(), selection.scratch_dir or tempfile.gettempdir()
@@ -66,22 +60,9 @@ def plan(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _learning_seconds(selection: SelectionConfig, rows: int, dim: int) -> float:
-    """What the sample of a run takes, as runs tell it of themselves, and the loading of the libraries."""
-    seconds = expected_seconds(
-        selection,
-        rows,
-        dim,
-        selected=max(1, round(selection.select_ratio * rows)),
-        listed=LISTED,
-        approximate=False,
-        graph=any(catalogue.objective(name).needs_neighbors for name, _ in selection.terms),
-        cores=1,
-    )
-    return LOADING_SECONDS + sum(seconds.values())
-
-
 def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -> str:
+    from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
+
     here, there, rates = planned.here, planned.there, planned.rates
     label = f"{machines} machines" if machines > 1 else "1 machine"
     rows = [
@@ -102,16 +83,16 @@ def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -
         }
     )
     lines = [
-        _size(here),
+        size_sentence(here),
         *(["All of it fits into memory: without --scratch_dir it is solved there."] if planned.fits else []),
-        *_takes(here, memory),
+        *takes_sentences(here, memory),
         f"{place} has {bytes_text(free)} free.",
         "",
         table_text(rows),
         *_recipe(here, machines, label),
         "",
-        f"For {tokens_text(planned.tokens)} tokens: {_size(there)[0].lower()}{_size(there)[1:]}",
-        *_takes(there, memory),
+        f"For {tokens_text(planned.tokens)} tokens: {size_sentence(there)[0].lower()}{size_sentence(there)[1:]}",
+        *takes_sentences(there, memory),
         f"Time: {time_text(there.seconds())} here, {time_text(there.seconds(machines))} on {label}.",
         *_recipe(there, machines, label),
         "",
@@ -130,53 +111,15 @@ def _there(place: str) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
-def _size(plan: Plan) -> str:
-    how = f"{plan.blocks:,} blocks" if not plan.passes else "1 pass" if plan.passes == 1 else f"{plan.passes} passes"
-    return (
-        f"{plan.selected:,} of {plan.rows:,} rows of {plan.dim:,} dimensions, in {plan.shards:,} "
-        f"shard{'s' if plan.shards != 1 else ''} of {bytes_text(plan.input_bytes)} together, by {how}."
-    )
-
-
-def _takes(plan: Plan, memory: int) -> list[str]:
-    lines = [
-        f"Reads {bytes_text(plan.read_bytes)}, at most; scratch takes {bytes_text(plan.scratch_bytes)}, memory "
-        f"{bytes_text(plan.memory_bytes)}, at most."
-    ]
-    if plan.memory_bytes > memory:
-        lines.append(
-            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, fewer "
-            "--block_rows, or parts of the corpus."
-        )
-    return lines
-
-
 def _recipe(plan: Plan, machines: int, label: str) -> list[str]:
+    from datamask.out_of_core.plan_words import time_text
+
     if plan.recipe is None:
         return []
     here, there = (time_text(plan.recipe.seconds(plan.cores, count)) for count in (1, machines))
     return [
         f"Or by a recipe: a selection from a sample, and `apply` over all shards, in {here} here, {there} on {label}."
     ]
-
-
-def bytes_text(count: float) -> str:
-    """Bytes as people say them: ``"1.2 GB"``."""
-    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count / 1e3:,.1f} kB"
-
-
-def time_text(seconds: float) -> str:
-    """Seconds as people say them, of any length: ``"8 s"``, ``"2.5 h"``, ``"40 days"``."""
-    if seconds < 120:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    if seconds < 2 * HOUR:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 2 * DAY:
-        return f"{seconds / HOUR:.1f} h"
-    return f"{seconds / DAY:,.0f} days" if seconds < 2 * YEAR else f"{seconds / YEAR:,.0f} years"
 
 
 def _rate(seconds: float) -> str:

@@ -23,6 +23,9 @@ LISTED, PAIRED = ("facility",), ("pairwise",)
 _APPROXIMATE, _COMPARED, _OFFERED = 7e-7, 3.5e-11, 6e-10
 """Seconds of a graph: by cells, per row and dimension; of all pairs, per pair and dimension, and per pair."""
 
+_LOADING_SECONDS, _SAMPLE_LISTED = 5.0, 64
+"""To load torch; neighbours in the lists of a sample, about."""
+
 _THREADED = 0.7
 """Power of the number of threads by which steps get quicker."""
 
@@ -71,3 +74,22 @@ def expected_seconds(
     if config.exact_values:
         seconds[ENDING] += _COMPARED * n * selected * dim / cores
     return seconds
+
+
+def sample_seconds(config: SelectionConfig, rows: int, dim: int) -> float:
+    """What the sample of a run over all rows takes, as runs tell it of themselves, and the loading of the libraries.
+
+    Args:
+        rows, dim: of the sample.
+    """
+    seconds = expected_seconds(
+        config,
+        rows,
+        dim,
+        selected=max(1, round(config.select_ratio * rows)),
+        listed=_SAMPLE_LISTED,
+        approximate=False,
+        graph=any(catalogue.objective(name).needs_neighbors for name, _ in config.terms),
+        cores=1,
+    )
+    return _LOADING_SECONDS + sum(seconds.values())

@@ -172,6 +172,15 @@ def _numbers(run: Run) -> None:
             query_params=parameters,
             width="content",
         )
+        facts = run.facts()
+        if run.whole is None and (facts.get("total_rows") or 0) > (facts.get("n") or 0):
+            st.page_link(
+                "pages/export.py",
+                label="Apply to the whole corpus",
+                icon=":material/arrow_forward:",
+                query_params=parameters,
+                width="content",
+            )
 
 
 def _curve(run: Run) -> None:

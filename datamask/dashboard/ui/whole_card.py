@@ -1,0 +1,264 @@
+"""Apply to the whole corpus, on the Export page: the plan first, then a run of its own, and at the end its shares.
+
+A process of its own does the run, so that it outlives the page and the server; what is seen of it here is what its
+folder says, as anywhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from datamask.config import RunConfig
+from datamask.corpus import Corpus
+from datamask.dashboard import words
+from datamask.dashboard.ui import background, session
+from datamask.dashboard.views import listing, outcome
+from datamask.errors import DatamaskError
+from datamask.runs import applying
+from datamask.runs.detached import start_detached
+from datamask.runs.store import Run
+from datamask.work.job import Job
+from datamask.work.worker import worker
+
+if TYPE_CHECKING:
+    from datamask.out_of_core.plan import Planned
+
+ABOUT = (
+    "The open corpus is a uniform sample. This asks all rows what the shown run asked the sample: the same objective, "
+    "λ, ratio and scales, solved out of core, with a value over all rows, as `datamask select --scope global` does."
+)
+SHOWN = 50
+"""Groups in the table, the largest first."""
+
+
+def sampled(corpus: Corpus) -> bool:
+    """Whether the corpus is a sample of a larger one."""
+    return corpus.provenance.rows_read < corpus.provenance.total_rows
+
+
+def show(run: Run, corpus: Corpus | None) -> None:
+    """The card.
+
+    Args:
+        run: finished. corpus: the run's, where it is open, else None.
+    """
+    with st.container(border=True, key="whole_card"):
+        st.markdown("**Apply to the whole corpus**", help=ABOUT)
+        if corpus is None:
+            st.caption("Open its corpus to see whether there are more rows than the run has seen.")
+        elif run.whole is not None:
+            _shares(run, run, corpus)
+        elif not sampled(corpus):
+            st.caption(
+                f"This corpus was opened whole, all {corpus.provenance.total_rows:,} rows: there is nothing more to "
+                "apply to."
+            )
+        else:
+            _ask(run, corpus)
+
+
+def _ask(run: Run, corpus: Corpus) -> None:
+    try:
+        config = applying.over_all_rows(run.config)
+    except DatamaskError as error:
+        st.caption(f"Not of this run: {words.sentence(error)}")
+        return
+    begun = applying.newest(session.store().list(), config)
+    if begun is None:
+        _plan(run, config, corpus)
+    elif begun.status().active:
+        with st.container(key="whole_live"):
+            st.fragment(_live, run_every=1.0)(begun.id, begun.status().state)
+    elif begun.has_selection:
+        _shares(begun, run, corpus)
+    else:
+        _ended(begun)
+
+
+def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
+    """What it will take, once that is known, and the button that starts it."""
+    key = f"plan of all rows {hashlib.blake2b(repr(config).encode(), digest_size=12).hexdigest()}"
+    total, rows = corpus.provenance.total_rows, len(corpus)
+    if background.under_way(key, background.Look(stop_key="stop_plan")):
+        return
+    job = worker().find(key)
+    background.ending(key, "Stopped. Nothing was planned.")
+    if job is None or job.state != "done":
+        st.caption(f"The run has seen {rows:,} of {total:,} rows. First comes the plan: the first rows are timed.")
+        st.button(
+            "Plan it",
+            key="plan_whole",
+            icon=":material/straighten:",
+            on_click=background.on_press(worker().start),
+            args=(key, lambda job: _planned(config, job)),
+            help="Reads some thousand rows and says what all of them take: time, memory, disk. Some seconds; nothing "
+            "is started.",
+        )
+        return
+    planned: Planned = job.result
+    first, *others, assumed = (words.plain(sentence, 1200) for sentence in applying.plan_sentences(planned))
+    st.markdown(first)
+    for sentence in others:
+        st.caption(sentence)
+    table = pd.DataFrame(applying.plan_parts(planned), columns=["part", "core time", "here"])
+    st.dataframe(table, hide_index=True, lazy=False, alt="What a run on all rows takes, part by part")
+    st.caption(assumed)
+    st.button(
+        f"Select from all {planned.here.rows:,} rows",
+        key="start_whole",
+        type="primary",
+        icon=":material/bolt:",
+        on_click=_start,
+        args=(config,),
+        help="A run of its own, in a process of its own: it goes on when this page is closed and when the server ends. "
+        "It can be stopped and resumed here and on the Runs page.",
+    )
+
+
+def _planned(config: RunConfig, job: Job) -> Planned:
+    job.report(0.0, "Timing the first rows")
+    return applying.planned(config, job.should_stop)
+
+
+def _start(config: RunConfig) -> None:
+    try:
+        applying.begin(config, session.store())
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+
+
+def _live(run_id: str, state: str) -> None:
+    """How far it is, by what its folder says: passes or blocks done, the value so far, the time left."""
+    run = session.store().get(run_id)
+    status = run.status()
+    if status.state != state or not status.active:
+        st.rerun()
+    job = next(iter(listing.running(session.store(), session.run_queue(), only=(run_id,))), None)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(words.plain(job.sentence if job else "starting", 300), width="content")
+        st.button(
+            "Stop",
+            key="stop_whole",
+            icon=":material/stop:",
+            on_click=session.stop_run,
+            args=(run_id,),
+            help="Stops within seconds. What was done so far is kept and can be resumed.",
+        )
+    st.caption(_so_far(run) or "No value over all rows yet.")
+
+
+def _so_far(run: Run) -> str:
+    """Steps over all rows that are done, and what they came to."""
+    numbers = run.metrics()
+    if "pass" not in numbers:
+        return ""
+    done = numbers["pass"] == numbers["pass"]  # of the lines of the sample it is no number
+    if not done.any():
+        return ""
+    count = int(numbers["pass"][done].max())
+    sentence = f"Over all rows {count:,} {'step is' if count == 1 else 'steps are'} done"
+    for name, said in (("joint", "value so far"), ("gap", "at most so much below the best")):
+        values = numbers[name][done] if name in numbers else []
+        if len(values) and values[-1] == values[-1]:
+            sentence += f" · {said} {words.value(float(values[-1]))}"
+    return words.plain(sentence, 300)
+
+
+def _ended(run: Run) -> None:
+    story = outcome.story(run)
+    if story is not None:
+        st.warning(f"**{story.heading}.** {words.sentence(story.text, 600)}")
+    if run.status().resumable:
+        st.button(
+            "Resume",
+            key="resume_whole",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=_resume,
+            args=(run.id,),
+            help="Goes on where it stopped, in a process of its own.",
+        )
+
+
+def _resume(run_id: str) -> None:
+    try:
+        start_detached(session.store().get(run_id))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+
+
+def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
+    """What came out, and which share each group kept: of all rows, and of the sample."""
+    summary = whole.status().summary or {}
+    selected, rows = int(summary.get("selected") or 0), int(summary.get("n") or 0)
+    st.markdown(
+        f"Selected **{selected:,}** of all {rows:,} rows"
+        + (f": {words.plain(listing.name_of(whole), 80)}" if whole.id != run.id else "")
+    )
+    if sentence := outcome.certificate(whole):
+        st.caption(words.plain(sentence, 600))
+    if whole.id != run.id:
+        st.page_link(
+            "pages/export.py",
+            label="Take its ids home",
+            icon=":material/arrow_forward:",
+            query_params={**session.link_parameters(), "run": whole.id},
+            width="content",
+        )
+    columns = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
+    if not columns:
+        st.caption("No column divides the rows into groups, so no shares by group are counted.")
+        return
+    column = st.selectbox(
+        "Share kept by",
+        columns,
+        key="whole_column",
+        help="A column of the shards: how much of each of its groups is kept, of all rows and of the sample.",
+    )
+    key = f"groups of all rows {whole.path.resolve()} {column}"
+    job = worker().find(key) or worker().start(
+        key, lambda job: applying.groups_of(whole, column, job.report, job.should_stop)
+    )
+    job.wait(0.3)
+    if background.under_way(key, background.Look(stop_key="stop_groups")):
+        return
+    background.ending(key, "Stopped. The groups were not counted.")
+    if job.state == "done":
+        _table(job.result, run, corpus, column)
+
+
+def _table(groups: list[applying.Group], run: Run, corpus: Corpus, column: str) -> None:
+    chosen = run.rows(["selected"])["selected"].combine_chunks()
+    values = corpus.metadata[column].combine_chunks() if isinstance(corpus.metadata[column], pa.ChunkedArray) else None
+    values = (corpus.metadata[column] if values is None else values).cast(pa.string()).fill_null(applying.NOTHING)
+    sample = {entry["values"]: entry["counts"] for entry in pc.value_counts(values).to_pylist()}
+    kept = {entry["values"]: entry["counts"] for entry in pc.value_counts(values.filter(chosen)).to_pylist()}
+    table = pd.DataFrame(
+        {
+            column: [group.name for group in groups[:SHOWN]],
+            "rows": [group.rows for group in groups[:SHOWN]],
+            "kept": [group.kept for group in groups[:SHOWN]],
+            "share kept of all": [100 * group.kept / group.rows for group in groups[:SHOWN]],
+            "share kept of the sample": [
+                100 * kept.get(group.name, 0) / sample[group.name] if group.name in sample else None
+                for group in groups[:SHOWN]
+            ],
+        }
+    )
+    percent = st.column_config.NumberColumn(format="%.1f %%")
+    st.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        key="whole_groups",
+        alt="Share kept of each group, of all rows and of the sample",
+        column_config={"share kept of all": percent, "share kept of the sample": percent},
+    )
+    if len(groups) > SHOWN:
+        st.caption(f"The {SHOWN} largest of {len(groups):,} groups.")

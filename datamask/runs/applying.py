@@ -1,0 +1,200 @@
+"""A run on a sample carried over to all rows of its corpus: the same question, solved out of core, and its outcome.
+
+What is asked is asked as `select --scope global` asks it; a process of its own does it (`datamask.runs.detached`).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.corpus.readers.shard import Shard
+from datamask.corpus.sampling import memory_bytes
+from datamask.errors import OptionError, poll_of
+from datamask.out_of_core.plan import Planned, plan_run
+from datamask.out_of_core.plan_words import size_sentence, takes_sentences, time_text
+from datamask.out_of_core.probe import untransformed
+from datamask.out_of_core.solvers import solver_for
+from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
+from datamask.recipes.batches import shard_batches
+from datamask.runs.detached import start_run
+from datamask.runs.phases import sample_seconds
+from datamask.runs.rooted import rooted
+from datamask.runs.store import Run, RunStore
+
+ASKED = (
+    "objective",
+    "lamb",
+    "select_ratio",
+    "budget",
+    "scale",
+    "center",
+    "prune",
+    "collapse",
+    "pin",
+    "ban",
+    "given",
+    "quotas",
+    "seed",
+)
+"""Settings that say what is asked of all rows too; what the command line refuses of these is refused here."""
+
+OTHER_TOKENS = 1e12
+"""A plan is made for another corpus besides; nobody looks at that one here."""
+
+NOTHING = "(none)"
+"""The group of rows without a value."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one value of a column, in the whole corpus. rows: how many can be used; kept: how many are selected."""
+
+    name: str
+    rows: int
+    kept: int
+
+
+def over_all_rows(config: RunConfig) -> RunConfig:
+    """The settings of a run on all rows that asks what a run on a sample of them asked.
+
+    The sample stays the same, so that both runs are on one corpus wherever runs are listed.
+
+    Raises:
+        OptionError: what the run asks for is not solved over all rows; the sentence names a way out.
+    """
+    selection = config.selection
+    kept = {name: getattr(selection, name) for name in ASKED}
+    kept.pop("budget" if kept["budget"] is None else "select_ratio")
+    options = {name: value for name, value in kept.items() if value not in (None, ())}
+    asked = SelectionConfig.from_options(**options, scope="global", scratch_dir=tempfile.gettempdir())
+    solver_for(asked)
+    check_wholly_readable(config.corpus)
+    name = f"{config.name}, all rows" if config.name else ""
+    return rooted(RunConfig(config.corpus, asked, name))
+
+
+def planned(config: RunConfig, should_stop: Callable[[], bool] | None = None) -> Planned:
+    """What such a run will take; probes the first rows, which takes seconds.
+
+    Raises:
+        InputError: a shard or row that cannot be used. RemoteError: a store does not answer.
+        Stopped: `should_stop` answered true.
+    """
+    return plan_run(
+        config.corpus,
+        config.selection,
+        OTHER_TOKENS,
+        learning=lambda rows, dim: sample_seconds(config.selection, rows, dim),
+        should_stop=should_stop,
+    )
+
+
+def plan_sentences(plan: Planned) -> list[str]:
+    """A plan in words: how much of how much, how long, what it reads and holds, and what was not measured."""
+    time = f"About {time_text(plan.here.seconds())} on this machine"
+    return [
+        f"{size_sentence(plan.here)} {time}.",
+        *takes_sentences(plan.here, memory_bytes()),
+        " ".join(f"Assumed: {sentence}." for sentence in plan.assumed),
+    ]
+
+
+def plan_parts(plan: Planned) -> list[tuple[str, str, str]]:
+    """What each part of the work is, its time on one core, and on this machine."""
+    here = plan.here
+    return [(part.what, time_text(part.core_seconds), time_text(part.seconds(here.cores, 1))) for part in here.parts]
+
+
+def begin(config: RunConfig, store: RunStore) -> Run:
+    """Make the run and have a process of its own do it, which outlives this one.
+
+    Raises:
+        StoreError: the runs folder cannot be written.
+    """
+    return start_run(config, store.root)
+
+
+def newest(runs: Iterable[Run], config: RunConfig) -> Run | None:
+    """The newest run with these settings, whatever it is called; None: there is none.
+
+    Args:
+        runs: newest first.
+    """
+    asked = rooted(config)
+    for run in runs:
+        if run.config.selection == asked.selection and run.config.corpus == asked.corpus:
+            return run
+    return None
+
+
+def groups_of(
+    run: Run,
+    column: str,
+    report: Callable[[float, str], None] = lambda share, what: None,
+    should_stop: Callable[[], bool] | None = None,
+) -> list[Group]:
+    """How many rows of each value of a column a finished run on all rows kept, the largest group first.
+
+    One pass over that column of all shards.
+
+    Raises:
+        RunStateError: the run has not finished. OptionError: a shard has no such column.
+        InputError: a shard is gone or damaged. Stopped: `should_stop` answered true.
+    """
+    poll = poll_of(should_stop, "counting was stopped")
+    kept, unused = _places(run.selection()), _places(run.left_out())
+    whole = WholeCorpus.open(untransformed(run.config.corpus), should_stop=should_stop)
+    counts: dict[str, list[int]] = {}
+    total = max(1, whole.source.rows)
+    done = 0
+    for shard in whole.source.shards:
+        for first, values in _values(shard, column, should_stop):
+            poll()
+            _count(counts, values, 0, 1)
+            for places, place, sign in ((unused, 0, -1), (kept, 1, 1)):
+                rows = places.get(shard.path)
+                if rows is not None:
+                    _count(counts, values.take(pa.array(_within(rows, first, len(values)))), place, sign)
+            done += len(values)
+            report(done / total, f"Counting {done:,} of {total:,} rows")
+    groups = [Group(name, rows, chosen) for name, (rows, chosen) in counts.items() if rows]
+    return sorted(groups, key=lambda group: (-group.rows, group.name))
+
+
+def _count(counts: dict[str, list[int]], values: pa.Array, place: int, sign: int) -> None:
+    """Add the rows of each value to its group's rows (place 0) or kept ones (1), or take them off."""
+    for entry in pc.value_counts(values).to_pylist():
+        counts.setdefault(entry["values"], [0, 0])[place] += sign * entry["counts"]
+
+
+def _values(shard: Shard, column: str, should_stop: Callable[[], bool] | None) -> Iterator[tuple[int, pa.StringArray]]:
+    """First row and values, as text, of each batch of a shard."""
+    if column not in shard.schema.names:
+        raise OptionError(f"column {column!r} is not in {shard.path}; choose one that all shards have")
+    for first, batch in shard_batches(shard, [column], 64.0, should_stop):
+        yield first, batch.column(0).cast(pa.string()).fill_null(NOTHING)
+
+
+def _places(table: pa.Table | None) -> dict[str, np.ndarray]:
+    """Row numbers by shard, rising."""
+    if table is None:
+        return {}
+    files = table["source_file"].combine_chunks().cast(pa.string()).dictionary_encode()
+    codes, rows = files.indices.to_numpy(), table["source_row"].to_numpy()
+    order = np.lexsort((rows, codes))
+    codes, rows = codes[order], rows[order]
+    edges = np.searchsorted(codes, np.arange(len(files.dictionary) + 1))
+    return {name: rows[edges[code] : edges[code + 1]] for code, name in enumerate(files.dictionary.to_pylist())}
+
+
+def _within(rows: np.ndarray, first: int, count: int) -> np.ndarray:
+    """Those of rising row numbers that lie in a batch, counted from its first."""
+    low, high = np.searchsorted(rows, [first, first + count])
+    return rows[low:high] - first

@@ -1,0 +1,149 @@
+"""Apply to the whole corpus on the Export page: the plan, the run in a process of its own, and shares by group."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.openings import openings
+from datamask.dashboard.ui import whole_card
+from datamask.errors import OptionError
+from datamask.runs import applying, detached
+from datamask.runs.execute import execute
+from tests.pages.test_why import waited
+from tests.recipes.made_runs import shard
+
+N, SAMPLE, LONG = 3000, 400, 240.0
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three shards with a column of classes, one value of which is missing here and there."""
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    for number in range(3):
+        table = shard(N // 3, seed=number, d=8)
+        kinds = np.random.default_rng(number).choice(["web", "code", "books"], N // 3, p=[0.6, 0.3, 0.1])
+        kind = pa.array([None if place % 50 == 0 else name for place, name in enumerate(kinds)])
+        pq.write_table(table.append_column("kind", kind), folder / f"{number}.parquet")
+    return folder
+
+
+def opened(runs_dir, config):
+    opening = openings(runs_dir).start(config, "shards")
+    opening.wait(LONG)
+    assert opening.ready, opening.job.error
+    return opening
+
+
+def solved(store, config, **options):
+    selection = SelectionConfig.from_options(select_ratio=0.25, device="cpu", **{"objective": "pairwise", **options})
+    run = store.create(RunConfig(config, selection, "on a sample"))
+    execute(run, threads=1)
+    return run
+
+
+@pytest.fixture
+def sample(runs_dir, store, folder):
+    """A run on a sample of 400 rows, and the sample open."""
+    config = CorpusConfig((str(folder),), rows=SAMPLE)
+    return solved(store, config, lamb=0.3), opened(runs_dir, config)
+
+
+def text_of(app) -> str:
+    kinds = ("markdown", "caption", "warning", "info", "error")
+    return " ".join(str(one.value) for kind in kinds for one in app.get(kind)).replace("\\", "")
+
+
+def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, folder, monkeypatch, explained):
+    run, opening = sample
+    app = page("pages/export.py", corpus=opening.key, run=run.id)
+    assert f"The run has seen {SAMPLE} of {N:,} rows" in text_of(app)
+    app.button(key="plan_whole").click().run()
+    app, job = waited(app, "plan of all rows")
+    assert job.state == "done", job.error
+    assert f"750 of {N:,} rows of 8 dimensions, in 3 shards" in text_of(app) and "scratch takes" in text_of(app)
+    parts = next(table.value for table in app.dataframe if "core time" in table.value)
+    assert "All shards into scratch" in parts["part"].tolist()
+    explained(app, 8)
+
+    # the driver waits, so that the run can be watched and stopped before it has begun
+    monkeypatch.setattr(detached, "_start_driver", lambda run, lock, objectives: 0)
+    app.button(key="start_whole").click().run()
+    (whole,) = [other for other in store.list() if other.id != run.id]
+    assert (whole.config.selection.lamb, whole.config.selection.scope) == (0.3, "global")
+    assert whole.config.corpus == run.config.corpus and whole.config.name == "on a sample, all rows"
+    with whole.writer() as writer:
+        writer.set_status("running")
+        writer.append_metrics({"step": 1, "seconds": 0.1, "joint": 0.2})
+        writer.append_metrics({"step": 2, "seconds": 0.2, "pass": 1, "joint": 0.61, "gap": 0.004})
+        writer.beat(0, 0, "Pass 2, 40 % of the rows, about 3 s left")
+        app.run()
+        said = text_of(app)
+        assert "about 3 s left" in said and "1 step is done · value so far 0.61 · at most so much below" in said
+        app.button(key="stop_whole").click().run()
+        assert whole.stop_requested()
+        writer.finish("stopped", ending="stopped", message="stopped")
+    app = page("pages/export.py", corpus=opening.key, run=run.id)
+    monkeypatch.undo()
+    monkeypatch.setenv("DATAMASK_RUNS_DIR", str(store.root))
+    monkeypatch.setenv("DATAMASK_ROOTS", str(folder.parent))
+    app.button(key="resume_whole").click().run()
+    deadline = time.monotonic() + LONG
+    while whole.status().active:
+        assert time.monotonic() < deadline, "the driver did not end"
+        time.sleep(0.1)
+    assert whole.status().state == "done", whole.status().error
+
+    app = page("pages/export.py", corpus=opening.key, run=run.id)
+    app.selectbox(key="whole_column").select("kind").run()
+    app, _ = waited(app, "groups of all rows")
+    assert f"Selected **750** of all {N:,} rows" in text_of(app)
+    # counted once more from the files
+    shards = [pq.read_table(path) for path in sorted(folder.glob("*.parquet"))]
+    every = pa.concat_tables(shards).to_pandas()
+    every["kind"] = every["kind"].fillna(applying.NOTHING)
+    chosen = every["id"].isin(set(whole.selection()["id"].to_pylist()))
+    names = opening.corpus.ids.to_pylist()
+    of_sample = every.set_index("id").loc[names]
+    kept = run.rows()["selected"].to_numpy().astype(bool)
+    table = next(one.value for one in app.dataframe if "share kept of all" in one.value)
+    assert set(table["kind"]) == {"web", "code", "books", applying.NOTHING} and table["rows"].sum() == N
+    for name, rows, count, share, share_of_sample in table.itertuples(index=False):
+        inside = every["kind"] == name
+        assert (rows, count) == (inside.sum(), (inside & chosen).sum())
+        assert share == pytest.approx(100 * chosen[inside].mean())
+        assert share_of_sample == pytest.approx(100 * kept[(of_sample["kind"] == name).to_numpy()].mean())
+    # the run on all rows, shown itself, says the same of all rows
+    app = page("pages/export.py", corpus=opening.key, run=whole.id)
+    app.selectbox(key="whole_column").select("kind").run()
+    again = next(one.value for one in app.dataframe if "share kept of all" in one.value)
+    assert again[["kind", "rows", "kept"]].equals(table[["kind", "rows", "kept"]])
+
+
+def test_a_corpus_that_was_opened_whole_has_nothing_more_to_apply_to(page, runs_dir, store, folder):
+    config = CorpusConfig((str(folder),))
+    run, opening = solved(store, config), opened(runs_dir, config)
+    app = page("pages/export.py", corpus=opening.key, run=run.id)
+    assert f"opened whole, all {N:,} rows: there is nothing more to apply to" in text_of(app)
+    assert not [button for button in app.button if button.key == "plan_whole"]
+    links = [link.proto.label for link in page("pages/runs.py", corpus=opening.key, run=run.id).get("page_link")]
+    assert "Apply to the whole corpus" not in links
+
+
+def test_what_is_not_solved_over_all_rows_says_why_and_runs_lead_to_the_rest(page, sample, store, runs_dir):
+    run, opening = sample
+    links = [link.proto.label for link in page("pages/runs.py", corpus=opening.key, run=run.id).get("page_link")]
+    assert "Apply to the whole corpus" in links
+    other = solved(store, run.config.corpus, objective="graphcut", estimator="top-quality")
+    app = page("pages/export.py", corpus=opening.key, run=other.id)
+    assert "Not of this run: " in text_of(app) and not [one for one in app.button if one.key == "plan_whole"]
+    with pytest.raises(OptionError, match="token budget"):
+        budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
+        applying.over_all_rows(RunConfig(run.config.corpus, budgeted))
+    assert whole_card.sampled(opening.corpus)
