@@ -77,4 +77,12 @@ def select(
         posed = pose(pool, config, poll)
         estimator = learning.load(config.estimator)(posed.problem, config)
         learned = learn(estimator, poll=poll, watch=ShareWatch(estimator, progress) if progress else UNWATCHED)
-        return Selection.measured(corpus, config, posed, learned.mask, estimator.logits(learned.state), poll)
+        return Selection.measured(
+            corpus,
+            config,
+            posed,
+            learned.mask,
+            estimator.logits(learned.state),
+            poll,
+            inclusion=estimator.inclusion(learned.state, poll),
+        )

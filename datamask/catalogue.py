@@ -64,6 +64,7 @@ class EstimatorEntry:
             lambda; the baselines do not, and stand beside the curves as points.
         least_columns: how many quality columns it goes by, at least; a corpus with fewer is refused.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
+        weighs: whether it has inclusion weights, how much of each row belongs to what it found, beside in and out.
         warm: whether it can go on from where another run of it ended. Not `reinforce`, which is here as the paper's
             method, equal logits or quality's at the start; and not the baselines, which have nothing to go on from.
     """
@@ -78,6 +79,7 @@ class EstimatorEntry:
     learns: bool = True
     least_columns: int = 1
     by_column: bool = False
+    weighs: bool = False
     warm: bool = False
 
     @property
@@ -140,6 +142,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "Counterfactual (exact credit)",
         "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
         seeded=True,
+        weighs=True,
         warm=True,
     ),
     EstimatorEntry(
@@ -148,12 +151,14 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "REINFORCE (the paper's method)",
         "Scores G sampled masks per step and reinforces the members of those that beat the group's mean.",
         seeded=True,
+        weighs=True,
     ),
     EstimatorEntry(
         "relaxed",
         "datamask.learning.relaxed:Relaxed",
         "Relaxed (no masks)",
         "Solves the problem in inclusion weights instead of masks: seconds, and proved near-optimal. Not for DiSF.",
+        weighs=True,
         warm=True,
     ),
     EstimatorEntry(
@@ -211,6 +216,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         guided=False,
         seeded=True,
         learns=False,
+        weighs=True,
     ),
     EstimatorEntry(
         "odis",
@@ -240,6 +246,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         guided=False,
         seeded=True,
         learns=False,
+        weighs=True,
     ),
 )
 

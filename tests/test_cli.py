@@ -92,6 +92,22 @@ def test_what_it_reports_is_what_is_in_the_file(here, capsys, objective):
     assert "config" in stored
 
 
+@pytest.mark.parametrize("estimator", [entry.name for entry in catalogue.ESTIMATORS if entry.weighs])
+def test_weights_say_how_often_to_repeat_each_sample(here, capsys, estimator):
+    steps = ["--n_epochs", "5"] if estimator in ("counterfactual", "reinforce") else []
+    words = ["select", "in.parquet", "--output", "out.parquet", "--objective", "pairwise", "--estimator", estimator]
+    assert run(*words, *steps, "--device", "cpu", "--weights", "w.parquet", "--repeats", "400", "--json") == 0
+    summary = last_json(capsys)
+    weights = pq.read_table("w.parquet")
+    assert summary["weights_output"] == str(here / "w.parquet")
+    assert summary["weights"]["samples"] == weights.num_rows
+    assert sum(weights["weight"].to_pylist()) == pytest.approx(summary["selected"], rel=1e-13)
+    assert sum(weights["repeat"].to_pylist()) == 400
+    chosen = set(pq.read_table("out.parquet")[weights.column_names[0]].to_pylist())
+    marked = weights.filter(weights["selected"])[0].to_pylist()
+    assert set(marked) <= chosen and (estimator == "relaxed" or set(marked) == chosen)
+
+
 def test_people_get_shares_and_paths(here, capsys):
     assert run("select", "in.parquet", "--output", "deep/er/out.parquet", *FAST, "more.parquet") == 0
     text = capsys.readouterr()
@@ -235,6 +251,35 @@ NO = {
     "output is an input": (["in.parquet", "--output", "./in.parquet"], "is one of the inputs"),
     "output matches a glob": (["*.parquet", "--output", "o.parquet"], "is one of the inputs"),
     "output among inputs": (["folder", "--output", "folder/o.parquet"], "lies in the input folder"),
+    "weights of an estimator without": (
+        ["in.parquet", "--output", "o.parquet", "--estimator", "greedy", "--weights", "w.csv"],
+        "--weights: estimator greedy has no inclusion weights",
+    ),
+    "weights of facility": (
+        ["in.parquet", "--output", "o.parquet", "--objective", "facility", "--weights", "w.csv"],
+        "it solves facility by prices and swaps; relaxed has them with pairwise or disf_fixed",
+    ),
+    "weights of another kind": (
+        ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.txt"],
+        "--weights must end in .csv or .parquet, got 'w.txt'",
+    ),
+    "weights over an input": (
+        ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "in.parquet"],
+        "--weights in.parquet is one of the inputs",
+    ),
+    "weights over the output": (
+        ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "./o.parquet"],
+        "--weights must be another file than --output",
+    ),
+    "weights and detach": (
+        ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.csv", "--detach"],
+        "runs export RUN --weights",
+    ),
+    "repeats without weights": (["in.parquet", "--output", "o.parquet", "--repeats", "5"], "give --weights"),
+    "no repeats": (
+        ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.csv", "--repeats", "0"],
+        "--repeats must be a whole number of samples from 1",
+    ),
     "runs among inputs": (
         ["folder", "--output", "o.parquet", "--runs_dir", "folder/runs"],
         "--runs_dir folder/runs lies in the input folder",

@@ -13,7 +13,9 @@ from types import FrameType
 from typing import Any
 
 from datamask import endings
-from datamask.cli.output import print_json, summary_text
+from datamask.cli.output import print_json, say, summary_text
+from datamask.evaluation.repeats import check_amounts
+from datamask.options.amounts import parse_tokens
 from datamask.runs import exports
 from datamask.runs.store import Run
 
@@ -68,11 +70,26 @@ def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: a
         exports.write_selection(run, output)
         if run.facts().get("unwritten"):
             exports.note_unwritten(run, None)
+    weights = getattr(options, "weights", None)
+    if weights is not None:
+        exports.write_weights(run, weights, repeat_amount(options), say)
     if options.json:
-        print_json({"run_id": run.id, **summary, "status": "done", "output": output})
+        written = {} if weights is None else {"weights_output": weights}
+        print_json({"run_id": run.id, **summary, "status": "done", "output": output, **written})
     else:
         print(summary_text(run, summary, output))
     return DONE
+
+
+def repeat_amount(options: argparse.Namespace) -> exports.Amount:
+    """What --repeats and --repeat_tokens ask for.
+
+    Raises:
+        OptionError: one is out of range, or both are given.
+    """
+    tokens = None if options.repeat_tokens is None else parse_tokens(options.repeat_tokens, "repeat_tokens")
+    check_amounts(options.repeats, tokens)
+    return exports.Amount(options.repeats, tokens)
 
 
 def shell(words: Sequence[str]) -> str:

@@ -204,8 +204,11 @@ def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells)
 
 
-def check_output(output: str, inputs: Sequence[str] = ()) -> str:
-    """The absolute path of `--output`, after making sure, before hours of work, that it can be written.
+def check_output(output: str, inputs: Sequence[str] = (), option: str = "output") -> str:
+    """The absolute path of a file to write, after making sure, before hours of work, that it can be written.
+
+    Args:
+        option: the one that names it.
 
     Raises:
         OptionError: it is a folder or a device, or it is, or would become, one of the inputs.
@@ -213,26 +216,26 @@ def check_output(output: str, inputs: Sequence[str] = ()) -> str:
     """
     path = Path(output).absolute()
     if path.is_dir():
-        raise OptionError(f"--output must be a file, got the folder {output}")
+        raise OptionError(f"--{option} must be a file, got the folder {output}")
     if path.exists() and not path.is_file():
-        raise OptionError(f"--output must be an ordinary file, got {output}")
+        raise OptionError(f"--{option} must be an ordinary file, got {output}")
     if is_address(output):
-        raise OptionError(f"--output must be a file of this machine, got {harmless(output)}")
+        raise OptionError(f"--{option} must be a file of this machine, got {harmless(output)}")
     for given in inputs:
         if is_address(given):
             continue
         source = Path(given).absolute()
         if path == source or fnmatch.fnmatch(str(path), str(source)):
-            raise OptionError(f"--output {output} is one of the inputs ({given}); choose another place")
-    check_apart("output", output, inputs)
+            raise OptionError(f"--{option} {output} is one of the inputs ({given}); choose another place")
+    check_apart(option, output, inputs)
     ancestor = next(parent for parent in path.parents if parent.exists())
     if not ancestor.is_dir():
-        raise StoreError(f"--output {output} cannot be written: {ancestor} is a file, not a folder")
+        raise StoreError(f"--{option} {output} cannot be written: {ancestor} is a file, not a folder")
     try:
         with tempfile.TemporaryFile(dir=ancestor):
             pass
     except OSError as error:
-        raise StoreError(f"--output {output} cannot be written: {error.strerror}") from error
+        raise StoreError(f"--{option} {output} cannot be written: {error.strerror}") from error
     return str(path)
 
 

@@ -156,9 +156,29 @@ def inputs(options: argparse.Namespace) -> tuple[str, ...]:
 def _select(parser: Parser) -> None:
     add_corpus(parser)
     parser.add_argument("--output", required=True, metavar="OUT.parquet", help="where the selection goes")
+    parser.add_argument(
+        "--weights",
+        metavar="OUT.csv|OUT.parquet",
+        help="also write how often to repeat each sample: inclusion weights, and whole counts in proportion",
+    )
+    _add_repeats(parser)
     add_selection(parser)
     add_run(parser)
     _add_detach(parser)
+
+
+def _add_repeats(parser: Parser) -> None:
+    parser.add_argument(
+        "--repeats",
+        type=whole,
+        metavar="N",
+        help="what the counts of --weights add to, in samples (as many as are selected)",
+    )
+    parser.add_argument(
+        "--repeat_tokens",
+        metavar="TOKENS",
+        help="what the samples of --weights hold together, each as often as it is repeated, such as 10B",
+    )
 
 
 def _plan(parser: Parser) -> None:
@@ -356,6 +376,7 @@ def _runs_export(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     for export in EXPORTS:
         parser.add_argument(f"--{export.name}", metavar=export.metavar, help=export.about)
+    _add_repeats(parser)
     add_runs_dir(parser)
     add_json(parser)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import traceback
+from pathlib import Path
 
 from datamask import catalogue
-from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, shell, stop_on_signals
+from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, repeat_amount, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
 from datamask.config import RunConfig
-from datamask.errors import InputError, RunStateError
+from datamask.errors import InputError, OptionError, RunStateError
+from datamask.evaluation.repeats import refusal
+from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
@@ -29,9 +32,39 @@ def select(options: argparse.Namespace) -> int:
         check_apart("scratch-dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
     _check_out_of_core(config)
+    _check_weights(options, config, output)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
     return _detach(run, options) if options.detach else _work(run, output, options, new=True)
+
+
+def _check_weights(options: argparse.Namespace, config: RunConfig, output: str) -> None:
+    """Refuse weights that this selection will not have, or that nobody will be there to write, before there is a run.
+
+    Raises:
+        OptionError: --weights cannot be had with these settings, or says no file of its own.
+    """
+    amount = repeat_amount(options)
+    if options.weights is None:
+        if amount != exports.AS_SELECTED:
+            raise OptionError(
+                "--repeats and --repeat_tokens say how much --weights comes to; give --weights OUT.parquet too"
+            )
+        return
+    if why := refusal(config.selection):
+        raise OptionError(f"--weights: {why}")
+    if config.selection.scratch_dir is not None:
+        raise OptionError("--weights is not there for all rows of a corpus beyond memory; leave out --scratch-dir")
+    if options.detach:
+        raise OptionError(
+            "--weights is written by this command, and --detach leaves it; ask for them when the run is done, with "
+            "`datamask runs export RUN --weights OUT.parquet`"
+        )
+    if Path(options.weights).suffix.lower() not in (".csv", ".parquet"):
+        raise OptionError(f"--weights must end in .csv or .parquet, got {options.weights!r}")
+    options.weights = check_output(options.weights, config.corpus.inputs, "weights")
+    if options.weights == output:
+        raise OptionError(f"--weights must be another file than --output, got {output} for both")
 
 
 def _check_out_of_core(config: RunConfig) -> None:

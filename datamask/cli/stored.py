@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from datamask.cli.common import DONE, check_device, deliver, shell, stop_on_signals
+from datamask.cli.common import DONE, check_device, deliver, repeat_amount, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
 from datamask.errors import DatamaskError, OptionError, RunStateError
@@ -138,6 +138,11 @@ def runs_export(options: argparse.Namespace) -> int:
     asked = [export for export in EXPORTS if paths[export.name]]
     if not asked:
         raise OptionError(f"runs export needs at least one of {flags()}")
+    amount = repeat_amount(options)
+    if amount != exports.AS_SELECTED and not options.weights:
+        raise OptionError(
+            "--repeats and --repeat_tokens say how much --weights comes to; give --weights OUT.parquet too"
+        )
     for export in asked:
         if is_address(paths[export.name]):
             raise OptionError(f"--{export.name} must be on this machine, got {harmless(paths[export.name])}")
@@ -146,7 +151,8 @@ def runs_export(options: argparse.Namespace) -> int:
         say(f"warning: {doubt}")
     with stop_on_signals() as stop, Progress() as progress:
         for export in asked:
-            written[export.name] = export.write(run, paths[export.name], progress, stop.is_set)
+            wanted = {"amount": amount, "told": say} if export.amounts else {}
+            written[export.name] = export.write(run, paths[export.name], progress, stop.is_set, **wanted)
     if options.json:
         print_json({"run_id": run.id, **written})
     else:

@@ -14,9 +14,11 @@ from torch import Tensor
 
 from datamask import server_note
 from datamask.config import SelectionConfig
+from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
-from datamask.errors import RunStateError
+from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.problems import PosedProblem
+from datamask.evaluation.repeats import repeats, weightless
 from datamask.evaluation.reported import reported
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
@@ -50,10 +52,15 @@ class Selection:
             (shares of the attainable gain, on the same lists as their ``anchors``), ``n``, ``selected``, ``given``,
             ``budget``, ``tokens``; ``upper_bound`` and ``gap`` on the run's scale (None where there is none),
             ``bound_holds_for``; ``settled``: how many eligible rows are ``inside`` every selection with at least this
-            value, ``outside`` all of them, and ``open`` (None where the proof settles none, or is too far off to).
+            value, ``outside`` all of them, and ``open`` (None where the proof settles none, or is too far off to);
+            ``weights``: the ``sum`` of the inclusion weights and how many ``samples`` have one (None where the
+            estimator has none).
         corpus: the corpus.
         settled: which rows are in every selection with at least this value, or in none; None: nothing settles any.
         run: the folder of its run; None: it was made in memory.
+        weights: float64 ``(N,)``, the inclusion weights, from 0 to 1: how much of each row belongs to what was found,
+            before it was cut to S rows. They add to S, or under a budget their tokens fill it; None: the estimator has
+            none. `repeats` makes whole counts of them.
     """
 
     rows: np.ndarray
@@ -69,6 +76,7 @@ class Selection:
     corpus: Corpus
     settled: Settled | None = None
     run: Path | None = None
+    weights: np.ndarray | None = None
 
     @classmethod
     def measured(
@@ -80,12 +88,14 @@ class Selection:
         logits: Tensor | None,
         poll: Poll = no_poll,
         trace: Trace = no_trace,
+        inclusion: Tensor | None = None,
     ) -> Selection:
         """Measure a final subset.
 
         Args:
             mask: bool ``(N,)``, the given rows among them; logits: ``(N,)``, NaN where not eligible, or None.
             trace: told of the steps of the bound.
+            inclusion: float64 ``(N,)``, inclusion weights, those of the given rows among them; None: there are none.
         """
         joint = posed.problem.joint
         values = joint.evaluate(mask, poll)
@@ -107,6 +117,7 @@ class Selection:
         eligible = np.zeros(len(corpus), dtype=bool)
         eligible[posed.problem.eligible.cpu().numpy()] = True
         eligible &= ~posed.given
+        weights = None if inclusion is None else np.where(posed.given, 0.0, inclusion.cpu().numpy())
         summary = {
             "estimator": config.estimator,
             "n": len(corpus),
@@ -127,6 +138,7 @@ class Selection:
             "gap": None if proof is None else proof.upper_bound - proof.value,
             "bound_holds_for": None if proof is None else proof.holds_for,
             "settled": None if settled is None else settled.counts(),
+            "weights": None if weights is None else {"sum": float(weights.sum()), "samples": int((weights > 0).sum())},
         }
         return cls(
             rows,
@@ -141,6 +153,7 @@ class Selection:
             summary,
             corpus,
             settled,
+            weights=weights,
         )
 
     def show(self) -> str:
@@ -184,8 +197,32 @@ class Selection:
                 "marginal_quality": pa.array(self.marginal_quality),
                 "marginal_diversity": pa.array(self.marginal_diversity),
                 "settled": self._settled_column(),
+                "weight": pa.nulls(n, pa.float64()) if self.weights is None else pa.array(self.weights),
+                "tokens": pa.nulls(n, pa.float64())
+                if self.weights is None or corpus.lengths is None
+                else pa.array(corpus.lengths, pa.float64()),
             }
         )
+
+    def repeats(self, samples: int | None = None, tokens: float | None = None, seed: int = 0) -> np.ndarray:
+        """How often to repeat each row in training: whole counts, each on average over the seeds as its weight.
+
+        Args:
+            samples: what the counts add to; None, and no `tokens`: as many as were selected.
+            tokens: what the rows are to hold together, each as often as it is repeated; met to the longest row.
+            seed: draws which of the rows between two counts get the larger.
+
+        Returns:
+            int64 ``(N,)``.
+
+        Raises:
+            OptionError: the estimator has no inclusion weights, both amounts are given, one is out of range, or tokens
+                are asked for and the corpus has no lengths.
+        """
+        if self.weights is None:
+            raise OptionError(weightless(self.summary["estimator"]))
+        order = row_hash(self.corpus.ids, seed)
+        return repeats(self.weights, order, seed, samples=samples, tokens=tokens, lengths=self.corpus.lengths)
 
     def _settled_column(self) -> pa.Array:
         """True: in every selection with at least this value; false: in none; null: open, or not eligible."""

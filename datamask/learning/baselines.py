@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
+from datamask.learning.inclusion_weights import of_logits
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
@@ -60,6 +61,10 @@ class Baseline:
 
     def logits(self, state: State) -> Tensor | None:
         """None: there are none."""
+        return None
+
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """None: a cut of fixed scores knows in and out alone."""
         return None
 
 
@@ -124,3 +129,7 @@ class RandomSubset(Baseline):
         return torch.rand(len(self.problem.eligible), generator=generator, dtype=torch.float64).to(
             self.problem.joint.quality.scores
         )
+
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """The chance of each row to be drawn, float64 ``(n,)``; None under quotas."""
+        return of_logits(self.problem, torch.zeros(len(self.problem.eligible), device=self.device))

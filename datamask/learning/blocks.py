@@ -116,6 +116,10 @@ class Blocks:
         """None: blocks have none."""
         return None
 
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """None: greedy knows in and out alone."""
+        return None
+
     def _cut(self) -> np.ndarray:
         """The block of each eligible row, int64 ``(m,)``."""
         rows = self.problem.eligible.cpu().numpy()

@@ -141,6 +141,10 @@ class Greedy:
         full[self.problem.eligible] = torch.where(torch.isfinite(state.logits), state.logits, torch.nan)
         return full
 
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """None: greedy knows in and out alone."""
+        return None
+
 
 def picks_of(logits: Tensor) -> np.ndarray:
     """The picks in their order, int64 positions among the eligible rows, from a greedy state's logits."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
+from datamask.learning.inclusion_weights import of_logits
 from datamask.learning.masks import gumbel_orders, gumbel_top_k, inclusion, ordered_scores
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
@@ -239,3 +240,7 @@ class Learner(abc.ABC):
         full = torch.full((self.problem.joint.n,), torch.nan, device=self.device)
         full[self.problem.eligible] = state.logits
         return full
+
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """The chance of each row to be in a mask, float64 ``(n,)``; None under quotas, or where a logit is none."""
+        return of_logits(self.problem, state.logits) if bool(torch.isfinite(state.logits).all()) else None

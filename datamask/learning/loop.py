@@ -49,6 +49,8 @@ class Estimator(Protocol):
 
     def logits(self, state: State) -> Tensor | None: ...
 
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None: ...
+
 
 @dataclass(frozen=True)
 class Learned:

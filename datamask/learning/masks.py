@@ -123,16 +123,28 @@ def inclusion(logits: Tensor, size: float, lengths: Tensor | None = None) -> Ten
     Given the clock time t at which the S-th exponential race of rate exp(L_i) ends, sample i is in with probability
     ``1 - exp(-t exp(L_i))``; t is set by the sum. Exact as n grows; used by diagnostics only.
     """
+    return chances(logits, size, lengths, steps=60, widest=600.0).float()
+
+
+def chances(
+    logits: Tensor, size: float, lengths: Tensor | None = None, *, steps: int = 100, widest: float = 1e300
+) -> Tensor:
+    """The probabilities of `inclusion` in float64, to the rounding of their sum.
+
+    Args:
+        steps: halvings of the interval in which log t is looked for. widest: logits that are farther below the largest
+            count as no farther.
+    """
     shifted = logits.double() - logits.max()
-    low, high = -60.0, 60.0 - float(shifted.min().clamp_min(-600.0))
-    for _ in range(60):
+    low, high = -60.0, 60.0 - float(shifted.min().clamp_min(-widest))
+    for _ in range(steps):
         middle = (low + high) / 2
         chance = -torch.expm1(-torch.exp((shifted + middle).clamp_max(50.0)))
         if float(chance.sum() if lengths is None else chance @ lengths.double()) > size:
             high = middle
         else:
             low = middle
-    return -torch.expm1(-torch.exp((shifted + low).clamp_max(50.0))).float()
+    return -torch.expm1(-torch.exp((shifted + low).clamp_max(50.0)))
 
 
 def tie_order(hashes: np.ndarray, device: torch.device | str = "cpu") -> Tensor:

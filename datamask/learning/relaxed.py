@@ -77,3 +77,10 @@ class Relaxed:
     def logits(self, state: State) -> Tensor | None:
         """None: inclusion weights are no logits."""
         return None
+
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """The inclusion weights that were solved for, float64 ``(n,)``; None for facility, which is solved without.
+
+        Under a budget their tokens fill it, as a selection's do: up to the longest row less than all of it.
+        """
+        return self._steps.inclusion(state, poll)

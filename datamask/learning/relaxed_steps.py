@@ -15,6 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from datamask.learning.inclusion_weights import adding_to, over_all
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import Iterate, advance, begin, even_weight, rounded
@@ -75,6 +76,10 @@ class RelaxedSteps(abc.ABC):
         if state.best is None:
             raise ValueError("a selection is there after the first step, and none was taken; call step first")
         return state.best
+
+    def inclusion(self, state: State, poll: Poll) -> Tensor | None:
+        """The inclusion weights where these steps have come to, float64 ``(n,)``; None: they solve for none."""
+        return None
 
     def check_shape(self, state: State, length: int, steps: int) -> None:
         """Refuse a state whose arrays cannot be those of a problem with logits of that length."""
@@ -150,6 +155,13 @@ class NewtonSteps(RelaxedSteps):
                 return careful
         return super().best(state, poll)
 
+    def inclusion(self, state: State, poll: Poll) -> Tensor | None:
+        dual, problem = self._dual, self.problem
+        if dual.modular:
+            return problem.subset(dual.b).double()
+        weights = dual.at(*_unpacked(state.logits), poll).weights
+        return over_all(problem, adding_to(weights, problem.size))
+
 
 class FrankWolfeSteps(RelaxedSteps):
     """Frank-Wolfe; a warm start enters the steps at the last third."""
@@ -187,6 +199,11 @@ class FrankWolfeSteps(RelaxedSteps):
         return self.stepped(
             state, after.weights[self.problem.eligible], mask, values, gap <= CLOSED, iterate.value + max(gap, 0.0)
         )
+
+    def inclusion(self, state: State, poll: Poll) -> Tensor | None:
+        problem, weights = self.problem, state.logits.clamp(0.0, 1.0)
+        # what fills a budget stays below it by what its last row would have been too much
+        return over_all(problem, weights if problem.budget is not None else adding_to(weights, problem.size))
 
 
 class DirectSteps(RelaxedSteps):

@@ -6,6 +6,9 @@ import torch
 from torch import Tensor
 
 from datamask.learning.baselines import Baseline
+from datamask.learning.inclusion_weights import of_logits
+from datamask.learning.state import State
+from datamask.objectives.contract import Poll, no_poll
 from datamask.options.checks import required
 
 LEAST_SPREAD = 1e-12
@@ -34,6 +37,15 @@ class SoftQuality(Baseline):
         # the same order, divided by whichever keeps both terms finite
         keys = better + temperature * noise if temperature <= 1 else better / temperature + noise
         return keys.to(self.device)
+
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """The chance of each row to be drawn, float64 ``(n,)``; None under quotas."""
+        temperature = required(self.config.temperature, "temperature")
+        better = standardised(self.problem.joint.quality.scores)[self.problem.eligible]
+        logits = better / temperature if temperature > 0 else torch.full_like(better, torch.inf)
+        if not bool(torch.isfinite(logits).all()):  # so cold that nothing is left to chance
+            return self.problem.subset(better).double()
+        return of_logits(self.problem, logits)
 
 
 def standardised(scores: Tensor) -> Tensor:

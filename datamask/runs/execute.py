@@ -199,7 +199,14 @@ class Execution:
         )
         learned, recorder = self.learn(estimator)
         selection = Selection.measured(
-            corpus, self.config, posed, learned.mask, estimator.logits(learned.state), self.poll, recorder.traced
+            corpus,
+            self.config,
+            posed,
+            learned.mask,
+            estimator.logits(learned.state),
+            self.poll,
+            recorder.traced,
+            inclusion=estimator.inclusion(learned.state, self.poll),
         )
         recorder.count_seconds()
         return self.ended(pool, posed, estimator, learned, recorder, selection)

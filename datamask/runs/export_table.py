@@ -19,7 +19,7 @@ from datamask.runs.store import Run
 
 PARQUET = "application/vnd.apache.parquet"
 
-Write = Callable[[Run, str | Path, Progress | None, Callable[[], bool] | None], str | list[str]]
+Write = Callable[..., str | list[str]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Download:
     ending: str
     media_type: str
     help: str
-    content: Callable[[Run], bytes]
+    content: Callable[..., bytes]
     stored: str = ""
 
 
@@ -63,6 +63,8 @@ class Export:
         bounded: whether its size, or the work, grows with the shards', so that those of large ones are written to the
             folder only.
         missing: why a run has no such thing, in a sentence; "" where it has.
+        amounts: whether there is as much of it as somebody asks for: `write` then takes ``amount``, an
+            `datamask.runs.exports.Amount`, and ``told``, to be given a sentence; a download's content takes ``amount``.
     """
 
     name: str
@@ -77,12 +79,24 @@ class Export:
     to_disk: str = ""
     bounded: bool = False
     missing: Callable[[Run], str] = lambda run: ""
+    amounts: bool = False
 
 
 def _write_ids(
     run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
 ) -> str:
     return exports.write_ids(run, path)
+
+
+def _write_weights(
+    run: Run,
+    path: str | Path,
+    progress: Progress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    amount: exports.Amount = exports.AS_SELECTED,
+    told: Callable[[str], None] = lambda sentence: None,
+) -> str:
+    return exports.write_weights(run, path, amount, told)
 
 
 def _write_rows(
@@ -171,6 +185,35 @@ EXPORTS: list[Export] = [
                 exports.selected_csv,
             ),
         ),
+    ),
+    Export(
+        name="weights",
+        metavar="OUT.csv|OUT.parquet",
+        about="how often to repeat each sample: inclusion weights, and whole counts (--repeats, --repeat_tokens)",
+        heading="How often to repeat each",
+        caption="Not only in or out: each sample's inclusion weight, from 0 to 1, and a whole number of repeats "
+        "in proportion, rounded without bias.",
+        write=_write_weights,
+        downloads=(
+            Download(
+                "weights_parquet",
+                "Parquet",
+                "-weights.parquet",
+                PARQUET,
+                "Columns: id, weight, repeat, selected, tokens where known, source file and row.",
+                exports.weights_parquet,
+            ),
+            Download(
+                "weights_csv",
+                "CSV",
+                "-weights.csv",
+                "text/csv",
+                "The same for spreadsheets. Text that a spreadsheet would run as a formula is defused.",
+                exports.weights_csv,
+            ),
+        ),
+        missing=exports.no_weights,
+        amounts=True,
     ),
     Export(
         name="rows",

@@ -82,6 +82,7 @@ SUMMARY: Schema = {
     "gap": NUMBER | NONE,
     "bound_holds_for": TEXT | NONE,
     "settled": (Complete(inside=COUNT, outside=COUNT, open=COUNT), NONE),
+    "weights": (Complete(sum=NUMBER, samples=COUNT), NONE),
     "warm_from": TEXT | NONE,
     "seconds": NUMBER,
     "seconds_graph": NUMBER,

@@ -92,6 +92,8 @@ ROW_COLUMNS: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     "score": ("numbers", pt.is_floating),
     "marginal_quality": ("numbers", pt.is_floating),
     "marginal_diversity": ("numbers", pt.is_floating),
+    "weight": ("numbers", pt.is_floating),
+    "tokens": ("numbers", pt.is_floating),
 }
 """The columns of rows.parquet that somebody reads by name, beside the id column: what each holds, in words."""
 

@@ -311,6 +311,8 @@ class WholeExecution(Execution):
                 "upper_bound": bound,
                 "gap": None if bound is None else max(bound - solution.joint, 0.0),
                 "bound_holds_for": None if bound is None else selection.summary["bound_holds_for"],
+                "settled": None,
+                "weights": None,
                 "steps": recorder.lines - self.first,
                 "warm_from": None,
                 "seconds": self.clock.learning,
@@ -389,9 +391,12 @@ def _left_out(whole: WholeCorpus, scratch: Scratch) -> pa.Table:
 def _selected_on(
     posed: PosedProblem, selection: Selection, selected: np.ndarray, execution: WholeExecution
 ) -> Selection:
-    """The sample's selection with those rows in the place of its own, and what each row is worth beside them."""
+    """The sample's selection with those rows in the place of its own, and what each row is worth beside them.
+
+    What was settled, and the inclusion weights, were those of the sample's own problem, and do not come along.
+    """
     if selected.sum() < 2:
-        return replace(selection, mask=selected, rows=np.flatnonzero(selected))
+        return replace(selection, mask=selected, rows=np.flatnonzero(selected), settled=None, weights=None)
     joint, lamb = posed.problem.joint, execution.config.lamb
     mask = torch.from_numpy(selected).to(joint.device)
     quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, execution.poll))
@@ -407,6 +412,8 @@ def _selected_on(
         score=score,
         marginal_quality=quality,
         marginal_diversity=diversity,
+        settled=None,
+        weights=None,
     )
 
 

@@ -52,13 +52,13 @@ def test_after_a_stopped_run_the_newest_finished_one_is_offered(page, opened, st
     app = page("pages/export.py", corpus=opened.key, run=stopped.id)
     said = app.info[0].value
     assert "too long** has no selection: it was stopped" in said and "**to take home**" in said
-    assert len(app.get("download_button")) == 6 and "run" in app.query_params
+    assert len(app.get("download_button")) == 8 and "run" in app.query_params
 
 
-def test_five_ways_home_and_where_it_comes_from(page, opened, run, explained):
+def test_six_ways_home_and_where_it_comes_from(page, opened, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(app.get("download_button")) == 6
-    explained(app, 6)
+    assert len(app.get("download_button")) == 8
+    explained(app, 8)
     told = dict(app.dataframe[0].value.itertuples(index=False))
     assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
     assert "torch" in told["versions"] and told["seed"] == "0"
@@ -99,6 +99,21 @@ def test_masks_count_what_was_selected(run, opened):
     assert sum(mask["selected"].to_pylist()) == 60
 
 
+def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run):
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    assert app.number_input(key="weights_samples").value == run.status().summary["selected"] == 60
+    asked = exports.Amount(samples=150)
+    table = pyarrow.csv.read_csv(io.BytesIO(exports.weights_csv(run, asked)))
+    assert sum(table["repeat"].to_pylist()) == 150 and sum(table["weight"].to_pylist()) == pytest.approx(60)
+    assert table.num_rows == run.status().summary["weights"]["samples"]
+    greedy = {"objective": "pairwise", "estimator": "greedy", "select_ratio": 0.25, "device": "cpu"}
+    picked = store.create(RunConfig(opened.config, SelectionConfig.from_options(**greedy), "picked"))
+    execute(picked)
+    app = page("pages/export.py", corpus=opened.key, run=picked.id)
+    assert any(c.value.startswith("Estimator greedy has no inclusion weights") for c in app.caption)
+    assert len(app.get("download_button")) == 6
+
+
 def test_csv_and_parquet_hold_the_same_ids(run):
     from datamask.runs.exports import selected_csv
 
@@ -109,7 +124,7 @@ def test_csv_and_parquet_hold_the_same_ids(run):
 def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, store, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert app.button(key="report_measure").label == "Measure it first"
-    explained(app, 6)
+    explained(app, 8)
     made = report_card.made(run, [run], opened.corpus, store.cache_dir)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
     direct = score_selection(opened.corpus, selected, store.cache_dir, "cpu")["objectives"]
@@ -132,7 +147,7 @@ def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, sto
 def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeypatch):
     monkeypatch.setattr(provenance, "SMALL", 10)
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(app.get("download_button")) == 4
+    assert len(app.get("download_button")) == 6
     app.button(key=f"rows-{run.id}").click().run()
     job = worker().find(f"rows-{run.id}")
     job.wait(240)
@@ -170,7 +185,7 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
     os.utime(shard, (time.time() + 60,) * 2)  # the clock of files ticks in steps of some milliseconds
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert any("written after this run" in warning.value for warning in app.warning)
-    assert len(app.get("download_button")) == 3, "the ids are still the run's own"
+    assert len(app.get("download_button")) == 5, "ids and weights are still the run's own"
     for key in (f"rows-{run.id}", f"masks-{run.id}"):
         app.button(key=key).click().run()
         worker().find(key).wait(240)
@@ -197,7 +212,7 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
     EXPORTS.append(counted)
     try:
         app = page("pages/export.py", corpus=opened.key, run=run.id)
-        assert any("**How many**" in text.value for text in app.markdown) and len(app.get("download_button")) == 7
+        assert any("**How many**" in text.value for text in app.markdown) and len(app.get("download_button")) == 9
         os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
         app = page("pages/export.py", corpus=opened.key, run=run.id)
         app.button(key=f"count-{run.id}").click().run()

@@ -32,7 +32,7 @@ def run(tmp_path, monkeypatch):
         table = {"id": [f"{name}{k}" for k in range(20)], "quality": rng.normal(size=20), "feature_arr": features}
         pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
     corpus = CorpusConfig((str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")))
-    selection = SelectionConfig.from_options(objective="pairwise", estimator="greedy", select_ratio=0.5, device="cpu")
+    selection = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.5, device="cpu")
     run = RunStore(tmp_path / "runs").create(RunConfig(corpus, selection))
     execute(run)
     return run
@@ -49,17 +49,19 @@ def _files(folder):
 
 
 def test_names_and_keys_are_those_that_people_have():
-    assert [export.name for export in EXPORTS] == ["ids", "rows", "mask", "recipe"]
+    assert [export.name for export in EXPORTS] == ["ids", "weights", "rows", "mask", "recipe"]
     downloads = {download.key: download.ending for export in EXPORTS for download in export.downloads}
     assert downloads == {
         "ids_parquet": ".parquet",
         "ids_csv": ".csv",
+        "weights_parquet": "-weights.parquet",
+        "weights_csv": "-weights.csv",
         "rows_parquet": "-rows.parquet",
         "masks_zip": "-masks.zip",
         "recipe_json": "-recipe.json",
     }
-    assert [export.target for export in EXPORTS] == ["", "rows.parquet", "masks", "recipe.json"]
-    assert flags() == "--ids OUT.csv, --rows OUT.parquet, --mask FOLDER or --recipe OUT.json"
+    assert [export.target for export in EXPORTS] == ["", "", "rows.parquet", "masks", "recipe.json"]
+    assert flags() == "--ids OUT.csv, --weights OUT.csv, --rows OUT.parquet, --mask FOLDER or --recipe OUT.json"
 
 
 @every
@@ -110,7 +112,7 @@ def test_what_needs_shards_says_so_where_they_are_gone_and_can_be_stopped(export
 def test_a_run_that_cannot_have_it_says_why_and_nothing_is_written(tmp_path, run):
     shards = {"c.parquet": pa.table({"id": ["x", "y"]})}
     facility = finished(tmp_path, shards, {"c.parquet": [0, 1]}, {"c.parquet": [0]}, objective="facility")
-    assert [export.name for export in EXPORTS if export.missing(facility)] == ["recipe"]
+    assert [export.name for export in EXPORTS if export.missing(facility)] == ["weights", "recipe"]
     assert not any(export.missing(run) for export in EXPORTS)
     (recipe,) = (export for export in EXPORTS if export.name == "recipe")
     sentence = recipe.missing(facility)
@@ -118,6 +120,55 @@ def test_a_run_that_cannot_have_it_says_why_and_nothing_is_written(tmp_path, run
     with pytest.raises(DatamaskError, match="objective facility has no rule"):
         recipe.write(facility, tmp_path / "none.json", None, None)
     assert not (tmp_path / "none.json").exists()
+
+
+def test_weights_of_the_command_line_add_to_what_was_asked(run, tmp_path, capsys):
+    runs, path = str(run.path.parent), tmp_path / "weights.parquet"
+    words = ["runs", "export", run.id, "--runs_dir", runs, "--weights", str(path)]
+    assert main([*words, "--repeats", "70", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out.splitlines()[-1]) == {"run_id": run.id, "weights": str(path)}
+    assert "in sum 20.00; to be repeated 70 times in all" in printed.err
+    table = pq.read_table(path)
+    assert table.column_names == ["id", "weight", "repeat", "selected", "source_file", "source_row"]
+    weights, counts = table["weight"].to_numpy(), table["repeat"].to_numpy()
+    assert weights.sum() == pytest.approx(20, rel=1e-13) and (weights > 0).all() and counts.sum() == 70
+    told = json.loads(table.schema.metadata[b"weights"])
+    assert told == {"weight": weights.sum(), "repeat": 70, "seed": 0}
+    assert json.loads(table.schema.metadata[b"datamask"])["run_id"] == run.id
+    stored = run.rows(["id", "weight", "source_row"]).to_pylist()
+    kept = [row for row in stored if row["weight"] > 0]
+    assert table.select(["id", "weight", "source_row"]).to_pylist() == kept
+    for wrong, why in (
+        (["--repeat_tokens", "1M"], "--length_column"),
+        (["--repeats", "0"], "from 1 to"),
+        (["--repeats", "5", "--repeat_tokens", "5"], "either --repeats or --repeat_tokens"),
+        (["--repeat_tokens", "many"], "such as 150M"),
+    ):
+        path.unlink(missing_ok=True)
+        assert main([*words, *wrong]) == 2 and why in capsys.readouterr().err and not path.exists()
+    assert main(["runs", "export", run.id, "--runs_dir", runs, "--repeats", "5", "--ids", "x.csv"]) == 2
+    assert "give --weights" in capsys.readouterr().err
+    assert main([*words[:-1], str(tmp_path / "w.txt")]) == 2
+    assert "--weights must end in .csv or .parquet" in capsys.readouterr().err
+
+
+def test_a_run_of_an_earlier_version_and_damaged_weights_are_refused(run, tmp_path):
+    (weights,) = (export for export in EXPORTS if export.name == "weights")
+    rows = run.rows()
+    place = rows.column_names.index("weight")
+    with run.writer() as writer:
+        writer.write_rows(rows.set_column(place, "weight", pa.array(np.full(40, 2.0))))
+    with pytest.raises(DatamaskError, match="its weights are not all from 0 to 1"):
+        weights.write(run, tmp_path / "w.csv")
+    summary = {name: value for name, value in run.status().summary.items() if name != "weights"}
+    with run.writer() as writer:
+        writer.write_rows(rows.drop_columns(["weight", "tokens"]))
+        writer.finish("done", summary, "as it was")
+    assert weights.missing(run).startswith("This run was made before inclusion weights were kept")
+    with pytest.raises(DatamaskError, match="before inclusion weights were kept"):
+        weights.write(run, tmp_path / "w.csv")
+    assert not (tmp_path / "w.csv").exists()
 
 
 def test_one_that_is_added_is_an_option_of_the_command_line(run, tmp_path, capsys):

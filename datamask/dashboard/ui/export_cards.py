@@ -12,6 +12,7 @@ from datamask.dashboard import words
 from datamask.dashboard.ui import downloads, session
 from datamask.dashboard.ui.background import on_press
 from datamask.dashboard.views import outcome, provenance
+from datamask.evaluation.repeats import MOST
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
@@ -49,10 +50,67 @@ def not_finished(run: Run) -> None:
 
 
 def show(run: Run, shards: provenance.Shards) -> None:
-    """A card for each export, side by side."""
-    for place, export in zip(st.columns(len(EXPORTS)), EXPORTS, strict=True):
+    """A card for each export, side by side; a wide one below for what there is as much of as one asks for."""
+    plain = [export for export in EXPORTS if not export.amounts]
+    for place, export in zip(st.columns(len(plain)), plain, strict=True):
         with place:
             _card(run, export, shards)
+    for export in EXPORTS:
+        if export.amounts:
+            _amount_card(run, export)
+
+
+def _amount_card(run: Run, export: Export) -> None:
+    """One thing to take home of which there is as much as one asks for, or why there is none."""
+    with st.container(border=True):
+        missing = export.missing(run)
+        described, taken = st.columns([2.6, 1], gap="large", vertical_alignment="center")
+        with described:
+            st.markdown(f"**{export.heading}**")
+            st.caption(missing or export.caption)
+            amount = exports.AS_SELECTED if missing else _amount(run)
+        if not missing:
+            with taken:
+                for download in export.downloads:
+                    _download(run, export, download, amount=amount)
+
+
+def _amount(run: Run) -> exports.Amount:
+    """The controls for how much there is to be: in samples, or in tokens where these are known."""
+    summary = run.status().summary or {}
+    selected, tokens = max(int(summary.get("selected") or 1), 1), float(summary.get("tokens") or 0.0)
+    unit, number, _ = st.columns([1, 1, 1], vertical_alignment="bottom")
+    in_tokens = False
+    if tokens > 0:
+        in_tokens = (
+            unit.selectbox(
+                "Count in",
+                ("samples", "tokens"),
+                key="weights_unit",
+                help="What the repeats of all samples together come to: so many samples, or so many tokens.",
+            )
+            == "tokens"
+        )
+    number = number if tokens > 0 else unit
+    if in_tokens:
+        wanted = number.number_input(
+            "Tokens to train on",
+            min_value=1.0,
+            value=tokens,
+            format="%.0f",
+            key="weights_tokens",
+            help="Repeats included; met to the longest sample. At first the tokens of the selection.",
+        )
+        return exports.Amount(tokens=float(wanted))
+    samples = number.number_input(
+        "Samples to train on",
+        min_value=1,
+        max_value=MOST,
+        value=selected,
+        key="weights_samples",
+        help="Repeats included; the counts add to exactly this. At first as many as are selected.",
+    )
+    return exports.Amount(samples=int(samples))
 
 
 def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
@@ -84,11 +142,11 @@ def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
                 _download(run, export, download)
 
 
-def _download(run: Run, export: Export, download: Download) -> None:
+def _download(run: Run, export: Export, download: Download, **amount: exports.Amount) -> None:
     stored = run.path / download.stored if download.stored else None
     st.download_button(
         download.label if stored is None else f"{download.label}, {words.size(stored.stat().st_size)}",
-        functools.partial(download.content, run) if stored is None else downloads.of_file(stored),
+        functools.partial(download.content, run, **amount) if stored is None else downloads.of_file(stored),
         on_click="ignore",
         file_name=f"{run.id}{download.ending}",
         mime=download.media_type,
