@@ -14,8 +14,8 @@ from typing import Any
 
 from datamask import endings
 from datamask.cli.output import print_json, say, summary_text
-from datamask.evaluation.repeats import check_amounts
 from datamask.options.amounts import parse_tokens
+from datamask.repeats import Amount, check_amounts
 from datamask.runs import exports
 from datamask.runs.store import Run
 
@@ -72,7 +72,9 @@ def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: a
             exports.note_unwritten(run, None)
     weights = getattr(options, "weights", None)
     if weights is not None:
-        exports.write_weights(run, weights, repeat_amount(options), say)
+        from datamask.runs.weights import write_weights
+
+        write_weights(run, weights, repeat_amount(options), say)
     if options.json:
         written = {} if weights is None else {"weights_output": weights}
         print_json({"run_id": run.id, **summary, "status": "done", "output": output, **written})
@@ -81,7 +83,7 @@ def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: a
     return DONE
 
 
-def repeat_amount(options: argparse.Namespace) -> exports.Amount:
+def repeat_amount(options: argparse.Namespace) -> Amount:
     """What --repeats and --repeat_tokens ask for.
 
     Raises:
@@ -89,7 +91,7 @@ def repeat_amount(options: argparse.Namespace) -> exports.Amount:
     """
     tokens = None if options.repeat_tokens is None else parse_tokens(options.repeat_tokens, "repeat_tokens")
     check_amounts(options.repeats, tokens)
-    return exports.Amount(options.repeats, tokens)
+    return Amount(options.repeats, tokens)
 
 
 def shell(words: Sequence[str]) -> str:

@@ -13,8 +13,7 @@ from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
 from datamask.config import RunConfig
 from datamask.errors import InputError, OptionError, RunStateError
-from datamask.evaluation.repeats import refusal
-from datamask.runs import exports
+from datamask.repeats import AS_SELECTED, refusal
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
@@ -46,7 +45,7 @@ def _check_weights(options: argparse.Namespace, config: RunConfig, output: str) 
     """
     amount = repeat_amount(options)
     if options.weights is None:
-        if amount != exports.AS_SELECTED:
+        if amount != AS_SELECTED:
             raise OptionError(
                 "--repeats and --repeat_tokens say how much --weights comes to; give --weights OUT.parquet too"
             )

@@ -16,6 +16,7 @@ from datamask.cli.parser import import_config
 from datamask.errors import DatamaskError, OptionError, RunStateError
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
+from datamask.repeats import AS_SELECTED
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
@@ -139,7 +140,7 @@ def runs_export(options: argparse.Namespace) -> int:
     if not asked:
         raise OptionError(f"runs export needs at least one of {flags()}")
     amount = repeat_amount(options)
-    if amount != exports.AS_SELECTED and not options.weights:
+    if amount != AS_SELECTED and not options.weights:
         raise OptionError(
             "--repeats and --repeat_tokens say how much --weights comes to; give --weights OUT.parquet too"
         )

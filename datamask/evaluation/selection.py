@@ -18,7 +18,6 @@ from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.problems import PosedProblem
-from datamask.evaluation.repeats import repeats, weightless
 from datamask.evaluation.reported import reported
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
@@ -26,6 +25,7 @@ from datamask.learning.settled import Settled
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
+from datamask.repeats import repeats, weightless
 
 SETTLING = 1e-3
 """A gap between bound and value, on the run's scale, from which on no row is worth trying to settle. One of 1e-5

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from datamask.repeats import AS_SELECTED, Amount
 from datamask.runs import exports
 from datamask.runs.exports import Progress
 from datamask.runs.store import Run
@@ -64,7 +65,7 @@ class Export:
             folder only.
         missing: why a run has no such thing, in a sentence; "" where it has.
         amounts: whether there is as much of it as somebody asks for: `write` then takes ``amount``, an
-            `datamask.runs.exports.Amount`, and ``told``, to be given a sentence; a download's content takes ``amount``.
+            `datamask.repeats.Amount`, and ``told``, to be given a sentence; a download's content takes ``amount``.
     """
 
     name: str
@@ -93,10 +94,24 @@ def _write_weights(
     path: str | Path,
     progress: Progress | None = None,
     should_stop: Callable[[], bool] | None = None,
-    amount: exports.Amount = exports.AS_SELECTED,
+    amount: Amount = AS_SELECTED,
     told: Callable[[str], None] = lambda sentence: None,
 ) -> str:
-    return exports.write_weights(run, path, amount, told)
+    from datamask.runs.weights import write_weights
+
+    return write_weights(run, path, amount, told)
+
+
+def _weights_parquet(run: Run, amount: Amount = AS_SELECTED) -> bytes:
+    from datamask.runs.weights import weights_parquet
+
+    return weights_parquet(run, amount)
+
+
+def _weights_csv(run: Run, amount: Amount = AS_SELECTED) -> bytes:
+    from datamask.runs.weights import weights_csv
+
+    return weights_csv(run, amount)
 
 
 def _write_rows(
@@ -201,7 +216,7 @@ EXPORTS: list[Export] = [
                 "-weights.parquet",
                 PARQUET,
                 "Columns: id, weight, repeat, selected, tokens where known, source file and row.",
-                exports.weights_parquet,
+                _weights_parquet,
             ),
             Download(
                 "weights_csv",
@@ -209,7 +224,7 @@ EXPORTS: list[Export] = [
                 "-weights.csv",
                 "text/csv",
                 "The same for spreadsheets. Text that a spreadsheet would run as a formula is defused.",
-                exports.weights_csv,
+                _weights_csv,
             ),
         ),
         missing=exports.no_weights,

@@ -16,10 +16,12 @@ from datamask.dashboard.ui import report_card
 from datamask.dashboard.views import outcome, provenance
 from datamask.errors import Stopped
 from datamask.evaluation import score_selection
+from datamask.repeats import Amount
 from datamask.runs import exports
 from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, Download, Export, filtered, zip_of_masks
 from datamask.runs.store import Run
+from datamask.runs.weights import weights_csv
 from datamask.work import memo
 from datamask.work.worker import worker
 
@@ -102,8 +104,8 @@ def test_masks_count_what_was_selected(run, opened):
 def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert app.number_input(key="weights_samples").value == run.status().summary["selected"] == 60
-    asked = exports.Amount(samples=150)
-    table = pyarrow.csv.read_csv(io.BytesIO(exports.weights_csv(run, asked)))
+    asked = Amount(samples=150)
+    table = pyarrow.csv.read_csv(io.BytesIO(weights_csv(run, asked)))
     assert sum(table["repeat"].to_pylist()) == 150 and sum(table["weight"].to_pylist()) == pytest.approx(60)
     assert table.num_rows == run.status().summary["weights"]["samples"]
     greedy = {"objective": "pairwise", "estimator": "greedy", "select_ratio": 0.25, "device": "cpu"}

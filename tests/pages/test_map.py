@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.config import CorpusConfig
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard import grounds, topics, words
@@ -25,6 +25,8 @@ from datamask.dashboard.parcels import ground_parcel
 from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
 from datamask.dashboard.ui import canvas_map, distribution_panel, groups_panel, linked, names_panel, texts_panel
+from datamask.runs.execute import execute
+from datamask.runs.stored_measures import keep_agreement
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import NASTY, finish_run
 from tests.pages.reading import captions, map_data, parcels, titles
@@ -99,6 +101,46 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     # an address from when there were always three maps, of which these two could be chosen
     again = page(corpus=opened.key, run=run.id, left="length")
     assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbours"]
+
+
+def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapped):
+    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25, device="cpu")
+    run = store.create(RunConfig(opened.config, settings, "proved"))
+    execute(run)
+    counts = run.status().summary["settled"]
+    assert counts["inside"] and counts["outside"], "a corpus of which nothing is settled shows nothing"
+    app = page(corpus=opened.key, run=run.id, colour="settled by proof")
+    drawn = parcels(app)["0"]
+    assert titles(app) == ["Settled by proof"]
+    assert [said for _, _, said in drawn["key"]] == [
+        f"in every selection as good {counts['inside']:,}",
+        f"in none as good {counts['outside']:,}",
+        f"a matter of taste {counts['open']:,}",
+    ]
+    assert "Settled by proof: samples that, by the bound" in app.selectbox(key="explore_colour").help
+    app.get_by_key("explore_marks").set_value("hexagons").run()
+    assert titles(app) == ["Share a matter of taste"]
+
+
+def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(page, opened, store, mapped):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine", objective="facility")
+    app = page(corpus=opened.key, run=run.id, colour="settled on parts", maps="2", left="settled by proof")
+    reasons = [parcels(app)[place]["text"] for place in ("0", "1")]
+    assert reasons == [
+        "not computed yet: Agreement on the Evidence page does it",
+        "the proof of facility settles no sample; that of pair-wise similarity does",
+    ]
+    n = len(opened.corpus)
+    selected = np.full(n, 5, np.int32)
+    selected[:50], selected[50:60], selected[60:63] = 10, 0, 2
+    keep_agreement(np.full(n, 10, np.int32), selected, run, opened.corpus.fingerprint, store.cache_dir)
+    app.run()
+    assert [said for _, _, said in parcels(app)["0"]["key"]] == [
+        "certain to be in 50",
+        "certain to be out 10",
+        f"coin-flip {n - 63}",
+        "between 3",
+    ]
 
 
 def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapped):

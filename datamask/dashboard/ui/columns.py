@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import facets, grounds, groups, topics
+from datamask.dashboard import facets, grounds, groups, settled_rows, topics
 from datamask.dashboard.facets import Facet
 from datamask.dashboard.filters import Holding, Inside, Rows
 from datamask.dashboard.layers import Blank, Category, Layer, layer_of_column, number
@@ -34,7 +34,10 @@ QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
 SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
 
 TAKEN = frozenset(
-    (QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED, CLUSTER, BAND, Holding("").name, Inside(()).name)
+    (
+        *(QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED, CLUSTER, BAND, Holding("").name, Inside(()).name),
+        *(settled_rows.BY_PROOF, settled_rows.BY_PARTS),
+    )
 )
 """Names that mean the same on every corpus, whether there is such a thing yet or not."""
 
@@ -114,7 +117,9 @@ def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
 
 def choices(rows: Rows, has_run: bool) -> list[str]:
     """Names for the menus of the map's panels, crowding included before it is known."""
-    first = [*([SELECTED] if has_run else []), QUALITY, CROWDING, *([MARGINAL, SCORE] if has_run else [])]
+    first = [*([SELECTED] if has_run else []), QUALITY, CROWDING]
+    if has_run:
+        first += [MARGINAL, SCORE, settled_rows.BY_PROOF, settled_rows.BY_PARTS]
     return list(dict.fromkeys([*first, *rows.numbers, *(name for name in rows.classes if name != SELECTED)]))
 
 

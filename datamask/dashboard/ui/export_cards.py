@@ -12,7 +12,7 @@ from datamask.dashboard import words
 from datamask.dashboard.ui import downloads, session
 from datamask.dashboard.ui.background import on_press
 from datamask.dashboard.views import outcome, provenance
-from datamask.evaluation.repeats import MOST
+from datamask.repeats import AS_SELECTED, MOST, Amount
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
@@ -68,14 +68,14 @@ def _amount_card(run: Run, export: Export) -> None:
         with described:
             st.markdown(f"**{export.heading}**")
             st.caption(missing or export.caption)
-            amount = exports.AS_SELECTED if missing else _amount(run)
+            amount = AS_SELECTED if missing else _amount(run)
         if not missing:
             with taken:
                 for download in export.downloads:
                     _download(run, export, download, amount=amount)
 
 
-def _amount(run: Run) -> exports.Amount:
+def _amount(run: Run) -> Amount:
     """The controls for how much there is to be: in samples, or in tokens where these are known."""
     summary = run.status().summary or {}
     selected, tokens = max(int(summary.get("selected") or 1), 1), float(summary.get("tokens") or 0.0)
@@ -101,7 +101,7 @@ def _amount(run: Run) -> exports.Amount:
             key="weights_tokens",
             help="Repeats included; met to the longest sample. At first the tokens of the selection.",
         )
-        return exports.Amount(tokens=float(wanted))
+        return Amount(tokens=float(wanted))
     samples = number.number_input(
         "Samples to train on",
         min_value=1,
@@ -110,7 +110,7 @@ def _amount(run: Run) -> exports.Amount:
         key="weights_samples",
         help="Repeats included; the counts add to exactly this. At first as many as are selected.",
     )
-    return exports.Amount(samples=int(samples))
+    return Amount(samples=int(samples))
 
 
 def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
@@ -142,7 +142,7 @@ def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
                 _download(run, export, download)
 
 
-def _download(run: Run, export: Export, download: Download, **amount: exports.Amount) -> None:
+def _download(run: Run, export: Export, download: Download, **amount: Amount) -> None:
     stored = run.path / download.stored if download.stored else None
     st.download_button(
         download.label if stored is None else f"{download.label}, {words.size(stored.stat().st_size)}",

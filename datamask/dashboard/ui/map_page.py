@@ -8,10 +8,10 @@ from __future__ import annotations
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import candidates, words
+from datamask.dashboard import candidates, settled_rows, words
 from datamask.dashboard.candidates import Refused
 from datamask.dashboard.filters import Inside, Rows
-from datamask.dashboard.layers import Selection
+from datamask.dashboard.layers import Layer, Selection
 from datamask.dashboard.marks import Seen
 from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
@@ -36,6 +36,7 @@ from datamask.dashboard.ui import (
     sample_panel,
     scene,
     session,
+    settled_colours,
     steering_panel,
     tabs,
     texts_panel,
@@ -60,7 +61,8 @@ ABOUT = (
     "Selected: what the run keeps. Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 "
     "nearest samples of the whole corpus, whatever is selected; measured on the features, so a tight island can score "
     "above a blob that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any "
-    "other column of your shards can be a colour too."
+    "other column of your shards can be a colour too. "
+    + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 )
 
 
@@ -205,12 +207,14 @@ def _draw(opened: OpenCorpus) -> None:
     rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
     view = linked.Linked(corpus, rows, linked.kept_on(corpus, rows, shown), f"{run_id} {ground.kind}")
 
-    layers = [
-        Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected)
-        if run is not None and name == columns.SELECTED
-        else columns.layer(corpus, name, unplaced, run_id)
-        for name in colours
-    ]
+    def layer_of(name: str) -> Layer:
+        if run is not None and name == columns.SELECTED:
+            return Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected)
+        if run is not None and name in settled_colours.NAMES:
+            return settled_colours.layer(name, by_id[run_id], run, corpus, cache_dir, ground.places.cells)
+        return columns.layer(corpus, name, unplaced, run_id)
+
+    layers = [layer_of(name) for name in colours]
     sample = chosen.chosen(corpus)
     let_through = view.mask() if view.filters else None
     with drawing:

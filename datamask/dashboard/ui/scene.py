@@ -100,12 +100,18 @@ def _labels(identity: str, drawn: int, _corpus: Corpus, _places: Places) -> list
 
 @dataclass(frozen=True)
 class RunColumns:
-    """What the pages need of rows.parquet: bool and float32 arrays ``(N,)``."""
+    """What the pages need of rows.parquet: bool and float32 arrays ``(N,)``.
+
+    `settled` is int8: 1: in every selection as good as the run's, by proof; 0: in none; -1: open. None: of an earlier
+    version.
+    """
 
     selected: np.ndarray
     score: np.ndarray
     marginal_quality: np.ndarray
     marginal_diversity: np.ndarray
+    eligible: np.ndarray
+    settled: np.ndarray | None
 
 
 def run_columns(run: Run) -> RunColumns:
@@ -116,9 +122,17 @@ def run_columns(run: Run) -> RunColumns:
 @st.cache_resource(max_entries=8, show_spinner="Reading the run")
 def _run_columns(run_id: str, changed: int, _run: Run) -> RunColumns:
     names = ("score", "marginal_quality", "marginal_diversity")
-    table = _run.rows(("selected", *names))
-    numbers = (table[name].to_numpy(zero_copy_only=False).astype(np.float32) for name in names)
-    return RunColumns(table["selected"].to_numpy(zero_copy_only=False).astype(bool), *numbers)
+    table = _run.rows(("selected", *names), optional=("eligible", "settled"))
+    n, known = table.num_rows, table.column_names
+    eligible = (
+        table["eligible"].to_numpy(zero_copy_only=False).astype(bool) if "eligible" in known else np.ones(n, bool)
+    )
+    settled = None
+    if "settled" in known and pa.types.is_boolean(table["settled"].type):
+        settled = pc.fill_null(table["settled"].cast(pa.int8()), -1).to_numpy(zero_copy_only=False)
+    numbers = {name: table[name].to_numpy(zero_copy_only=False).astype(np.float32) for name in names}
+    selected = table["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    return RunColumns(selected=selected, eligible=eligible, settled=settled, **numbers)
 
 
 def sample_table(corpus: Corpus, rows: np.ndarray, extra: Mapping[str, str] | None = None) -> pa.Table:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
+from datamask import repeats as module
 from datamask.api import select
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.evaluation import repeats as module
-from datamask.evaluation.repeats import refusal, repeats
 from datamask.options.quotas import Quota
+from datamask.repeats import refusal, repeats
 from tests.evaluation.made import corpus_of
 
 

@@ -11,6 +11,7 @@ filled budget does (summation by parts: up to any place on the line the counts d
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +24,17 @@ STARTS = 1 << 24
 
 MOST = 10**12
 """Samples to ask for: up to here the rounding of all counts together stays far below one."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What the counts come to: so many samples, or so many tokens; neither: as many samples as were selected."""
+
+    samples: int | None = None
+    tokens: float | None = None
+
+
+AS_SELECTED = Amount()
 
 
 def weightless(estimator: str, why: str = "it only says which rows are in") -> str:
