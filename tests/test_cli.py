@@ -108,6 +108,35 @@ def test_weights_say_how_often_to_repeat_each_sample(here, capsys, estimator):
     assert set(marked) <= chosen and (estimator == "relaxed" or set(marked) == chosen)
 
 
+def test_near_copies_here_and_in_a_larger_corpus(here, capsys):
+    assert run("copies", "in.parquet", "--cosine", "0.6", "--times", "3", "--json") == 0
+    report = last_json(capsys)
+    x = truth_features()
+    products = x @ x.T
+    np.fill_diagonal(products, -1)
+    assert report["rate"] == pytest.approx((products.max(1) >= 0.6).mean(), abs=1e-12)
+    assert [line["rows"] for line in report["within"]] == [15, 30, 60, 120, 240]
+    rates = [line["rate"] for line in report["within"]]
+    assert rates == sorted(rates) and rates[-1] == report["rate"]
+    foretold = report["foretold"]
+    assert report["rate"] <= foretold["low"] <= foretold["rate"] <= foretold["high"] <= 1
+    assert run("copies", "in.parquet", "--cosine", "0.6", "--times", "30") == 0
+    printed = capsys.readouterr()
+    assert "of 240 rows have another at cosine 0.6 or more" in printed.out and "--collapse 0." in printed.out
+    assert "not to be trusted: more than 4 times as large" in printed.err
+    for words, why in (
+        (["--cosine", "1.5"], "--cosine must be above 0"),
+        (["--times", "1"], "--times must be above 1"),
+    ):
+        assert run("copies", "in.parquet", *words) == 2 and why in capsys.readouterr().err
+
+
+def truth_features():
+    """The features of in.parquet in float64, of unit length."""
+    x = np.array(pq.read_table("in.parquet")["feature_arr"].to_pylist(), float)
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
 def test_people_get_shares_and_paths(here, capsys):
     assert run("select", "in.parquet", "--output", "deep/er/out.parquet", *FAST, "more.parquet") == 0
     text = capsys.readouterr()

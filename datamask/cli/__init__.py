@@ -13,6 +13,7 @@ from pathlib import Path
 
 from datamask import endings
 from datamask.cli.common import BAD, DONE, STOPPED
+from datamask.cli.copies import copies
 from datamask.cli.explaining import explain
 from datamask.cli.lambdas import which_lambda
 from datamask.cli.opening import open_dashboard
@@ -38,6 +39,7 @@ HANDLERS = {
     "resume": resume,
     "prepare": prepare,
     "score": score,
+    "copies": copies,
     "which-lambda": which_lambda,
     "explain": explain,
     "check-objective": check_objective,

@@ -287,6 +287,19 @@ def _score(parser: Parser) -> None:
     add_json(parser)
 
 
+def _copies(parser: Parser) -> None:
+    add_corpus(parser)
+    group = parser.add_argument_group("near-copies")
+    group.add_argument(
+        "--cosine", type=float, default=0.95, metavar="C", help="from which two rows are near-copies (0.95)"
+    )
+    group.add_argument(
+        "--times", type=float, default=4.0, metavar="K", help="also for a corpus K times as large, above 1 (4)"
+    )
+    add_runs_dir(parser)
+    add_json(parser)
+
+
 def _which_lambda(parser: Parser) -> None:
     add_corpus(parser)
     group = parser.add_argument_group("what to try, and what to judge by")
@@ -438,6 +451,10 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),
     "prepare": (_prepare, "Make a corpus from texts: quality by rules, features by TF-IDF and truncated SVD."),
     "score": (_score, "Values of all objectives for any list of ids, and how far several lists overlap."),
+    "copies": (
+        _copies,
+        "How many rows nearly repeat another, here and in a larger corpus; which cosine to collapse at.",
+    ),
     "which-lambda": (_which_lambda, "Which lambda helps: selections judged by text that none of them was made from."),
     "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
     "check-objective": (_check_objective, "Check an objective of your own on small random problems."),

@@ -19,6 +19,7 @@ job, in the order a feature row passes them:
 | `exact_search`, `partition_search`, `kernels` | all pairs; nearby pairs; their lists |
 | `graph_checkpoint` | half-built lists, gone on with after a stop |
 | `copies`, `density` | families of near-copies; local density |
+| `copy_growth` | how the near-copy rate grows with the corpus |
 | `projections`, `principal` | two dimensions to look at: PCA at once, UMAP and t-SNE when ready |
 | `preparation` and what stands beside it | text in, scored and embedded shards out |
 

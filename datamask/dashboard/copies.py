@@ -8,6 +8,7 @@ from pathlib import Path
 
 from datamask.corpus import Corpus
 from datamask.corpus.copies import families, near_copy_rate
+from datamask.corpus.copy_growth import SHORTEST, CopyGrowth, copy_growth
 from datamask.corpus.neighbors import neighbors_for
 
 NEAR = 0.95
@@ -25,11 +26,13 @@ class Copies:
         exact: rows whose features equal, byte for byte, those of a row that is kept; None before they are counted.
         near: share of rows with another row at cosine `NEAR` or above; None before it is known.
         recall: share of each row's nearest rows that the search behind `near` finds; 1 where it is exact.
+        growth: of the rate with the corpus; None before it is known, and of a corpus too small for it.
     """
 
     exact: int | None = None
     near: float | None = None
     recall: float = 1.0
+    growth: CopyGrowth | None = None
 
 
 def count_exact(corpus: Corpus) -> int:
@@ -39,11 +42,14 @@ def count_exact(corpus: Corpus) -> int:
 
 def count_near(
     corpus: Corpus, cache_dir: Path, progress: Callable[[float, str], None], should_stop: Callable[[], bool]
-) -> tuple[float, float]:
-    """Share of near-copies and the recall of the search behind it; finds the neighbour graph where it is not kept.
+) -> tuple[float, float, CopyGrowth | None]:
+    """Share of near-copies, the recall of the search behind it, and how the share grows with the corpus.
+
+    Finds the neighbour graph where it is not kept.
 
     Raises:
         Stopped: should_stop answered true.
     """
     graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, progress=progress, should_stop=should_stop)
-    return near_copy_rate(graph, NEAR), graph.recall
+    growth = copy_growth(graph, NEAR) if graph.k >= SHORTEST else None
+    return near_copy_rate(graph, NEAR), graph.recall, growth

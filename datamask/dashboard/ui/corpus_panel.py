@@ -9,7 +9,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard import words
 from datamask.dashboard.charts.overview import quality_histogram
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import epochs_panel, session
+from datamask.dashboard.ui import copies_panel, epochs_panel, session
 from datamask.dashboard.views import overview
 
 TABLE_HEIGHT = 340
@@ -106,6 +106,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
                 st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
         st.markdown("**Was anything left out?**")
         _problems(corpus)
+    copies_panel.show(opening)
     epochs_panel.show(corpus)
     st.markdown("**What is in it?**")
     table = overview.first_rows(corpus)

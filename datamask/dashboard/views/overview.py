@@ -6,10 +6,14 @@ import numpy as np
 import pandas as pd
 
 from datamask.corpus import Corpus
+from datamask.corpus.copy_growth import CopyGrowth
 
 BINS = 48
 FIRST_ROWS = 100
 TEXT_LIMIT = 240
+
+COPY_PARTS, COPY_TIMES, COPY_POINTS = 64, 10.0, 25
+"""The near-copy rate is drawn from so small a part of the corpus to so many times its size, at so many sizes each."""
 
 
 def memory_bytes(corpus: Corpus) -> int:
@@ -26,6 +30,22 @@ def quality_histogram(corpus: Corpus) -> pd.DataFrame:
     bins = int(min(BINS, max(1, len(distinct))))
     rows, edges = np.histogram(values, bins=bins)
     return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "rows": rows})
+
+
+def copy_curve(growth: CopyGrowth) -> pd.DataFrame:
+    """Columns ``rows, rate, low, high, of, whole``: the near-copy rate of subsamples and of larger corpora.
+
+    Both curves have the corpus itself, of which ``whole`` is true once.
+    """
+    inside = np.unique(np.geomspace(max(2.0, growth.n / COPY_PARTS), growth.n, COPY_POINTS).round().astype(int))
+    lines = []
+    for rows in inside.tolist():
+        rate = growth.within(rows)
+        lines.append((rows, rate, rate, rate, "counted", rows == growth.n))
+    for times in np.geomspace(1.0, COPY_TIMES, COPY_POINTS).tolist():
+        value, low, high = growth.beyond(times)
+        lines.append((round(growth.n * times), value, low, high, "foretold", False))
+    return pd.DataFrame(lines, columns=["rows", "rate", "low", "high", "of", "whole"])
 
 
 def first_rows(corpus: Corpus, count: int = FIRST_ROWS) -> pd.DataFrame:
