@@ -22,7 +22,7 @@ class Answer:
 
     Attributes:
         lamb: lambda.
-        mask: bool ``(n,)``.
+        mask: bool ``(n,)``, without the given rows, which count in every value.
         quality, diversity, joint: as shares of the attainable gain.
         gap: no selection has a joint value more than this above; None where nothing is proved.
         exact: whether diversity is the objective's value; false: facility's listed-neighbour value, never above it.
@@ -59,6 +59,7 @@ class SolvedLambda:
         answer: without the mask, which is packed into bits, one per row. upper: proved, None where nothing is.
         dual: pair-wise similarity's dual solution.
         prices: float32 ``(n,)``, facility's dual solution. logits: ``(n,)``, of a learner, to start from.
+        weights: float32 ``(m,)``, inclusion weights of the eligible rows where the relaxation is solved.
     """
 
     answer: Answer
@@ -68,6 +69,7 @@ class SolvedLambda:
     dual: DualProducts | None = None
     prices: np.ndarray | None = None
     logits: Tensor | None = None
+    weights: Tensor | None = None
 
     @property
     def mask(self) -> np.ndarray:

@@ -3,8 +3,8 @@
 Two kinds of answers. `Live.solve` is the selection that a run would find, warm-started from the nearest lambda solved
 before. `Live.answer` is quicker: an exact repeat where that lambda was solved; else the best of the solved selections
 there, or, where it is worth more, what can be made at once: for pair-wise similarity the best selection at the
-interpolated dual solution of its neighbours, for facility location the lazy greedy without its swaps. All are real
-selections with their own values.
+interpolated dual solution of its neighbours, under rules or a token budget at their interpolated inclusion weights; for
+facility location the lazy greedy without its swaps. All are real selections with their own values, and obey the rules.
 
 A bound comes with an answer wherever the objective has one. Bounds at solved lambdas bound what lies between
 (`datamask.evaluation.path_bounds`); pair-wise similarity and facility location have their dual besides, whose solution
@@ -28,7 +28,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
 from datamask.evaluation.frontier import at_lambda
 from datamask.evaluation.lambda_path import Answer, LambdaPath, SolvedLambda
-from datamask.evaluation.live_methods import METHODS, LearnedMethod, Solution
+from datamask.evaluation.live_methods import Solution, method_of
 from datamask.evaluation.path_bounds import best_line, chord
 from datamask.evaluation.pool import Pool, Progress
 from datamask.evaluation.problems import PosedProblem, pose
@@ -53,9 +53,8 @@ NO_BETTER = 1e-6
 
 
 def fits(config: SelectionConfig) -> bool:
-    """Whether these settings can follow a slider: one of these objectives alone, without rules."""
-    free = not config.ruled and config.budget is None
-    return config.objective in QUICK + SLOW and free and config.scale == "calibrated"
+    """Whether these settings can follow a slider: one of these objectives alone, on the calibrated scale."""
+    return config.objective in QUICK + SLOW and config.scale == "calibrated"
 
 
 def open_live(
@@ -91,8 +90,8 @@ class Live:
     def __init__(self, pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> None:
         if not fits(config):
             raise OptionError(
-                f"a live lambda needs --objective {', '.join(QUICK + SLOW)} without rules, on the "
-                f"calibrated scale, got {config.objective}"
+                f"a live lambda needs --objective {', '.join(QUICK + SLOW)}, one of them alone, on the calibrated "
+                f"scale, got --objective {config.objective} --scale {config.scale}"
             )
         self._config = config
         self.posed: PosedProblem = pose(pool, config, poll)
@@ -100,8 +99,7 @@ class Live:
         term = self.posed.calibrated.terms[0]
         self._term = term
         self._flat = term.scale.slope <= 0
-        method = METHODS.get(type(term.function), LearnedMethod)
-        self._method = method(self.posed, config, self._path)
+        self._method = method_of(self.posed.problem)(self.posed, config, self._path)
 
     @property
     def lambdas(self) -> list[float]:
@@ -131,6 +129,7 @@ class Live:
                 solution.upper,
                 solution.dual,
                 logits=solution.logits,
+                weights=solution.weights,
             ),
         )
         return answer
@@ -171,7 +170,7 @@ class Live:
         solved, near = self._path.get(lamb), self._path.nearest(lamb, lambda other: other.prices)
         if solved is None:
             raise ValueError(f"lambda {lamb:g} has to be solved before something is proved there; call solve first")
-        mask = torch.from_numpy(solved.mask).to(self.posed.problem.joint.device)
+        mask = torch.from_numpy(solved.mask | self.posed.given).to(self.posed.problem.joint.device)
         certificate = certify(
             at_lambda(self.posed, lamb).problem,
             mask,
@@ -270,9 +269,10 @@ class Live:
     def _by_quality(self, lamb: float) -> Solution:
         """The best selection where no diversity term counts, and its joint value, which nothing surpasses."""
         problem, joint = self.posed.problem, self.posed.calibrated
-        scores = joint.quality.scores[problem.eligible]
-        best = float(scores.topk(problem.size).values.double().mean())
-        return Solution(problem.subset(scores), lamb * float(joint.quality_scale(best)))
+        linear, constant = joint.quality.linear(problem.size)
+        gains = linear[problem.eligible].double()
+        best = constant + float(gains @ problem.vertex(gains)[problem.eligible])
+        return Solution(problem.subset(problem.priority(gains)), lamb * float(joint.quality_scale(best)))
 
     def _answer(self, lamb: float, mask: Tensor, upper: float | None, solved: bool, start: float) -> Answer:
         joint = self.posed.calibrated
@@ -282,7 +282,7 @@ class Live:
         value = lamb * quality + (1 - lamb) * diversity
         return Answer(
             lamb,
-            mask.cpu().numpy(),
+            mask.cpu().numpy() & ~self.posed.given,
             quality,
             diversity,
             value,

@@ -1,6 +1,8 @@
 """How a live lambda is solved and answered between solved ones, for each kind of objective.
 
 PairwiseMethod    Newton's steps from the nearest lambda; between two, at their interpolated dual solution
+RelaxedMethod     pair-wise similarity under rules or tokens: Frank-Wolfe from the nearest lambda's inclusion weights,
+                  rounded and swapped; between two, the best allowed cut at their interpolated weights
 FacilityMethod    greedy and swaps; between two, greedy alone from the rows that both selected
 LearnedMethod     the settings' own estimator, from the nearest lambda; between two, nothing at once
 """
@@ -16,15 +18,18 @@ from torch import Tensor
 
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
-from datamask.evaluation.lambda_path import DualProducts, LambdaPath
+from datamask.evaluation.lambda_path import DualProducts, LambdaPath, SolvedLambda
 from datamask.evaluation.problems import PosedProblem
 from datamask.learning.certificates import certify
-from datamask.learning.facility_solver import medoids
+from datamask.learning.facility_solver import greedily, medoids
 from datamask.learning.loop import learn
-from datamask.learning.medoids import greedy, reverse_lists
+from datamask.learning.medoids import reverse_lists
 from datamask.learning.newton import PairwiseDual
+from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
+from datamask.learning.relaxation import advance, begin, concave, rounded, upper_bound
 from datamask.learning.warm_start import WarmStart
+from datamask.objectives.budgeted import BudgetedPairwise
 from datamask.objectives.contract import Poll, SetFunction
 from datamask.objectives.facility import Facility
 from datamask.objectives.pairwise import Pairwise
@@ -34,6 +39,12 @@ FARTHEST = 0.2
 
 TOLERANCE = 1e-4
 """Gap at which the warm-started dual search ends: a hundredth of what the page shows."""
+
+RELAXED_STEPS = 60
+"""Of Frank-Wolfe at most per lambda, as many as the estimator `relaxed` takes; from a neighbour's weights some ten."""
+
+RELAXED_TOLERANCE = 1e-5
+"""Gap of the relaxation at which Frank-Wolfe ends; rounding costs as much."""
 
 EXACT_PAIRS = 5e7
 """Uncovered rows times members up to which facility's exact value is computed at once; beyond, the listed value."""
@@ -50,6 +61,7 @@ class Solution:
     upper: float | None = None
     dual: DualProducts | None = None
     logits: Tensor | None = None
+    weights: Tensor | None = None
 
 
 class LiveMethod(abc.ABC):
@@ -81,6 +93,11 @@ class LiveMethod(abc.ABC):
     def diversity(self, mask: Tensor) -> tuple[float, bool]:
         """The raw value of the diversity term, and whether it is the exact one."""
         return self.term.function.value(mask), True
+
+    def whole(self, solved: SolvedLambda) -> np.ndarray:
+        """A solved selection with the given rows, as problems know it: bool ``(n,)``."""
+        members: np.ndarray = solved.mask | self.posed.given
+        return members
 
     @property
     def provable(self) -> bool:
@@ -118,6 +135,40 @@ class PairwiseMethod(LiveMethod):
         return float(self.term.function.values(mask[None])[0]), True  # float32: good to a millionth, quick
 
 
+class RelaxedMethod(LiveMethod):
+    """Pair-wise similarity under rules or a token budget, in a weight per eligible row."""
+
+    def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
+        near = self.path.nearest(lamb, lambda solved: solved.weights)
+        iterate = begin(problem, None if near is None else self._spread(near[1]), poll)
+        for _ in range(RELAXED_STEPS):
+            after, gap = advance(problem, iterate, poll)
+            if gap <= RELAXED_TOLERANCE:
+                break
+            iterate = after
+        mask = polish(problem, rounded(problem, iterate, poll)[0], poll)
+        weights = iterate.weights[problem.eligible].float()
+        return Solution(mask, upper_bound(problem, iterate.weights, poll), weights=weights)
+
+    def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
+        pair = self.path.bracket(lamb, lambda solved: solved.weights)
+        if pair is None:
+            return None
+        (below, low), (above, high) = pair
+        weights = self._spread(torch.lerp(low, high, (lamb - below) / (above - below)))
+        value, gradient = concave(problem, weights, poll)
+        gains = gradient[problem.eligible]
+        upper = value + float(gradient @ (problem.vertex(gains) - weights))
+        return Solution(problem.subset(problem.priority(gains)), upper)
+
+    def _spread(self, weights: Tensor) -> Tensor:
+        """Weights ``(m,)`` of the eligible rows as float64 ``(n,)``."""
+        problem = self.posed.problem
+        whole = torch.zeros(problem.joint.n, dtype=torch.float64, device=weights.device)
+        whole[problem.eligible] = weights.double()
+        return whole
+
+
 class FacilityMethod(LiveMethod):
     """Facility location, on its neighbour lists."""
 
@@ -136,16 +187,8 @@ class FacilityMethod(LiveMethod):
         pair = self.path.bracket(lamb, lambda solved: solved)
         if pair is None:
             return None
-        common = (pair[0][1].mask & pair[1][1].mask).nonzero()[0]
-        joint, eligible = self.posed.calibrated, problem.eligible.cpu().numpy()
-        # quality per member, in the units of the summed similarities
-        exchange = lamb / (1 - lamb) * joint.quality_scale.slope / self.term.scale.slope * joint.n / problem.size
-        bonus = np.full(joint.n, -np.inf)
-        bonus[eligible] = (joint.quality.scores - joint.quality.mean).double().cpu().numpy()[eligible] * exchange
-        picks = greedy(*self._lists, bonus, problem.size, self._order, poll, common)
-        mask = torch.zeros(joint.n, dtype=torch.bool, device=joint.device)
-        mask[torch.from_numpy(picks).to(joint.device)] = True
-        return Solution(mask)
+        common = (self.whole(pair[0][1]) & self.whole(pair[1][1])).nonzero()[0]
+        return Solution(greedily(problem, self._lists, self._order, common, poll))
 
     def bound(self, problem: Problem, mask: Tensor, joint: float, lamb: float, poll: Poll) -> float | None:
         pair = self.path.bracket(lamb, lambda solved: solved.prices)
@@ -184,7 +227,7 @@ class LearnedMethod(LiveMethod):
         if near is not None and catalogue.objective(config.objective).warm:
             solved, logits = near
             start = WarmStart(
-                torch.from_numpy(solved.mask).to(logits.device),
+                torch.from_numpy(self.whole(solved)).to(logits.device),
                 logits.double().nan_to_num(-torch.inf),
                 logits.double() if weights else None,
                 None if weights else logits,
@@ -198,5 +241,15 @@ class LearnedMethod(LiveMethod):
         return Solution(learned.mask, logits=reached)
 
 
-METHODS: dict[type[SetFunction], type[LiveMethod]] = {Pairwise: PairwiseMethod, Facility: FacilityMethod}
+METHODS: dict[type[SetFunction], type[LiveMethod]] = {
+    Pairwise: PairwiseMethod,
+    BudgetedPairwise: RelaxedMethod,
+    Facility: FacilityMethod,
+}
 """Objective -> its method; any other is learned."""
+
+
+def method_of(problem: Problem) -> type[LiveMethod]:
+    """The method for a problem: by its one objective, and by whether rules limit it."""
+    method = METHODS.get(type(problem.joint.terms[0].function), LearnedMethod)
+    return RelaxedMethod if method is PairwiseMethod and problem.limited else method

@@ -55,10 +55,38 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     _trace_picks(picks, problem.pinned, trace)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
+    member = _best_allowed(problem, picks).cpu().numpy()
+    return _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
+
+
+def greedily(
+    problem: Problem,
+    reverse: tuple[np.ndarray, np.ndarray, np.ndarray],
+    place: np.ndarray,
+    picks: np.ndarray,
+    poll: Poll,
+) -> Tensor:
+    """Lazy greedy alone, from rows that are in already, within the rules or the budget: bool ``(n,)``.
+
+    Args:
+        reverse: from `medoids.reverse_lists`. place: int64 ``(n,)``, smaller goes first among equal gains.
+        picks: int64, rows that some allowed selection holds together; all pinned ones are among them.
+    """
+    bonus = _bonus(problem)
+    if (budget := problem.budget) is not None:
+        lengths = _lengths(problem, budget)
+        room = budget.most - lengths[picks].sum()
+        member = cost_benefit_greedy(*reverse, bonus, lengths, room, place, picks, poll)
+        return torch.from_numpy(member).to(problem.joint.device)
+    order = greedy(*reverse, bonus, problem.size, place, poll, picks)
+    return _best_allowed(problem, torch.from_numpy(order).to(problem.joint.device))
+
+
+def _best_allowed(problem: Problem, picks: Tensor) -> Tensor:
+    """The best allowed cut of an order of picking, bool ``(n,)``; where nothing limits it, the picks."""
     rank = torch.zeros(problem.joint.n, device=problem.joint.device)
     rank[picks] = torch.arange(len(picks), 0, -1, device=problem.joint.device, dtype=torch.float32)
-    member = problem.subset(rank[problem.eligible]).cpu().numpy()
-    return _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
+    return problem.subset(rank[problem.eligible])
 
 
 def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
@@ -117,9 +145,20 @@ def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace:
 
 def facility_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Lists, bonus per member in the units of the summed similarities, and the seeded order of visits."""
+    function = problem.joint.counting[0].function_of(Facility)
+    visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
+    return (
+        function.indices.cpu().numpy().astype(np.int32, copy=False),
+        function.similarities.cpu().numpy(),
+        _bonus(problem),
+        visit,
+    )
+
+
+def _bonus(problem: Problem) -> np.ndarray:
+    """What quality adds per member in the units of the summed similarities, float64 ``(n,)``; ``-inf`` bars a row."""
     joint = problem.joint
     term = joint.counting[0]
-    function = term.function_of(Facility)
     weight = (1 - joint.lamb) * term.weight * term.scale.slope
     bonus = np.full(joint.n, -np.inf)
     eligible = problem.eligible.cpu().numpy()
@@ -128,13 +167,7 @@ def facility_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarra
     if problem.budget is None:  # a constant per member changes no swap, and centred sums keep their digits
         per_member = per_member - per_member.mean()
     bonus[eligible] = per_member[eligible] * (joint.lamb * joint.quality_scale.slope / weight * joint.n)
-    visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
-    return (
-        function.indices.cpu().numpy().astype(np.int32, copy=False),
-        function.similarities.cpu().numpy(),
-        bonus,
-        visit,
-    )
+    return bonus
 
 
 def _eager_swaps(
