@@ -47,9 +47,17 @@ POSED_BY = (
 GRID_SIZE = 22
 """Lambdas that are solved beforehand."""
 
-SECONDS = {"pairwise": 8e-7, "facility": 3.6e-6}
-"""Per row and dimension, to pose a problem and solve the whole grid on one idle core: 20,000 rows of 256 dimensions
-take 4 s and 18 s. Facility location's lists take longer than that from some 100,000 rows on."""
+SECONDS = {
+    ("pairwise", "free"): 8e-7,
+    ("pairwise", "rules"): 1.5e-6,
+    ("pairwise", "tokens"): 2.5e-6,
+    ("facility", "free"): 3.6e-6,
+    ("facility", "rules"): 3.6e-6,
+    ("facility", "tokens"): 5.5e-6,
+}
+"""Per row and dimension, to pose a problem and solve the whole grid on one idle core, by the objective and by what
+limits the selection: 20,000 rows of 256 dimensions take 4 to 28 s. Facility location's lists take longer than that from
+some 100,000 rows on."""
 
 REFINED_WITHIN = 1.0
 """Seconds that solving for a lambda may take where the slider is let go; above, it is answered between solved ones."""
@@ -108,24 +116,25 @@ def settings_of(selection: SelectionConfig | None) -> SelectionConfig:
     return SelectionConfig.from_options(**{name: value for name, value in kept.items() if value not in (None, ())})
 
 
-def expected_seconds(corpus: Corpus, objective: str) -> float | None:
+def expected_seconds(corpus: Corpus, settings: SelectionConfig) -> float | None:
     """What preparing the slider will take; None where that is not known beforehand."""
-    rate = SECONDS.get(objective)
+    limits = "tokens" if settings.budget is not None else "rules" if settings.ruled else "free"
+    rate = SECONDS.get((settings.objective, limits))
     return None if rate is None else rate * corpus.features.size
 
 
-def refined(corpus: Corpus, objective: str) -> bool:
+def refined(corpus: Corpus, settings: SelectionConfig) -> bool:
     """Whether a lambda where the slider is let go is solved for itself, as one of the grid is."""
-    seconds = expected_seconds(corpus, objective)
+    seconds = expected_seconds(corpus, settings)
     return seconds is not None and seconds / GRID_SIZE <= REFINED_WITHIN
 
 
-def prepared_unasked(corpus: Corpus, objective: str) -> bool:
+def prepared_unasked(corpus: Corpus, settings: SelectionConfig) -> bool:
     """Whether preparing takes so little that nobody has to ask for it.
 
     Looking at runs loads no torch, so it is not begun where nothing has loaded it yet.
     """
-    seconds = expected_seconds(corpus, objective)
+    seconds = expected_seconds(corpus, settings)
     return "torch" in sys.modules and seconds is not None and seconds <= AT_ONCE
 
 
@@ -136,8 +145,6 @@ def refusal(settings: SelectionConfig) -> str:
             f"λ can be dragged for {', '.join(live.OFFERED)}, one of them alone; {settings.objective} is selected by "
             "runs only"
         )
-    if settings.ruled or settings.budget is not None:
-        return "λ cannot be dragged under pins, quotas, given rows or a token budget: run again at another λ instead"
     if settings.scale != "calibrated":
         return f"λ cannot be dragged on the {settings.scale} scale, where it means another balance"
     return ""
@@ -199,11 +206,11 @@ def points_parcel(
         # one scale for all of them: a cell that changes its colour has changed its share
         seen = replace(seen, ends=common_ends(layers, places.cells))
     looks = [marks_of(layer, places, dark, seen) for layer in layers]
-    said = [
-        _said(point, layer.selected, look, shown, final)
+    entries = [
+        _entry(point, layer.selected, look, shown, final)
         for point, layer, look in zip(points, layers, looks, strict=True)
     ]
-    header = {"kind": "lambdas", "points": said, "shapes": list(looks[0].shapes), "sizes": list(looks[0].sizes)}
+    header = {"kind": "lambdas", "points": entries, "shapes": list(looks[0].shapes), "sizes": list(looks[0].sizes)}
     if places.cells is None:
         bits = np.packbits(np.array([look.codes for look in looks], bool), axis=1)
         return pack({**header, "marks": len(places.drawn)}, bits=bits, colors=looks[0].colors)
@@ -226,14 +233,14 @@ def scale_of(points: Sequence[LambdaPoint], places: Places) -> Mapping[type, End
 
 def stretches(points: Sequence[LambdaPoint], row: int) -> list[tuple[float, float]]:
     """From which to which solved lambda a row is selected, stretch by stretch."""
-    found: list[tuple[float, float]] = []
+    selected: list[tuple[float, float]] = []
     before = False
     for point in points:
         inside = point.holds(row)
         if inside:
-            found.append((found.pop()[0] if before else point.lamb, point.lamb))
+            selected.append((selected.pop()[0] if before else point.lamb, point.lamb))
         before = inside
-    return found
+    return selected
 
 
 def _point(answer: Answer, bits: np.ndarray, rows: int) -> LambdaPoint:
@@ -251,7 +258,7 @@ def _point(answer: Answer, bits: np.ndarray, rows: int) -> LambdaPoint:
     )
 
 
-def _said(
+def _entry(
     point: LambdaPoint, selected: np.ndarray, look: Marks, shown: tuple[str, np.ndarray] | None, final: bool
 ) -> dict[str, Any]:
     overlap = None
@@ -264,7 +271,7 @@ def _said(
         "title": look.title,
         "key": [list(entry) for entry in look.key],
         "bar": look.bar,
-        "told": look.told,
+        "value_words": look.told,
         "quality": words.percent(point.quality, 1),
         "diversity": at_least + words.percent(point.diversity, 1),
         "joint": at_least + words.percent(point.joint, 1),
@@ -285,8 +292,8 @@ def proof_words(gap: float | None, final: bool) -> str:
     """How near the best possible, in a few words; empty where nothing is proved or proofs still change."""
     if gap is None:
         return ""
-    within = "0.01" if gap < 1e-4 else f"{100 * gap:.2f}"
-    return f"within {within}{words.GAP}% of the best" if final else f"within {within}{words.GAP}%, still proving"
+    within = f"within {live.percent_within(gap):.2f}{words.GAP}%"
+    return f"{within} of the best" if final else f"{within}, still proving"
 
 
 @dataclass(frozen=True)
@@ -313,15 +320,15 @@ def judges(answers: Iterable[Mapping[str, Any]], objective: str, ratio: float | 
         ratio: that of the selection; the nearest that was tried is taken, and said. None: under a budget.
     """
     marks: list[Mark] = []
-    heard = set()
+    targets = set()
     for answer in answers:
         if answer["target"]["kind"] in STEERING:  # a lambda between diversity and another quality than the corpus's
             continue
         target = str(answer["target"]["label"])
         curves = [curve for curve in measure(answer, "cross_entropy")["curves"] if curve["objective"] == objective]
-        if target in heard or not curves:
+        if target in targets or not curves:
             continue
-        heard.add(target)
+        targets.add(target)
         near = min(curves, key=lambda curve: abs(curve["ratio"] - (ratio or 0.0)))
         where = "" if ratio is not None and np.isclose(near["ratio"], ratio) else f" at {words.percent(near['ratio'])}"
         for low, high in near["recommended"]:

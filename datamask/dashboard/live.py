@@ -113,7 +113,7 @@ class Session:
     @property
     def solved(self) -> tuple[int, tuple[SolvedLambda, ...]]:
         """The selections of the grid that are solved so far, by rising lambda, each with what `answer` says there; and
-        how often they changed. At once, whatever is being worked on."""
+        how often what is shown of them changed. At once, whatever is being worked on."""
         return self._solved
 
     def answer(self, lamb: float, seconds: float) -> Answer | None:
@@ -228,8 +228,13 @@ class Session:
                 self._remember(live)
 
     def _remember(self, live: Live) -> None:
-        """Keep what is solved by now for whoever asks; only while the solver is locked."""
-        self._solved = self._solved[0] + 1, tuple(live.solved())
+        """Keep what is solved by now for whoever asks; only while the solver is locked.
+
+        A lambda that is solved beside the grid rarely changes what is told of the grid: then nothing is packed anew.
+        """
+        changes, before = self._solved
+        solved = tuple(live.solved())
+        self._solved = changes + ([*map(_shown, solved)] != [*map(_shown, before)]), solved
 
     @contextlib.contextmanager
     def _turn(self, job: Job) -> Iterator[None]:
@@ -248,6 +253,17 @@ def _cores() -> int:
     return beside_the_server()
 
 
+def _shown(solved: SolvedLambda) -> tuple[float, float, float | None, float | None]:
+    """What tells one picture of a solved lambda from another: which selection it is, and its proof as it is worded."""
+    answer = solved.answer
+    return answer.lamb, answer.joint, answer.solved_at, None if answer.gap is None else percent_within(answer.gap)
+
+
+def percent_within(gap: float) -> float:
+    """A gap in percent, as pages say it: two decimals, and never less than one hundredth."""
+    return max(round(100 * gap, 2), 0.01)
+
+
 def proof_words(gap: float | None, final: bool) -> str:
     """How near the best possible an answer is proved to be; empty where nothing is proved.
 
@@ -257,16 +273,27 @@ def proof_words(gap: float | None, final: bool) -> str:
     """
     if gap is None:
         return ""
-    within = "0.01" if gap < 1e-4 else f"{100 * gap:.2f}"
-    gain = f"within {within}{words.GAP}% of the attainable gain of the best possible at this λ"
+    gain = f"within {percent_within(gap):.2f}{words.GAP}% of the attainable gain of the best possible at this λ"
     if final:
         return f"Proved: {gain}."
     return f"Still solving: so far this selection is only proved to be {gain}; the proof gets tighter until it is done."
 
 
 def key_of(corpus: Corpus, config: SelectionConfig) -> str:
-    """What a session is found by: the corpus, and every setting but lambda."""
-    return json.dumps([corpus.fingerprint, {**config.to_dict(), "lamb": None}], sort_keys=True, default=str)
+    """What a session is found by: the corpus, every setting but lambda, and the files of ids as they are now."""
+    lists = [_written(path) for path in (config.pin, config.ban, config.given)]
+    return json.dumps([corpus.fingerprint, {**config.to_dict(), "lamb": None}, lists], sort_keys=True, default=str)
+
+
+def _written(path: str | None) -> tuple[int, int] | None:
+    """Time and size of a file of ids, which change when other ids are written to it; None where there is none."""
+    if path is None:
+        return None
+    try:
+        stat = Path(path).stat()
+    except (OSError, ValueError):  # the session says what is wrong with it
+        return None
+    return stat.st_mtime_ns, stat.st_size
 
 
 def session(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> Session:

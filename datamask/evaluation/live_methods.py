@@ -46,6 +46,10 @@ RELAXED_STEPS = 60
 RELAXED_TOLERANCE = 1e-5
 """Gap of the relaxation at which Frank-Wolfe ends; rounding costs as much."""
 
+WORTH_SWAPS = 5e-5
+"""Distance of a rounding from its bound above which swaps follow: half of what the page shows. On 20,000 rows they took
+as long as all steps, and found 0 under quotas and 2e-5 under a token budget."""
+
 EXACT_PAIRS = 5e7
 """Uncovered rows times members up to which facility's exact value is computed at once; beyond, the listed value."""
 
@@ -146,9 +150,11 @@ class RelaxedMethod(LiveMethod):
             if gap <= RELAXED_TOLERANCE:
                 break
             iterate = after
-        mask = polish(problem, rounded(problem, iterate, poll)[0], poll)
-        weights = iterate.weights[problem.eligible].float()
-        return Solution(mask, upper_bound(problem, iterate.weights, poll), weights=weights)
+        mask, values = rounded(problem, iterate, poll)
+        upper = upper_bound(problem, iterate.weights, poll)
+        if upper - values.joint > WORTH_SWAPS:
+            mask = polish(problem, mask, poll)
+        return Solution(mask, upper, weights=iterate.weights[problem.eligible].float())
 
     def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
         pair = self.path.bracket(lamb, lambda solved: solved.weights)

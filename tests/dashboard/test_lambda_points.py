@@ -155,7 +155,14 @@ def test_what_can_be_dragged_is_what_the_solver_takes(given):
 
 def test_nothing_is_prepared_unasked_that_takes_long_or_that_nobody_knows():
     large, small = (SimpleNamespace(features=np.empty((rows, 256), np.float32)) for rows in (20_000, 2_000))
-    assert lambda_points.expected_seconds(large, "pairwise") > lambda_points.AT_ONCE
-    assert lambda_points.expected_seconds(small, "facility") < lambda_points.AT_ONCE
-    assert lambda_points.prepared_unasked(small, "facility") and not lambda_points.prepared_unasked(large, "pairwise")
-    assert lambda_points.expected_seconds(small, "disf") is None and not lambda_points.prepared_unasked(small, "disf")
+    pairwise, facility, disf = (SelectionConfig.from_options(objective=o) for o in ("pairwise", "facility", "disf"))
+    assert lambda_points.expected_seconds(large, pairwise) > lambda_points.AT_ONCE
+    assert lambda_points.expected_seconds(small, facility) < lambda_points.AT_ONCE
+    assert lambda_points.prepared_unasked(small, facility) and not lambda_points.prepared_unasked(large, pairwise)
+    assert lambda_points.expected_seconds(small, disf) is None and not lambda_points.prepared_unasked(small, disf)
+    # rules take longer, and tokens longest
+    pinned = SelectionConfig.from_options(objective="pairwise", pin="ids.txt")
+    tokens = SelectionConfig.from_options(objective="pairwise", budget=1000.0)
+    limited = [lambda_points.expected_seconds(large, settings) for settings in (pairwise, pinned, tokens)]
+    assert limited == sorted(limited) and limited[0] < limited[1] < limited[2]
+    assert lambda_points.refined(large, tokens)

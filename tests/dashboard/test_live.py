@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,35 @@ def test_what_is_solved_is_what_it_answers(corpus, tmp_path, objective):
         assert (point.mask == answer.mask).all() and point.answer.gap == pytest.approx(answer.gap, abs=1e-12)
         told = (point.answer.quality, point.answer.diversity, point.answer.joint, point.answer.solved_at)
         assert told == (answer.quality, answer.diversity, answer.joint, answer.solved_at)
+
+
+def test_a_lambda_beside_the_grid_leaves_what_is_told_of_the_grid(corpus, tmp_path):
+    session = live.session(corpus, options(), tmp_path)
+    session.wait(LONG)
+    changes, solved = session.solved
+    for lamb in (0.12, 0.63, 0.87):
+        assert session.refined(lamb, LONG).solved
+    after, now = session.solved
+    assert [point.answer.lamb for point in now] == sorted(GRID)
+    assert after == changes and [live._shown(point) for point in now] == [live._shown(point) for point in solved]
+    # where something of it would be shown otherwise, it is told
+    session._solved = changes, (*solved[:-1], replace(solved[-1], answer=replace(solved[-1].answer, gap=0.25)))
+    assert session.refined(0.31, LONG).solved and session.solved[0] == changes + 1
+
+
+def test_ids_written_anew_to_a_file_of_rules_are_another_problem(corpus, tmp_path):
+    pins = tmp_path / "pins.txt"
+    pins.write_text("\n".join(map(str, corpus.ids.to_pylist()[:3])))
+    settings = options(pin=str(pins))
+    first = live.session(corpus, settings, tmp_path)
+    first.wait(LONG)
+    assert live.find(corpus, settings) is first and all(point.mask[:3].all() for point in first.solved[1])
+    pins.write_text("\n".join(map(str, corpus.ids.to_pylist()[:7])))
+    assert live.find(corpus, settings) is None
+    pins.unlink()
+    gone = live.session(corpus, settings, tmp_path)
+    gone.wait(LONG)
+    assert not gone.alive and "no such file" in gone.error
 
 
 def test_a_request_goes_before_the_grid(corpus, tmp_path, monkeypatch):

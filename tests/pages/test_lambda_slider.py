@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard import explanations, lambda_points, live, words
 from datamask.dashboard.ui import lambda_slider
 from datamask.dashboard.views import frontier
@@ -169,7 +169,47 @@ def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so
     assert [point["lamb"] for point in sent["lambdas"]["points"]] == [point.answer.lamb for point in behind.solved[1]]
 
 
-def test_rules_and_other_objectives_are_refused_in_words(page, opened, store, mapped):
+@pytest.mark.parametrize("objective", ["pairwise", "facility"])
+@pytest.mark.parametrize("limits", ["rules", "tokens"])
+def test_rules_and_tokens_of_the_run_hold_at_every_lambda(page, opened, store, mapped, tmp_path, objective, limits):
+    corpus = opened.corpus
+    worst, best = (np.argsort(corpus.quality)[rows] for rows in (slice(4), slice(-4, None)))
+    files = {}
+    for name, rows in (("pin", worst[:2]), ("given", worst[2:]), ("ban", best)):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{corpus.ids[row]}\n" for row in rows.tolist()))
+        files[name] = str(tmp_path / f"{name}.txt")
+    source = np.array(corpus.metadata["source"].to_pylist())
+    first = str(source[0])
+    size, tokens = 40, float(corpus.lengths.sum() * 0.2)
+    amount = (
+        {"select_ratio": size / len(corpus), "quotas": (Quota("source", first, 0.0, 0.25),)}
+        if limits == "rules"
+        else {"budget": tokens}
+    )
+    run = ran(store, opened, objective=objective, lamb=0.5, **files, **amount)
+    prepared(opened, run)
+    sent = parcels(at(page(corpus=opened.key, run=run.id), 0.33))
+    assert not sent["slider"]["words"] and sent["slider"]["at"] == 0.33
+    solved = of_rows(sent["lambdas"], sent["ground"]["rows"])
+    (released,) = of_rows(sent["refined"], sent["ground"]["rows"])
+    place = next(k for k, point in enumerate(sent["lambdas"]["points"]) if point["run"])
+    assert np.array_equal(solved[place], run.rows(["selected"])["selected"].to_numpy())
+    assert len({mask.tobytes() for mask in (*solved, released)}) > 5
+    for mask in (*solved, released):
+        assert mask[worst[:2]].all() and not mask[worst[2:]].any() and not mask[best].any()
+        if limits == "rules":
+            assert mask.sum() == size and (source[mask] == first).sum() <= size / 4
+        else:
+            assert tokens - corpus.lengths.max() <= corpus.lengths[mask].sum() <= tokens
+    # the run's own value, and that of the same lambda solved anew, by the run path
+    again = ran(store, opened, objective=objective, lamb=0.33, **files, **amount)
+    spot = frontier.spot_of(again)
+    answer = live.find(corpus, lambda_points.settings_of(run.config.selection)).refined(0.33, LONG)
+    worth = 0.33 * spot.quality + 0.67 * spot.diversity
+    assert answer.joint - spot.gap - 1e-6 <= worth <= answer.joint + answer.gap + 1e-6
+
+
+def test_other_objectives_are_refused_in_words(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="graphcut")
     state = parcels(page(corpus=opened.key, run=run.id))["slider"]
     assert state["press"] == "" and "graphcut" in state["words"]
@@ -231,5 +271,14 @@ def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapp
     assert app.query_params["lambda"] in ("0.2", ["0.2"])
     app = at(app, None)
     assert "lambda" not in app.query_params
+    # a link that brings another run brings its lambda too
+    other = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.8)
+    app.session_state[lambda_slider.AT] = 0.2
+    app.run()
+    app.query_params.update({"run": other.id, "lambda": "0.12"})
+    del app.session_state["address_taken"]  # as such a link does
+    app.session_state["explore_run"] = other.id
+    state = parcels(app.run())["slider"]
+    assert (state["home"], state["at"], state["touched"]) == (0.8, 0.12, True)
     nonsense = page(corpus=opened.key, run=run.id, **{"lambda": "7"})
     assert parcels(nonsense)["slider"]["at"] == 0.5 and not parcels(nonsense)["slider"]["touched"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
@@ -35,6 +35,8 @@ class Part(Generic[Value]):
         read: makes the control's value of the URL's text; ValueError where it is none.
         write: the way back; what is written as nothing does not stand in the address.
         join: puts together what is kept under the key already, or None, and what was read.
+        beside: key of what the control's value was chosen beside, and is let go of with; forgotten where the address
+            brings a value, which is for what the address brings too.
     """
 
     key: str
@@ -42,6 +44,7 @@ class Part(Generic[Value]):
     read: Callable[[str], Value]
     write: Callable[[Value], str] = str
     join: Callable[[Value | None, Value], Value] = lambda before, read: read
+    beside: str | None = None
 
 
 def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part[str]:
@@ -93,7 +96,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "names": _text(names_panel.BY, names_panel.WORDS),
         "tab": _text("explore_tab", "Distributions"),
         "group": _text("explore_group_by", ""),
-        "lambda": _number("explore_lambda", None, 0.0, 1.0),
+        "lambda": replace(_number("explore_lambda", None, 0.0, 1.0), beside="explore_lambda_of"),
         "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
         "search": Part(
             linked.FILTERS,
@@ -174,3 +177,6 @@ def _take(name: str, part: Part[Any]) -> None:
         st.session_state[part.key] = part.join(st.session_state.get(part.key), part.read(st.query_params[name]))
     except ValueError:
         del st.query_params[name]
+        return
+    if part.beside is not None:
+        st.session_state.pop(part.beside, None)

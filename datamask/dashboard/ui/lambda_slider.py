@@ -108,7 +108,7 @@ def show(name: str, beside: Beside) -> None:
     behind = None if refusal else live.find(beside.corpus, settings)
     begun = st.session_state.setdefault(BEGUN, set())
     problem = live.key_of(beside.corpus, settings)
-    unasked = not refusal and lambda_points.prepared_unasked(beside.corpus, settings.objective)
+    unasked = not refusal and lambda_points.prepared_unasked(beside.corpus, settings)
     if unasked and behind is None and problem not in begun:
         # once: few sessions are held, and one that made room must not take another's again and again
         behind = live.session(beside.corpus, settings, session.store().cache_dir)
@@ -156,7 +156,7 @@ def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
     carry(name, "slider", _state(beside, settings, refusal, behind, points, own, lamb))
     if behind is None or released is None or st.session_state[ANSWER].refined:
         return
-    if lambda_points.refined(beside.corpus, settings.objective):
+    if lambda_points.refined(beside.corpus, settings):
         # shown already; this is what a run finds there, a moment later
         point = _made(behind, released.lamb, refined=True)
         if point is not None:
@@ -284,9 +284,9 @@ def _state(
     lamb: float | None,
 ) -> bytes:
     """What stands on the slider besides its points."""
-    said, press, label = _progress(beside, settings, refusal, behind)
-    if not said and lamb is not None and lamb != st.session_state.get(AT):
-        said = f"λ {st.session_state[AT]:g} is not solved: {settings.objective} is learned anew at each λ"
+    sentence, press, label = _progress(beside, settings, refusal, behind)
+    if not sentence and lamb is not None and lamb != st.session_state.get(AT):
+        sentence = f"λ {st.session_state[AT]:g} is not solved: {settings.objective} is learned anew at each λ"
     home = own.lamb if own is not None else MIDDLE
     header: dict[str, Any] = {
         "kind": "slider",
@@ -298,7 +298,7 @@ def _state(
         "home": home,
         "back": f"As in {beside.name}" if beside.run is not None else "As coloured before",
         "run": beside.name,
-        "words": said,
+        "words": sentence,
         "press": press,
         "label": label,
         "marks": [asdict(mark) for mark in _marks(beside, settings, points, own)],
@@ -315,7 +315,7 @@ def _progress(
     if behind is None or not behind.alive:
         if behind is not None and behind.error:
             return cut(words.unmarked(behind.error), 200), PREPARE, "Prepare λ again"
-        seconds = lambda_points.expected_seconds(beside.corpus, settings.objective)
+        seconds = lambda_points.expected_seconds(beside.corpus, settings)
         takes = "takes a while" if seconds is None else f"about {words.roughly(seconds)}"
         return f"To drag λ, its selections are solved first, {takes}, in the background", PREPARE, "Prepare λ"
     if behind.job.ended:

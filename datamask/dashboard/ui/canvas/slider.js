@@ -25,7 +25,7 @@ class LambdaSlider {
     this.home = make("button", "home", line);
     for (const button of [this.button, this.home]) button.type = "button";
     this.points = [];
-    this.heard = [];
+    this.parcels = [];
     this.turn = 0;
     this.touched = false;
     this.at = 0.5;
@@ -44,12 +44,12 @@ class LambdaSlider {
   // -- what the server says ---------------------------------------------------------------------------------------
 
   receive(state, solved, released, refined) {
-    const heard = [state, solved, released, refined];
-    const told = heard.some((parcel, place) => parcel !== this.heard[place]);
-    Object.assign(this, { heard, state, solved });
+    const parcels = [state, solved, released, refined];
+    const changed = parcels.some((parcel, place) => parcel !== this.parcels[place]);
+    Object.assign(this, { parcels, state, solved });
     this.root.hidden = !state;
     this.root.classList.toggle("dark", !!state?.dark);
-    if (!state || !told) return;
+    if (!state || !changed) return;
     this.points = [solved, released, refined].flatMap((parcel) =>
       (parcel?.points ?? []).map((point, place) => ({ ...point, parcel, place })));
     // an answer that arrives after the slider moved on does not move it back
@@ -100,7 +100,7 @@ class LambdaSlider {
     const whole = parcel.codes?.subarray(place * marks, (place + 1) * marks);
     this.drawn = { id, shapes, sizes, colors, codes: whole ?? unpacked(parcel.bits, place, marks),
       values: parcel.values?.subarray(place * marks, (place + 1) * marks),
-      title: point.title, key: point.key, bar: point.bar, told: point.told, text: "" };
+      title: point.title, key: point.key, bar: point.bar, told: point.value_words, text: "" };
     return this.drawn;
   }
 
