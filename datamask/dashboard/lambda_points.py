@@ -78,6 +78,7 @@ class LambdaPoint:
         quick: whether it was made at once between two solved lambdas, and a run may be worth a little more.
         bits: the mask, packed; rows: how many it has.
         run: whether it is the shown run's own selection.
+        stored: the name of the stored run that it is, where it is another run's than the shown one's.
     """
 
     lamb: float
@@ -91,6 +92,7 @@ class LambdaPoint:
     rows: int
     run: bool = False
     quick: bool = False
+    stored: str = ""
 
     @property
     def mask(self) -> np.ndarray:
@@ -160,28 +162,52 @@ def of_solved(solved: SolvedLambda) -> LambdaPoint:
     return _point(solved.answer, solved.bits, solved.rows)
 
 
-def of_run(spot: Spot, selected: np.ndarray) -> LambdaPoint:
+def of_run(spot: Spot, selected: np.ndarray, *, exact: bool = True, shown: bool = True) -> LambdaPoint:
     """The point of a stored run, with the values that it reports.
 
     Args:
-        selected: bool ``(N,)``.
+        selected: bool ``(N,)``. exact: whether its diversity is exact. shown: whether it is the run that is shown.
     """
     joint = spot.lamb * spot.quality + (1 - spot.lamb) * spot.diversity
     bits = np.packbits(selected)
     return LambdaPoint(
-        spot.lamb, spot.quality, spot.diversity, joint, spot.gap, True, None, bits, len(selected), run=True
+        spot.lamb,
+        spot.quality,
+        spot.diversity,
+        joint,
+        spot.gap,
+        exact,
+        None,
+        bits,
+        len(selected),
+        run=shown,
+        stored="" if shown else spot.name,
     )
 
 
-def with_run(points: Sequence[LambdaPoint], own: LambdaPoint | None) -> list[LambdaPoint]:
-    """The points by rising lambda, the run's own in the place of what was solved at its lambda.
+def posed_alike(settings: SelectionConfig, other: SelectionConfig) -> bool:
+    """Whether a stored run with `other` is a solution of the slider's problem, as the slider itself would solve it.
 
-    One lambda has one answer: what a run reports is not contradicted beside it.
+    Args:
+        settings: the slider's, of `settings_of`. Rules by files of ids are never alike: a file may have changed since.
     """
-    if own is None:
-        return list(points)
-    others = [point for point in points if point.lamb != own.lamb]
-    return sorted([*others, own], key=lambda point: point.lamb)
+    plain = (settings.objective, settings.estimator, settings.select_ratio, settings.budget)
+    if (other.objective, other.estimator, other.select_ratio, other.budget) != plain:
+        return False
+    return not (other.pin or other.ban or other.given) and settings_of(other) == settings
+
+
+def with_stored(points: Sequence[LambdaPoint], stored: Sequence[LambdaPoint]) -> list[LambdaPoint]:
+    """Solved points and those of stored runs by rising lambda, of each lambda one.
+
+    One lambda has one answer: what the shown run reports is not contradicted beside it, so it counts before what was
+    solved there. That counts before other runs, as it is what the live slider of the Runs page says too; of these, the
+    best counts.
+    """
+    others = sorted((point for point in stored if not point.run), key=lambda point: point.joint)
+    shown = [point for point in stored if point.run]
+    answers = {point.lamb: point for point in (*others, *points, *shown)}
+    return sorted(answers.values(), key=lambda point: point.lamb)
 
 
 def points_parcel(
@@ -275,7 +301,7 @@ def _entry(
         "quality": words.percent(point.quality, 1),
         "diversity": at_least + words.percent(point.diversity, 1),
         "joint": at_least + words.percent(point.joint, 1),
-        "proof": proof_words(point.gap, final or point.run),
+        "proof": proof_words(point.gap, final or point.run or bool(point.stored)),
         "size": words.count(int(selected.sum())),
         "overlap": None if overlap is None else words.percent(overlap, 1),
         "note": _note(point),
@@ -283,6 +309,8 @@ def _entry(
 
 
 def _note(point: LambdaPoint) -> str:
+    if point.stored:
+        return f"stored: {cut(point.stored, 40)}"
     if point.solved_at is not None:
         return f"the best known here: solved at λ {point.solved_at:g}"
     return "made at once between solved λ: a run refines it" if point.quick else ""

@@ -61,10 +61,12 @@ class Session:
 
     _numbers = itertools.count()
 
-    def __init__(self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, key: str) -> None:
+    def __init__(
+        self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, key: str, priority: Priority = Priority.PAGE
+    ) -> None:
         self.number = next(self._numbers)
         """Of this session, no other's in this process."""
-        self._corpus, self._config, self._cache_dir = corpus, config, cache_dir
+        self._corpus, self._config, self._cache_dir, self._priority = corpus, config, cache_dir, priority
         self._live: Live | None = None
         self._solver = threading.Lock()
         self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Answer]] = OrderedDict()
@@ -208,6 +210,9 @@ class Session:
         self, job: Job, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float
     ) -> None:
         def polled() -> None:
+            # who gives way inside its lane keeps the solver meanwhile: behind a run, a request would wait for that too
+            if self._priority > Priority.RUN and lanes.waited_for():
+                raise Stopped("more urgent work goes first")
             job.poll()
             if self._wanted:
                 raise Stopped("a request goes first")
@@ -241,7 +246,7 @@ class Session:
         """For a part of the preparation: other pages' work has its turn in between."""
         from datamask.evaluation.threads import threads
 
-        with lanes.turn("cpu", Priority.PAGE, job.should_stop), threads(_cores()):
+        with lanes.turn("cpu", self._priority, job.should_stop), threads(_cores()):
             job.poll()
             yield
 
@@ -296,13 +301,19 @@ def _written(path: str | None) -> tuple[int, int] | None:
     return stat.st_mtime_ns, stat.st_size
 
 
-def session(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> Session:
-    """The session of a problem, started where there is none that can still answer."""
+def session(
+    corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.PAGE
+) -> Session:
+    """The session of a problem, started where there is none that can still answer.
+
+    Args:
+        priority: of what one that is started solves ahead; answers are always the most urgent.
+    """
     holder = _holder()
     with holder.lock:
         known = holder.sessions.get(key := key_of(corpus, config))
         if known is None or not known.alive:
-            known = holder.sessions[key] = Session(corpus, config, Path(cache_dir), key)
+            known = holder.sessions[key] = Session(corpus, config, Path(cache_dir), key, priority)
         holder.sessions.move_to_end(key)
         while len(holder.sessions) > KEPT:
             holder.sessions.popitem(last=False)[1].stop()

@@ -1,4 +1,5 @@
-"""What is made of the sample before anybody asks: maps with names, a run that is solved, one by masks, and a frontier.
+"""What is made of the sample before anybody asks: maps with names, a run that is solved, one by masks, a frontier, and
+what the map's lambda slider drags over.
 
 It is the least urgent work there is, begins once the sample is open, and is done once per runs folder: a note there
 (`NOTE`) says which runs were begun, so that none is made twice, nor again after somebody has removed it. What the end
@@ -18,7 +19,7 @@ from datamask import endings
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, STAND_IN
-from datamask.dashboard import grounds, sweeping, topics
+from datamask.dashboard import grounds, lambda_points, live, sweeping, topics
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.signs import Sign
 from datamask.errors import DatamaskError, InputError, RunStateError, Stopped
@@ -96,6 +97,22 @@ def plan(corpus: CorpusConfig) -> Plan:
     """The sweep that the points of the frontier belong to."""
     points = sweeping.along_lambda([OBJECTIVE], sweeping.lambdas(LAMBDAS), **OPTIONS)
     return Plan(corpus, points, sweeping.plan_name(points[0]))
+
+
+def slider_settings() -> SelectionConfig:
+    """The problem of the slider beside the runs that are made here, and beside none."""
+    return lambda_points.settings_of(SelectionConfig.from_options(objective=OBJECTIVE, **OPTIONS))
+
+
+def prepare_slider(corpus: Corpus, cache_dir: Path) -> live.Session:
+    """The session behind the slider of the sample's map, solving ahead only while nobody needs the processor."""
+    return live.session(corpus, slider_settings(), cache_dir, Priority.UNASKED)
+
+
+def is_done(runs_dir: Path) -> bool:
+    """Whether all was made in a runs folder and nobody stopped it: what only a process keeps may be made anew."""
+    note = Note.read(runs_dir)
+    return note is not None and note.done and not note.stopped
 
 
 @dataclass
@@ -190,7 +207,7 @@ class _Work:
     def _make(self, job: Job, note: Note) -> None:
         corpus = self._opened(job)
         self._tell(f"open, {len(corpus):,} rows; maps and selections follow, beside the server")
-        layout, naming = self._start_layout(corpus, DEFAULT), None
+        layout, naming, slider = self._start_layout(corpus, DEFAULT), None, None
         try:
             self._runs(job, note)
             job.report(SELECTED, "words for the map's regions")
@@ -201,7 +218,12 @@ class _Work:
             job.report((1 + SELECTED) / 2, f"what {STAND_IN.name} keeps")
             layout = self._start_layout(corpus, STAND_IN.name)
             self._wait(job, layout, f"{STAND_IN.name} map")
+            job.report((1 + SELECTED) / 2, "the slider of its map")
+            slider = prepare_slider(corpus, self._store.cache_dir)
+            self._wait(job, slider.job, "the slider of its map")
         finally:
+            if slider is not None and job.stopping:
+                slider.stop()
             for part in (layout, naming):
                 if part is not None and job.stopping:
                     part.stop()

@@ -159,6 +159,12 @@ def give_way() -> None:
             pass
 
 
+def waited_for() -> bool:
+    """Whether more urgent work waits for this thread's lane: for who would rather give up a lock than hold it aside."""
+    ticket = _local().ticket
+    return ticket is not None and ticket.must_give_way
+
+
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
     """Out of this thread's lane while inside the block: for waiting, for a lock or for a child process that computes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -89,11 +90,38 @@ def test_a_filter_changes_the_counts_of_the_key_and_no_bit(points, coordinates):
 
 def test_the_run_has_the_last_word_at_its_own_lambda(points):
     own = LambdaPoint(0.25, 0.9, 0.9, 0.9, None, True, None, points[3].bits, N, run=True)
-    joined = lambda_points.with_run(points, own)
+    joined = lambda_points.with_stored(points, [own])
     assert [point.lamb for point in joined] == [0.0, 0.25, 0.5, 1.0] and joined[1] is own
     between = LambdaPoint(0.3, 0.9, 0.9, 0.9, None, True, None, points[3].bits, N, run=True)
-    assert [point.lamb for point in lambda_points.with_run(points, between)] == [0.0, 0.25, 0.3, 0.5, 1.0]
-    assert lambda_points.with_run(points, None) == points
+    assert [point.lamb for point in lambda_points.with_stored(points, [between])] == [0.0, 0.25, 0.3, 0.5, 1.0]
+    assert lambda_points.with_stored(points, []) == points
+    # of stored ones the best, before them what is solved, and before all the shown one
+    worse, better = (replace(own, run=False, stored="other", joint=joint) for joint in (0.95, 0.97))
+    unsolved = [points[0], *points[2:]]
+    assert lambda_points.with_stored(unsolved, [better, worse])[1] is better
+    assert lambda_points.with_stored(points, [better, worse]) == points
+    assert lambda_points.with_stored(points, [better, own, worse])[1] is own
+
+
+def test_a_stored_run_stands_for_the_problem_of_the_slider_and_for_no_other():
+    settings = lambda_points.settings_of(SelectionConfig.from_options(objective="pairwise", lamb=0.5))
+    alike = [{}, {"lamb": 0.9}, {"device": "cpu"}]
+    unlike = [
+        {"select_ratio": 0.2},
+        {"estimator": "counterfactual"},
+        {"objective": "facility"},
+        {"pin": "ids.txt"},
+        {"ban": "ids.txt"},
+        {"collapse": "exact"},
+        {"scale": "raw"},
+        {"budget": 1000.0},
+        {"quotas": (Quota("source", "web", 0.1, 1.0),)},
+    ]
+    for options, expected in (*((given, True) for given in alike), *((given, False) for given in unlike)):
+        selection = SelectionConfig.from_options(**{"objective": "pairwise", **options})
+        assert lambda_points.posed_alike(settings, selection) == expected, options
+    pinned = SelectionConfig.from_options(objective="pairwise", pin="ids.txt")
+    assert not lambda_points.posed_alike(lambda_points.settings_of(pinned), pinned)
 
 
 def test_where_a_sample_is_selected_by_stretches(points):

@@ -9,9 +9,10 @@ import pytest
 from datamask import endings
 from datamask.config import CorpusConfig
 from datamask.corpus.projections import DEFAULT, STAND_IN
-from datamask.dashboard import grounds, sample_work
+from datamask.dashboard import grounds, lambda_points, live, sample_work
 from datamask.dashboard.openings import Opening, Openings
 from datamask.dashboard.sample_work import MASKS, NOTE, SOLVED, Note
+from datamask.evaluation.live import Live as Solver
 from datamask.runs.store import RunStore
 from datamask.work import lanes
 from datamask.work.lanes import Priority
@@ -41,6 +42,16 @@ def opening(tmp_path, store, monkeypatch) -> Opening:
 @pytest.fixture(autouse=True)
 def built(monkeypatch) -> None:
     monkeypatch.setattr("datamask.dashboard.sample.is_built", lambda: True)
+
+
+@pytest.fixture(autouse=True)
+def sliders(monkeypatch):
+    """Sessions of this test's own."""
+    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
+    yield
+    for session in live._holder().sessions.values():
+        session.stop()
+    live._holder().sessions.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +105,10 @@ def test_maps_two_runs_and_a_frontier_are_made_and_the_forms_would_find_them(sto
     known = known_runs(store, frontier, opening.corpus.fingerprint, reuse=True)
     assert {known[point.selection].id for point in frontier.points} == {SOLVED, *FRONTIER}
     assert store.get("sample-lambda-100").facts()["swept"] == {"lamb": 1.0}
+    # dragging lambda on the map, beside either run, asks for nothing that is not there
+    for run in (solved, masks):
+        behind = live.find(opening.corpus, lambda_points.settings_of(run.config.selection))
+        assert behind.ready and len(behind.solved[1]) == lambda_points.GRID_SIZE
     told = capsys.readouterr().out.splitlines()
     assert all(line.startswith("datamask: sample, ") for line in told) and told[-1].endswith("everything is ready")
     assert any("sample: solved is there" in line for line in told)
@@ -138,6 +153,56 @@ def test_what_the_end_of_the_server_interrupted_goes_on(store, opening, lane_tak
     lane_taken.set()
     made(store, opening)
     assert states(store) == dict.fromkeys({SOLVED, MASKS, *FRONTIER}, "done")
+
+
+def test_the_slider_waits_for_runs_and_a_question_for_neither(store, opening, monkeypatch):
+    """What solves ahead unasked holds no solver while a run computes, so that an answer comes meanwhile."""
+    opening.job.wait(LONG)
+    held, let_go, solved, runs = threading.Event(), threading.Event(), [], []
+
+    def run(job):
+        held.set()
+        while not let_go.wait(0.01):
+            job.poll()
+
+    def solve(self, lamb, poll=lambda: None, really=Solver.solve):
+        solved.append(lamb)
+        if len(solved) == 4:
+            runs.append(worker().start("a run", run, device="cpu", priority=Priority.RUN))
+            while True:  # as a long solution would
+                poll()
+        return really(self, lamb, poll)
+
+    monkeypatch.setattr(Solver, "solve", solve)
+    behind = sample_work.prepare_slider(opening.corpus, store.cache_dir)
+    assert held.wait(LONG)
+    assert behind.answer(0.43, LONG).lamb == 0.43
+    assert len(behind.solved[1]) == 3 and not behind.job.ended
+    let_go.set()
+    behind.wait(LONG)
+    assert behind.ready and runs[0].wait(LONG) and solved[3] == solved[4]
+
+
+def test_stopping_the_samples_work_stops_its_slider(store, opening, monkeypatch):
+    made(store, opening)
+    (behind,) = live._holder().sessions.values()
+    behind.stop()
+    behind.wait(LONG)
+    Note([], [part.run_id for part in sample_work.parts()]).write(store.root)
+    solving, may_go_on = threading.Event(), threading.Event()
+
+    def slow(self, *_):
+        solving.set()
+        assert may_go_on.wait(LONG)
+
+    monkeypatch.setattr(live.Session, "_through", slow)
+    job = sample_work.start(store.root, opening)
+    assert solving.wait(LONG)
+    job.stop()
+    assert job.wait(LONG) and job.state == "stopped" and Note.read(store.root).stopped
+    may_go_on.set()
+    (after,) = live._holder().sessions.values()
+    assert after is not behind and after.job.wait(LONG) and not after.alive
 
 
 def test_a_run_that_somebody_started_goes_first(store, opening, monkeypatch):

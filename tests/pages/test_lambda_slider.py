@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from datamask.config import Quota, RunConfig, SelectionConfig
-from datamask.dashboard import explanations, lambda_points, live, words
+from datamask.dashboard import explanations, lambda_points, live, sample_work, words
 from datamask.dashboard.ui import lambda_slider
 from datamask.dashboard.views import frontier
 from datamask.evaluation.explaining import Flip
 from datamask.runs import lambda_answers
 from datamask.runs.execute import execute
+from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.dashboard.made_answers import made_answer
 from tests.dashboard.made_runs import finish_run
@@ -207,6 +208,50 @@ def test_rules_and_tokens_of_the_run_hold_at_every_lambda(page, opened, store, m
     answer = live.find(corpus, lambda_points.settings_of(run.config.selection)).refined(0.33, LONG)
     worth = 0.33 * spot.quality + 0.67 * spot.diversity
     assert answer.joint - spot.gap - 1e-6 <= worth <= answer.joint + answer.gap + 1e-6
+
+
+def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_solved(page, opened, store, mapped):
+    along = {lamb: ran(store, opened, objective="pairwise", lamb=lamb) for lamb in (0.2, 0.5, 0.8)}
+    for unlike in ({"objective": "facility"}, {"select_ratio": 0.2}, {"estimator": "random"}):
+        ran(store, opened, **{"objective": "pairwise", "lamb": 0.6, **unlike})
+    sent = parcels(page(corpus=opened.key, run=along[0.5].id))
+    points = sent["lambdas"]["points"]
+    assert [(point["lamb"], point["run"]) for point in points] == [(0.2, False), (0.5, True), (0.8, False)]
+    for point, mask in zip(points, of_rows(sent["lambdas"], sent["ground"]["rows"]), strict=True):
+        run = along[point["lamb"]]
+        spot = frontier.spot_of(run)
+        assert np.array_equal(mask, run.rows(["selected"])["selected"].to_numpy())
+        assert [point["quality"], point["diversity"]] == [words.percent(v, 1) for v in (spot.quality, spot.diversity)]
+        assert point["proof"] == lambda_points.proof_words(spot.gap, True)
+        assert point["note"] == ("" if point["run"] else "stored: R")
+    assert sent["slider"]["press"] == "prepare" and "stored" in sent["slider"]["words"]
+    assert live._holder().sessions == {}
+    # what is solved goes between them and takes their place, but not that of the shown one
+    prepared(opened, along[0.5])
+    after = parcels(page(corpus=opened.key, run=along[0.5].id))["lambdas"]["points"]
+    assert len(after) == 22 and points[1] in after
+    assert not any(point["note"].startswith("stored") for point in after)
+
+
+def test_the_samples_slider_is_made_ready_once_more_in_the_next_process(page, opened, store, mapped, monkeypatch):
+    monkeypatch.setattr(sample_work, "OPTIONS", {"select_ratio": 0.3})
+    monkeypatch.setattr(opened, "sample", True)
+    settings = sample_work.slider_settings()
+    run = ran(store, opened, objective="facility", lamb=0.5, select_ratio=0.3)
+    # not before all of the sample was made once, nor where somebody has stopped that
+    for note in (None, sample_work.Note(), sample_work.Note(done=True, stopped=True)):
+        if note is not None:
+            note.write(store.root)
+        page(corpus=opened.key, run=run.id)
+        assert live.find(opened.corpus, settings) is None
+    sample_work.Note(done=True).write(store.root)
+    page(corpus=opened.key, run=run.id)
+    behind = live.find(opened.corpus, settings)
+    behind.wait(LONG)
+    assert behind.ready and behind._priority == Priority.UNASKED
+    # one that somebody has stopped stays so
+    behind.stop()
+    assert parcels(page(corpus=opened.key, run=run.id))["slider"]["press"] == "prepare"
 
 
 def test_other_objectives_are_refused_in_words(page, opened, store, mapped):

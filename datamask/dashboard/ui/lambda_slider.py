@@ -10,6 +10,7 @@ question, which the fragment below answers, so that the page around it stands st
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ import streamlit as st
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.dashboard import explanations, lambda_points, live, words
+from datamask.dashboard import explanations, lambda_points, live, sample_work, words
 from datamask.dashboard.garbage import settled
 from datamask.dashboard.lambda_points import LambdaPoint, Mark
 from datamask.dashboard.marks import Seen
@@ -29,6 +30,7 @@ from datamask.dashboard.ui import address, session
 from datamask.dashboard.ui.canvas_map import carry
 from datamask.dashboard.ui.components import component
 from datamask.dashboard.views import frontier, listing
+from datamask.errors import DatamaskError
 from datamask.runs import lambda_answers
 from datamask.runs.store import Run
 from datamask.work.worker import worker
@@ -59,6 +61,7 @@ class Beside:
 
     Attributes:
         opened: the corpus. run: the shown one; None: there is none. selected: bool ``(N,)`` of it.
+        runs: the finished ones on this corpus, the shown one among them.
         places: where the samples lie on the map. seen: what a filter lets through.
         panel: of the map, the one that shows the selections.
         sample: the marked row.
@@ -73,6 +76,7 @@ class Beside:
     panel: int
     sample: int | None
     scope: str
+    runs: Sequence[Run] = ()
 
     @property
     def corpus(self) -> Corpus:
@@ -108,26 +112,39 @@ def show(name: str, beside: Beside) -> None:
     behind = None if refusal else live.find(beside.corpus, settings)
     begun = st.session_state.setdefault(BEGUN, set())
     problem = live.key_of(beside.corpus, settings)
-    unasked = not refusal and lambda_points.prepared_unasked(beside.corpus, settings)
-    if unasked and behind is None and problem not in begun:
+    if not refusal and behind is None and problem not in begun:
         # once: few sessions are held, and one that made room must not take another's again and again
-        behind = live.session(beside.corpus, settings, session.store().cache_dir)
-        begun.add(problem)
+        if lambda_points.prepared_unasked(beside.corpus, settings):
+            behind = live.session(beside.corpus, settings, session.store().cache_dir)
+        elif (
+            beside.opened.sample
+            and settings == sample_work.slider_settings()
+            and sample_work.is_done(session.runs_dir())
+        ):
+            # in the process before this one it was ready too
+            behind = sample_work.prepare_slider(beside.corpus, session.store().cache_dir)
+        if behind is not None:
+            begun.add(problem)
     watched = _watched(behind)
-    st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, settings, refusal, watched)
+    stored = [] if refusal else _stored(beside, settings)
+    st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, settings, refusal, watched, stored)
 
 
 def _watched(behind: live.Session | None) -> bool:
     return behind is not None and behind.alive and not behind.job.ended
 
 
-def _follow(name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool) -> None:
+def _follow(
+    name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool, stored: list[LambdaPoint]
+) -> None:
     settled()
     with st.container(gap=None):  # nothing in it is seen, so it takes no room
-        _answer(name, beside, settings, refusal, watched)
+        _answer(name, beside, settings, refusal, watched, stored)
 
 
-def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool) -> None:
+def _answer(
+    name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool, stored: list[LambdaPoint]
+) -> None:
     component("ear", ("parcel", "ear"))(
         key=f"{name}_ear",
         data={"name": name},
@@ -140,7 +157,8 @@ def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
     own = _own(beside)
     stamp, solved = (0, ()) if behind is None or not behind.alive else behind.solved
     final = behind is not None and behind.ready
-    points = lambda_points.with_run([lambda_points.of_solved(point) for point in solved], own)
+    reported = stored if own is None else [*stored, own]
+    points = lambda_points.with_stored([lambda_points.of_solved(point) for point in solved], reported)
     lamb = st.session_state.get(AT)
     released = None
     if behind is not None and behind.alive and not behind.preparing and lamb is not None and len(points) > 1:
@@ -148,7 +166,8 @@ def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
     if len(points) < 2:
         lamb = None  # nothing to choose from yet
     if points:
-        known = "" if behind is None else f"{behind.number} {stamp} {final}"
+        lasting = [(point.lamb, point.joint) for point in reported]
+        known = f"{'' if behind is None else behind.number} {stamp} {final} {lasting}"
         beside = _on_one_scale(name, known, beside, points)
         carry(name, "lambdas", _packed(f"{name} lambdas", known, beside, points, final))
     if behind is not None and released is not None:
@@ -190,11 +209,44 @@ def _own(beside: Beside) -> LambdaPoint | None:
     """The shown run as a point; None where it has no lambda, or no values on the slider's scale."""
     if beside.run is None or beside.selected is None:
         return None
-    spot = frontier.spot_of(beside.run, beside.corpus.fingerprint)
+    return _of_run(beside.run, beside.corpus.fingerprint, beside.selected, shown=True)
+
+
+def _of_run(run: Run, fingerprint: str, selected: np.ndarray, *, shown: bool) -> LambdaPoint | None:
+    spot = frontier.spot_of(run, fingerprint)
     if spot is None or not spot.priced:
         return None
-    estimated = bool((beside.run.status().summary or {}).get("estimate"))
-    return replace(lambda_points.of_run(spot, beside.selected), exact=not estimated)
+    estimated = bool((run.status().summary or {}).get("estimate"))
+    return lambda_points.of_run(spot, selected, exact=not estimated, shown=shown)
+
+
+def _stored(beside: Beside, settings: SelectionConfig) -> list[LambdaPoint]:
+    """What stored runs found for the slider's problem at their lambdas, on one scale, the shown one's left out."""
+    fingerprint = beside.corpus.fingerprint
+    spot = None if beside.run is None else frontier.spot_of(beside.run, fingerprint)
+    scale = None if spot is None else spot.scale
+    points = []
+    for run in beside.runs:
+        if run is beside.run or not lambda_points.posed_alike(settings, run.config.selection):
+            continue
+        spot = frontier.spot_of(run, fingerprint)
+        if spot is None or spot.scale != (scale := scale or spot.scale):
+            continue
+        # the record of a run is written last
+        changed = (run.path / "status.json").stat().st_mtime_ns
+        point = _stored_point(run.id, changed, fingerprint, run)
+        if point is not None and point.rows == len(beside.corpus):
+            points.append(point)
+    return points
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _stored_point(run_id: str, changed: int, fingerprint: str, _run: Run) -> LambdaPoint | None:
+    try:
+        selected = _run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    except DatamaskError:  # a damaged run is listed elsewhere, with its reason
+        return None
+    return _of_run(_run, fingerprint, selected, shown=False)
 
 
 def _at(behind: live.Session, points: list[LambdaPoint], lamb: float) -> tuple[float, LambdaPoint | None]:
@@ -284,7 +336,7 @@ def _state(
     lamb: float | None,
 ) -> bytes:
     """What stands on the slider besides its points."""
-    sentence, press, label = _progress(beside, settings, refusal, behind)
+    sentence, press, label = _progress(beside, settings, refusal, behind, len(points) > 1)
     if not sentence and lamb is not None and lamb != st.session_state.get(AT):
         sentence = f"λ {st.session_state[AT]:g} is not solved: {settings.objective} is learned anew at each λ"
     home = own.lamb if own is not None else MIDDLE
@@ -307,9 +359,13 @@ def _state(
 
 
 def _progress(
-    beside: Beside, settings: SelectionConfig, refusal: str, behind: live.Session | None
+    beside: Beside, settings: SelectionConfig, refusal: str, behind: live.Session | None, draggable: bool
 ) -> tuple[str, str, str]:
-    """What is being done or could be, the question that the button asks, and the button's label."""
+    """What is being done or could be, the question that the button asks, and the button's label.
+
+    Args:
+        draggable: whether there are selections to drag over already.
+    """
     if refusal:
         return refusal, "", ""
     if behind is None or not behind.alive:
@@ -317,6 +373,12 @@ def _progress(
             return cut(words.unmarked(behind.error), 200), PREPARE, "Prepare λ again"
         seconds = lambda_points.expected_seconds(beside.corpus, settings)
         takes = "takes a while" if seconds is None else f"about {words.roughly(seconds)}"
+        if draggable:
+            return (
+                f"Runs that are stored; the λ between them are solved in the background, {takes}",
+                PREPARE,
+                "Prepare λ",
+            )
         return f"To drag λ, its selections are solved first, {takes}, in the background", PREPARE, "Prepare λ"
     if behind.job.ended:
         return "", "", ""

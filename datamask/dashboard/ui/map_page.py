@@ -259,6 +259,7 @@ def _draw(opened: OpenCorpus) -> None:
                 colours.index(columns.SELECTED) if columns.SELECTED in colours else 0,
                 sample,
                 f"{run_id} {ground.scope} {shown_as}",
+                runs,
             ),
         )
     listed = texts_panel.listing(MAP, corpus, passing, selected)
