@@ -29,7 +29,11 @@ ABOUT = (
     "do: a name, not an explanation."
 )
 NAMING = background.Look(
-    "stop_naming", "Stops within a second. You can start it again later.", every=1.0, place="live_naming"
+    "stop_naming",
+    "Stops within a second. You can start it again later.",
+    every=1.0,
+    place="live_naming",
+    says=lambda job: f"Names for the regions: {background.message(job)}",
 )
 
 
