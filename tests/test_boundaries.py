@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS | {"recipes"},
-    "dashboard": BOTTOM | WORK | READERS | {"corpus", "runs"},
+    "dashboard": BOTTOM | WORK | READERS | {"corpus", "runs", "runs.applying"},
     "dashboard.ui": BOTTOM | WORK | READERS | RUNS | {"corpus", "dashboard"},
     "app": BOTTOM | WORK | {"dashboard", "dashboard.ui"},
     "sample_data": BOTTOM | {"corpus"},

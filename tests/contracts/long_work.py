@@ -12,9 +12,19 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus, FirstLook
 from datamask.corpus.neighbors import load_neighbors
 from datamask.corpus.projections import DEFAULT
-from datamask.dashboard import explanations, first_looks, grounds, lambdas, measuring, sample_work, sweeping, topics
+from datamask.dashboard import (
+    explanations,
+    first_looks,
+    grounds,
+    lambdas,
+    measuring,
+    sample_work,
+    sweeping,
+    topics,
+    whole_work,
+)
 from datamask.dashboard.openings import Openings
-from datamask.runs import lambda_answers, stored_measures
+from datamask.runs import applying, lambda_answers, stored_measures
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan
@@ -150,6 +160,10 @@ WORK: dict[str, Work] = {
         lambda world: lambdas.start(world.corpus, _question(world), world.cache_dir),
         kept=lambda world: lambda_answers.load(world.cache_dir, world.corpus.fingerprint, _question(world).key),
         kinds=("which lambda", "selection of a search"),
+    ),
+    "plan of all rows": Work(
+        lambda world: whole_work.start_plan(applying.over_all_rows(world.run.config)),
+        instead="a plan is held in memory, for this process alone",
     ),
     "sweep": Work(_sweep, ends=False, instead=RUN_FOLDERS),
     "sample": Work(_sample, ends=False, instead=RUN_FOLDERS),

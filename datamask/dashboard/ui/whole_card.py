@@ -6,7 +6,6 @@ folder says, as anywhere else.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,14 +15,13 @@ import streamlit as st
 
 from datamask.config import RunConfig
 from datamask.corpus import Corpus
-from datamask.dashboard import words
+from datamask.dashboard import whole_work, words
 from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import listing, outcome
 from datamask.errors import DatamaskError
 from datamask.runs import applying
 from datamask.runs.detached import start_detached
 from datamask.runs.store import Run
-from datamask.work.job import Job
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ def _ask(run: Run, corpus: Corpus) -> None:
 
 def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     """What it will take, once that is known, and the button that starts it."""
-    key = f"plan of all rows {hashlib.blake2b(repr(config).encode(), digest_size=12).hexdigest()}"
+    key = whole_work.plan_key(config)
     total, rows = corpus.provenance.total_rows, len(corpus)
     if background.under_way(key, background.Look(stop_key="stop_plan")):
         return
@@ -95,8 +93,8 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
             "Plan it",
             key="plan_whole",
             icon=":material/straighten:",
-            on_click=background.on_press(worker().start),
-            args=(key, lambda job: _planned(config, job)),
+            on_click=background.on_press(whole_work.start_plan),
+            args=(config,),
             help="Reads some thousand rows and says what all of them take: time, memory, disk. Some seconds; nothing "
             "is started.",
         )
@@ -119,11 +117,6 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
         help="A run of its own, in a process of its own: it goes on when this page is closed and when the server ends. "
         "It can be stopped and resumed here and on the Runs page.",
     )
-
-
-def _planned(config: RunConfig, job: Job) -> Planned:
-    job.report(0.0, "Timing the first rows")
-    return applying.planned(config, job.should_stop)
 
 
 def _start(config: RunConfig) -> None:
@@ -221,22 +214,28 @@ def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
         key="whole_column",
         help="A column of the shards: how much of each of its groups is kept, of all rows and of the sample.",
     )
-    key = f"groups of all rows {whole.path.resolve()} {column}"
-    job = worker().find(key) or worker().start(
-        key, lambda job: applying.groups_of(whole, column, job.report, job.should_stop)
-    )
+    key = whole_work.groups_key(whole, column)
+    job = worker().find(key) or whole_work.start_counting(whole, column)
     job.wait(0.3)
     if background.under_way(key, background.Look(stop_key="stop_groups")):
         return
     background.ending(key, "Stopped. The groups were not counted.")
     if job.state == "done":
         _table(job.result, run, corpus, column)
+        return
+    st.button(
+        "Count again",
+        key="count_groups",
+        on_click=background.on_press(whole_work.start_counting),
+        args=(whole, column),
+        help="Reads that column of all shards once more.",
+    )
 
 
 def _table(groups: list[applying.Group], run: Run, corpus: Corpus, column: str) -> None:
     chosen = run.rows(["selected"])["selected"].combine_chunks()
-    values = corpus.metadata[column].combine_chunks() if isinstance(corpus.metadata[column], pa.ChunkedArray) else None
-    values = (corpus.metadata[column] if values is None else values).cast(pa.string()).fill_null(applying.NOTHING)
+    values = pc.cast(corpus.metadata[column], pa.string())
+    values = pc.fill_null(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values, applying.NOTHING)
     sample = {entry["values"]: entry["counts"] for entry in pc.value_counts(values).to_pylist()}
     kept = {entry["values"]: entry["counts"] for entry in pc.value_counts(values.filter(chosen)).to_pylist()}
     table = pd.DataFrame(
@@ -251,14 +250,14 @@ def _table(groups: list[applying.Group], run: Run, corpus: Corpus, column: str) 
             ],
         }
     )
-    percent = st.column_config.NumberColumn(format="%.1f %%")
+    percent, count = (st.column_config.NumberColumn(format=format_) for format_ in ("%.1f %%", "localized"))
     st.dataframe(
         table,
         hide_index=True,
         lazy=False,
         key="whole_groups",
         alt="Share kept of each group, of all rows and of the sample",
-        column_config={"share kept of all": percent, "share kept of the sample": percent},
+        column_config={"rows": count, "kept": count, "share kept of all": percent, "share kept of the sample": percent},
     )
     if len(groups) > SHOWN:
         st.caption(f"The {SHOWN} largest of {len(groups):,} groups.")

@@ -1,0 +1,46 @@
+"""What takes long around a run on all rows, behind the Export page: its plan, and counting what its groups kept. Pure.
+
+The run itself is done by a process of its own (`datamask.runs.applying`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from datamask.config import RunConfig
+from datamask.runs import applying
+from datamask.runs.store import Run
+from datamask.work.job import Job
+from datamask.work.worker import worker
+
+if TYPE_CHECKING:
+    from datamask.out_of_core.plan import Planned
+
+
+def plan_key(config: RunConfig) -> str:
+    """The name under which the worker knows the plan of a run on all rows."""
+    return f"plan of all rows {hashlib.blake2b(repr(config).encode(), digest_size=12).hexdigest()}"
+
+
+def groups_key(whole: Run, column: str) -> str:
+    """The name under which the worker knows the counting of a run's groups."""
+    return f"groups of all rows {whole.path.resolve()} {column}"
+
+
+def start_plan(config: RunConfig) -> Job:
+    """Plan it, or join whoever does."""
+
+    def work(job: Job) -> Planned:
+        job.report(0.0, "Timing the first rows")
+        return applying.planned(config, job.should_stop)
+
+    # in no lane: it times what it does, and giving way in the middle would be timed too
+    return worker().start(plan_key(config), work)
+
+
+def start_counting(whole: Run, column: str) -> Job:
+    """Count what each group of a finished run on all rows kept, or join whoever does."""
+    return worker().start(
+        groups_key(whole, column), lambda job: applying.groups_of(whole, column, job.report, job.should_stop)
+    )
