@@ -58,14 +58,33 @@ def ended(opened) -> Job:
     return job
 
 
-def test_a_corpus_without_texts_is_told_what_is_needed(page, runs_dir, shard, tmp_path):
+def test_a_corpus_without_texts_is_judged_by_samples_that_one_cares_about(page, opened, runs_dir, tmp_path, search):
+    asked, go, _ = search
+    go.set()
     bare = tmp_path / "bare.parquet"
-    pq.write_table(pq.read_table(shard).drop_columns(["text"]), bare)
+    # other rows too: what is remembered goes by the rows
+    pq.write_table(pq.read_table(tmp_path / "shard.parquet").drop_columns(["text"]).slice(0, 200), bare)
     opening = openings(runs_dir).start(CorpusConfig((str(bare),)), "bare")
     opening.wait(60)
-    app = page(PAGE, corpus=opening.key)
-    assert app.subheader[0].value == "This corpus has no texts"
-    assert [button.key for button in app.button] == ["keys"]  # of the menu
+    # whoever comes from a corpus with texts brings what only that one has
+    app = page(PAGE, corpus=opened.key)
+    app.selectbox(key="lambda_target").set_value("examples").run()
+    app.get_by_key("lambda_source").set_value("examples").run()
+    app.query_params["corpus"] = opening.key
+    app.run()
+    assert not app.exception and "This corpus has no texts" in said(app)
+    assert not [menu for menu in app.selectbox if menu.key == "lambda_target"]
+    source = app.get_by_key("lambda_source_without_texts")
+    assert [option.content for option in source.proto.options] == ["ids of samples", "features"]
+    assert "the other half tells which selection comes nearest" in said(app)
+    names = [f"doc-{row:04d}" for row in range(120)]
+    app.text_area(key="lambda_pasted_ids").set_value("\n".join(names)).run()
+    app.button(key="lambda_start").click().run()
+    assert not app.exception, app.exception[0].message
+    assert ended(opening).state == "done"
+    ((question, examples),) = asked
+    assert question.target.kind == "ids" and len(examples) == 120
+    assert "Facility location helps" in said(app.run())
 
 
 def test_nothing_yet_then_a_search_and_its_answer(page, opened, search, explained):

@@ -16,16 +16,8 @@ from datamask.dashboard.ui import (
 
 
 def which_lambda() -> None:
-    """Selections over lambda judged by text that none of them was made from."""
+    """Selections over lambda judged by text that none of them was made from, or by examples where there is none."""
     corpus = session.open_corpus_or_stop()
-    if corpus.provenance.columns.get("text") not in corpus.metadata.column_names:
-        lambda_panel.without_texts()
-        # what the command line answered without texts
-        answers = lambda_panel.stored(corpus, session.store().cache_dir)
-        answer = lambda_panel.choose(answers) if answers else None
-        if answer is not None:
-            lambda_panel.show(answer)
-        return
     cache_dir = session.store().cache_dir
     lambda_panel.follow(corpus)
     answers = lambda_panel.stored(corpus, cache_dir)
@@ -38,7 +30,7 @@ def which_lambda() -> None:
         if answer is not None:
             lambda_panel.show(answer)
         elif not searched:
-            lambda_panel.nothing_yet()
+            lambda_panel.nothing_yet(corpus)
 
 
 def scoreboard() -> None:

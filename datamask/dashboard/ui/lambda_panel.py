@@ -64,35 +64,35 @@ QUICK = ("facility", "pairwise")
 """Objectives solved directly; every other one learns each point anew."""
 
 
-def without_texts() -> None:
-    """The corpus has no texts: what is needed."""
-    with st.container(border=True):
-        st.subheader("This corpus has no texts", anchor=False)
-        st.write(
-            "Whether a lambda helps is judged by text: a small model learns from the selected texts and must "
-            "predict others. Open shards with a column of texts (called text, content or similar), beside the "
-            "quality and the features. The other pages work without, and so does the command which-lambda with "
-            "--target ids:FILE or features:FILE, which judges by samples that you care about."
-        )
-        st.page_link(
-            "pages/data.py",
-            label="Choose another corpus",
-            icon=":material/arrow_forward:",
-            query_params=session.link_parameters(),
-        )
+def has_texts(corpus: Corpus) -> bool:
+    """Whether there is text to judge by."""
+    return corpus.provenance.columns.get("text") in corpus.metadata.column_names
+
+
+def _without_texts() -> None:
+    """The corpus has no texts: what it is judged by instead, and what texts would give."""
+    st.caption(
+        "**This corpus has no texts**, so lambdas are judged by samples that you care about: by how near the selected "
+        "samples are to them. To judge by text, open shards with a column of texts (called text, content or similar)."
+    )
 
 
 def form(corpus: Corpus, cache_dir: Path) -> None:
     """What to try and what to judge by; Start begins the search."""
-    kind = st.selectbox(
-        "Judge by",
-        list(TARGETS),
-        key="lambda_target",
-        format_func=TARGETS.__getitem__,
-        persist_state="session",
-        help="The text that a small model must predict after learning from each selection. Take what "
-        "you want your own model to be good at.",
-    )
+    readable = has_texts(corpus)
+    if readable:
+        kind = st.selectbox(
+            "Judge by",
+            list(TARGETS),
+            key="lambda_target",
+            format_func=TARGETS.__getitem__,
+            persist_state="session",
+            help="The text that a small model must predict after learning from each selection. Take what "
+            "you want your own model to be good at.",
+        )
+    else:
+        _without_texts()
+        kind = "examples"
     column = value = source = ""
     uploads, pasted = [], ""
     if kind == "column":
@@ -113,7 +113,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
             help="At least 60 lines. Lines that repeat count once.",
         )
     elif kind == "examples":
-        source, uploads, pasted = _examples_form()
+        source, uploads, pasted = _examples_form(readable)
     elif kind == "quality":
         st.caption(
             "Selections maximise this very quality, so whoever follows it wins. Good for looking at, not for choosing."
@@ -151,18 +151,8 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         persist_state="session",
         help="How many values from 0 to 1 are tried.",
     )
-    judge = st.segmented_control(
-        "Proxy model",
-        list(PROXY_MODELS),
-        default=JUDGES[0],
-        required=True,
-        key="lambda_judge",
-        persist_state="session",
-        format_func=PROXY_MODELS.__getitem__,
-        help="Who learns from each selection. The bigram model counts which word follows which, in milliseconds. The "
-        "transformer is trained anew for each of them, ten times, some ten seconds or more each: choose one objective. "
-        "What it has learned is kept when you stop.",
-    )
+    # without texts nobody learns: examples are judged by what lies near them
+    judge = _proxy_model() if readable else JUDGES[0]
     ready = bool(objectives and ratios) and not (kind == "column" and not column)
     busy = working(corpus)
     st.button(
@@ -173,7 +163,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         width="stretch",
         disabled=not ready or busy,
         on_click=_press,
-        args=(corpus.fingerprint,),
+        args=(corpus.fingerprint, None if readable else kind),
         help="One search at a time. It runs in the background; you may leave this page. The answer is kept.",
     )
     files = [upload.file_id for upload in uploads]
@@ -203,13 +193,32 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         st.error(words.sentence(refusal), icon=":material/error:")
 
 
-def _press(fingerprint: str) -> None:
+def _proxy_model() -> str:
+    """Who learns from the selections."""
+    return st.segmented_control(
+        "Proxy model",
+        list(PROXY_MODELS),
+        default=JUDGES[0],
+        required=True,
+        key="lambda_judge",
+        persist_state="session",
+        format_func=PROXY_MODELS.__getitem__,
+        help="Who learns from each selection. The bigram model counts which word follows which, in milliseconds. The "
+        "transformer is trained anew for each of them, ten times, some ten seconds or more each: choose one objective. "
+        "What it has learned is kept when you stop.",
+    )
+
+
+def _press(fingerprint: str, kind: str | None) -> None:
     """Remember that Start was pressed, until the page has what the search needs.
+
+    Args:
+        kind: of the target; None: what the menu says now.
 
     A page that is drawn anew, as by a file that arrives, ends the drawing that knew of the press; and files may still
     be on their way when it comes.
     """
-    st.session_state[PRESSED] = fingerprint, st.session_state["lambda_target"]
+    st.session_state[PRESSED] = fingerprint, kind or st.session_state["lambda_target"]
 
 
 def _wait() -> None:
@@ -267,8 +276,12 @@ def _target(kind: str, column: str, value: str, uploads, pasted: str) -> tuple[l
     return (texts := check_texts(list(distinct), name)), Target.own(texts, name)
 
 
-def _examples_form() -> tuple[str, list, str]:
-    """What the examples are, their file and what is pasted."""
+def _examples_form(readable: bool) -> tuple[str, list, str]:
+    """What the examples are, their file and what is pasted.
+
+    Args:
+        readable: whether the corpus has texts; without, texts are no examples of it.
+    """
     st.caption(
         f"{LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} of them. Half give the quality to select by, in the place of the "
         "corpus's own: how near a sample is to them. The other half judges, and near-copies between the halves are "
@@ -276,10 +289,11 @@ def _examples_form() -> tuple[str, list, str]:
     )
     source = st.segmented_control(
         "They are",
-        list(SOURCES),
+        list(SOURCES) if readable else [name for name in SOURCES if name != "examples"],
         default="ids",
         required=True,
-        key="lambda_source",
+        # remembered of a corpus with texts, it may be what is not offered here
+        key="lambda_source" if readable else "lambda_source_without_texts",
         persist_state="session",
         format_func=SOURCES.__getitem__,
         help="What stands in the file.",
@@ -400,14 +414,16 @@ def _done(job: Job) -> str:
     return f"{done}You can leave this page; the search goes on."
 
 
-def nothing_yet() -> None:
+def nothing_yet(corpus: Corpus) -> None:
     """No answer so far."""
+    told = (
+        "a small model learns from each selection, and text that none of them has seen tells which one taught it most"
+        if has_texts(corpus)
+        else "toward one half of your examples, and the other half tells which selection comes nearest to them"
+    )
     with st.container(border=True):
         st.subheader("No lambda has been tried on this corpus", anchor=False)
-        st.write(
-            "Press Start. Samples are selected at several lambdas, a small model learns from each selection, and "
-            "text that none of them has seen tells which one taught it most, or that they cannot be told apart."
-        )
+        st.write(f"Press Start. Samples are selected at several lambdas, {told}, or that they cannot be told apart.")
 
 
 def stored(corpus: Corpus, cache_dir: Path) -> list[dict]:
