@@ -5,6 +5,7 @@ What is asked is asked as `select --scope global` asks it; a process of its own 
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.sampling import memory_bytes
-from datamask.errors import OptionError, poll_of
+from datamask.errors import OptionError, StoreError, poll_of
 from datamask.out_of_core.plan import Planned, plan_run
 from datamask.out_of_core.plan_words import size_sentence, takes_sentences, time_text
 from datamask.out_of_core.probe import untransformed
@@ -129,8 +130,9 @@ def newest(runs: Iterable[Run], config: RunConfig) -> Run | None:
     """
     asked = rooted(config)
     for run in runs:
-        if run.config.selection == asked.selection and run.config.corpus == asked.corpus:
-            return run
+        with contextlib.suppress(StoreError):  # a damaged record says of no run what it asked
+            if run.config.selection == asked.selection and run.config.corpus == asked.corpus:
+                return run
     return None
 
 

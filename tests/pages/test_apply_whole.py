@@ -62,6 +62,8 @@ def text_of(app) -> str:
 
 def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, folder, monkeypatch, explained):
     run, opening = sample
+    damaged = store.create(run.config)
+    (damaged.path / "config.json").write_text("{")
     app = page("pages/export.py", corpus=opening.key, run=run.id)
     assert f"The run has seen {SAMPLE} of {N:,} rows" in text_of(app)
     app.button(key="plan_whole").click().run()
@@ -75,7 +77,7 @@ def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, fol
     # the driver waits, so that the run can be watched and stopped before it has begun
     monkeypatch.setattr(detached, "_start_driver", lambda run, lock, objectives: 0)
     app.button(key="start_whole").click().run()
-    (whole,) = [other for other in store.list() if other.id != run.id]
+    (whole,) = [other for other in store.list() if other.id not in (run.id, damaged.id)]
     assert (whole.config.selection.lamb, whole.config.selection.scope) == (0.3, "global")
     assert whole.config.corpus == run.config.corpus and whole.config.name == "on a sample, all rows"
     with whole.writer() as writer:
