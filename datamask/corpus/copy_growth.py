@@ -17,7 +17,9 @@ lose that, so rows with crowds of copies have no say. x is cut to 0 to 1: at 0 t
 the law is exponential, at 1 it is a power of t.
 
 The interval draws families of near-copies anew (rows of one family are no independent draws), and holds if the law
-does. Whether it does is tried where it can be: the half of the corpus foretells the whole.
+does. It is that of any corpus drawn as this one was, so it has a width at t = 1 too; with what is known of this one
+taken off (the finite population correction) it held the truth in 73 to 85 % of 40 made corpora of one kind, and
+without it in 85 to 95 %. Whether it does is tried where it can be: the half of the corpus foretells the whole.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ ABOUT = (
     "Counted: the mean rate of all uniform subsamples of that size, exact by the neighbour graph. Foretold: what "
     "a corpus so much larger would have if this one were a uniform sample of it, by a law in which each row finds "
     "near-copies at a rate of its own, gamma distributed (so that counts are negative binomial), fitted to the "
-    "rows with no, one and two of them. The band is 90 % over draws of families, if the law holds. It foretells "
-    "too much where some rows never have a copy, and says nothing of a corpus from other sources, or from which "
-    "copies were taken out before."
+    "rows with no, one and two of them. The band is 90 % over draws of families, of any corpus drawn as this one "
+    "was, if the law holds. It foretells too much where some rows never have a copy, and says nothing of a corpus "
+    "from other sources, or from which copies were taken out before."
 )
 
 
