@@ -108,6 +108,20 @@ def test_weights_say_how_often_to_repeat_each_sample(here, capsys, estimator):
     assert set(marked) <= chosen and (estimator == "relaxed" or set(marked) == chosen)
 
 
+@pytest.mark.parametrize("name", ["weight", "tokens"])
+def test_ids_called_as_a_column_of_the_weights_stay_ids(here, capsys, name):
+    shard = pq.read_table("in.parquet")
+    shard = shard.rename_columns([name if column == "chunk_id" else column for column in shard.column_names])
+    pq.write_table(shard, "named.parquet")
+    words = ["named.parquet", "--output", "out.parquet", "--id_column", name, "--objective", "pairwise", "--json"]
+    assert run("select", *words, "--device", "cpu", "--select_ratio", "0.3") == 0
+    run_id = last_json(capsys)["run_id"]
+    assert set(pq.read_table("out.parquet")[name].to_pylist()) <= set(shard[name].to_pylist())
+    assert RunStore("runs").get(run_id).rows()[name].to_pylist() == shard[name].to_pylist()
+    assert run("runs", "export", run_id, "--weights", "w.csv") == 2
+    assert f"ids are called {name}" in capsys.readouterr().err
+
+
 def test_near_copies_here_and_in_a_larger_corpus(here, capsys):
     assert run("copies", "in.parquet", "--cosine", "0.6", "--times", "3", "--json") == 0
     report = last_json(capsys)

@@ -183,26 +183,26 @@ class Selection:
         else:
             logit = pa.array(self.logits, mask=~np.isfinite(self.logits))
         files = pa.array(list(corpus.provenance.files), pa.string())
-        return pa.table(
-            {
-                corpus.provenance.columns["id"]: corpus.ids,
-                "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file), files),
-                "source_row": pa.array(corpus.source_row),
-                "selected": pa.array(self.mask),
-                "eligible": pa.array(self.eligible),
-                "given": pa.array(self.given),
-                "logit": logit,
-                "score": pa.array(self.score),
-                "quality": pa.array(corpus.quality),
-                "marginal_quality": pa.array(self.marginal_quality),
-                "marginal_diversity": pa.array(self.marginal_diversity),
-                "settled": self._settled_column(),
-                "weight": pa.nulls(n, pa.float64()) if self.weights is None else pa.array(self.weights),
-                "tokens": pa.nulls(n, pa.float64())
-                if self.weights is None or corpus.lengths is None
-                else pa.array(corpus.lengths, pa.float64()),
-            }
-        )
+        columns = {
+            corpus.provenance.columns["id"]: corpus.ids,
+            "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file), files),
+            "source_row": pa.array(corpus.source_row),
+            "selected": pa.array(self.mask),
+            "eligible": pa.array(self.eligible),
+            "given": pa.array(self.given),
+            "logit": logit,
+            "score": pa.array(self.score),
+            "quality": pa.array(corpus.quality),
+            "marginal_quality": pa.array(self.marginal_quality),
+            "marginal_diversity": pa.array(self.marginal_diversity),
+            "settled": self._settled_column(),
+        }
+        weights, lengths = self.weights, None if self.weights is None else corpus.lengths
+        for name, values in (("weight", weights), ("tokens", lengths)):
+            # an id column of that name stays what it is
+            stored = pa.nulls(n, pa.float64()) if values is None else pa.array(values, pa.float64())
+            columns.setdefault(name, stored)
+        return pa.table(columns)
 
     def repeats(self, samples: int | None = None, tokens: float | None = None, seed: int = 0) -> np.ndarray:
         """How often to repeat each row in training: whole counts, each on average over the seeds as its weight.

@@ -126,6 +126,10 @@ def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
 # -- how often to repeat each sample (`datamask.runs.weights`) --------------------------------------------------------
 
 
+WEIGHT_COLUMNS = ("weight", "repeat", "selected", "tokens", "source_file", "source_row")
+"""Of a file of weights, beside the id."""
+
+
 def no_weights(run: Run) -> str:
     """Why a finished run has no inclusion weights, in a sentence; "": it has."""
     if run.whole is not None:
@@ -135,7 +139,11 @@ def no_weights(run: Run) -> str:
         )
     if why := refusal(run.config.selection):
         return f"{why[0].upper()}{why[1:]}."
-    summary = run.status().summary or {}
+    summary, name = run.status().summary or {}, run.facts().get("columns", {}).get("id")
+    if name in WEIGHT_COLUMNS:
+        return (
+            f"The corpus's ids are called {name}, as a column of the weights is; give them another name and run again."
+        )
     if "weights" not in summary:
         return "This run was made before inclusion weights were kept; run it again."
     if not isinstance(summary["weights"], dict):

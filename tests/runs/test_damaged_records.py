@@ -278,6 +278,8 @@ WHOLE = pa.table(
         "score": [0.5, -0.5],
         "marginal_quality": [0.5, -0.5],
         "marginal_diversity": [0.5, -0.5],
+        "weight": [0.75, 0.25],
+        "tokens": [3.0, 5.0],
     }
 )
 
