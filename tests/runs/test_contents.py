@@ -108,9 +108,9 @@ def test_one_letter_of_one_selected_text_is_enough_and_others_do_not_matter(stor
 def test_a_shard_rewritten_while_the_run_went_on_is_refused(store, shard, tmp_path, monkeypatch):
     measured = Selection.measured.__func__
 
-    def late(cls, *args):
+    def late(cls, *args, **options):
         rewritten(shard, seed=1)
-        return measured(cls, *args)
+        return measured(cls, *args, **options)
 
     monkeypatch.setattr(Selection, "measured", classmethod(late))
     run = executed(store, shard)
@@ -123,9 +123,9 @@ def during(monkeypatch):
     measured = Selection.measured.__func__
 
     def during(act) -> None:
-        def late(cls, *args):
+        def late(cls, *args, **options):
             act()
-            return measured(cls, *args)
+            return measured(cls, *args, **options)
 
         monkeypatch.setattr(Selection, "measured", classmethod(late))
 
