@@ -1,6 +1,7 @@
 """Conditions and regions as short texts for a page's address, and back. Pure; what an address says is not trusted.
 
     where=[["quality",5.5,9.25],["source",["web","code"]]]     search=any words     region=UMAP.lasso,0,0,9,8,000999...
+    at=UMAP.3.25,-1.5,4
 
 A region is rounded where it is drawn (`rounded`), so that the address holds exactly what was looked at.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from datamask.runs.formats import parse_json
 
 LONGEST = 1_800
 """Letters of one text; addresses of more than some thousands are cut by programs they are sent through."""
+
+LEAST_ZOOM, MOST_ZOOM = 0.2, 400.0
+"""As the map in the browser lets itself be zoomed."""
 
 GRID = 999
 """Steps across a region's own box to which its corners are rounded: finer than the pixels it was drawn with."""
@@ -108,6 +113,37 @@ def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
             raise ValueError(f"a region must enclose something, got {one[:80]!r}")
         found.append(region)
     return kind, tuple(found)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Where a map was moved and zoomed to.
+
+    Attributes:
+        kind: name of the projection. x, y: what lies in the middle, in its coordinates.
+        zoom: 1 shows all of it, 2 half of its width.
+    """
+
+    kind: str
+    x: float
+    y: float
+    zoom: float
+
+
+def sight_of(text: str) -> Sight:
+    """What the browser writes of a map that was moved (`sightText` in canvas/sight.js), read.
+
+    Raises:
+        ValueError: it is none.
+    """
+    kind, _, numbers = text[:LONGEST].partition(".")
+    x, y, zoom = map(float, numbers.split(","))
+    if kind not in PROJECTIONS or not np.isfinite([x, y, zoom]).all() or not LEAST_ZOOM <= zoom <= MOST_ZOOM:
+        raise ValueError(
+            f"a projection, a place and a zoom of {LEAST_ZOOM:g} to {MOST_ZOOM:g} say where a map stands, "
+            f"got {text[:80]!r}"
+        )
+    return Sight(kind, x, y, zoom)
 
 
 def too_long(filters: Filters, regions: Iterable[Region]) -> bool:

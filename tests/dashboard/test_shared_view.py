@@ -102,3 +102,15 @@ def test_nonsense_is_no_condition(text):
 def test_nonsense_is_no_region(text):
     with pytest.raises(ValueError):
         shared_view.regions_of(text)
+
+
+def test_where_a_map_stands():
+    assert shared_view.sight_of("UMAP.-1.25,3e-05,4.5") == shared_view.Sight("UMAP", -1.25, 3e-05, 4.5)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "UMAP", "UMAP.", "UMAP.1,2", "UMAP.1,2,3,4", "UMAP.nan,0,1", "UMAP.0,inf,1", "UMAP.0,0,1e9", "b.0,0,1"]
+)
+def test_nonsense_is_no_place_of_a_map(text):
+    with pytest.raises(ValueError):
+        shared_view.sight_of(text)

@@ -78,6 +78,11 @@ def _runs(text: str) -> list[str]:
     return names
 
 
+def _sight(text: str) -> str:
+    shared_view.sight_of(text)
+    return text
+
+
 RUNS = Part("compare", None, _runs, ",".join)
 RATIO = _number("frontier_ratio", 0.3, 0.0001, 0.9999)
 LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3")
@@ -112,6 +117,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
             lambda held: shared_view.where_text(held[1]),
             linked.joined,
         ),
+        "at": Part("explore_map_sight", None, _sight, beside="explore_map_sight_of"),
         "region": Part(
             "explore_map_memory",
             None,

@@ -17,12 +17,14 @@ page stands still (a slider, a run under way), give None in the panel's place an
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
+from datamask.dashboard import shared_view
 from datamask.dashboard.ends import Ends
 from datamask.dashboard.layers import Layer
 from datamask.dashboard.marks import EVERYTHING, Seen, marks_of
@@ -92,6 +94,7 @@ def canvas_map(
     opened: Sequence[int] = (),
     on_name: Callable[[int], None] | None = None,
     slider: bool = False,
+    addressed: bool = False,
 ) -> tuple[Region, ...]:
     """Show a map and answer what was drawn on it.
 
@@ -115,6 +118,8 @@ def canvas_map(
         opened: codes of those whose samples are shown alone.
         on_name: called with the code of a name that was pressed, before the page is drawn again.
         slider: whether a lambda slider lies on its lower edge; `lambda_slider.show` sends what stands there.
+        addressed: whether the address says where the map was moved to. Once a hand rests, the browser writes it there,
+            and asks the ear that stands beside the map to take note (`take_sight`).
 
     Returns:
         The regions drawn on the map, in data coordinates, on whichever panel.
@@ -139,7 +144,9 @@ def canvas_map(
         for i, layer in enumerate(layers):
             if layer is not None:
                 canvas_layer(name, i, layer, places, Seen(shown, counted, ends or {}))
-        result = component("map", ("parcel", "elements", "raster", "tools", "tip", "names", "hands", "slider", "map"))(
+        result = component(
+            "map", ("parcel", "elements", "raster", "tools", "tip", "names", "sight", "turn", "hands", "slider", "map")
+        )(
             key=name,
             on_drawn_change=lambda: _drawn(name),
             on_picked_change=lambda: _picked(name, len(places.points), on_pick),
@@ -156,6 +163,8 @@ def canvas_map(
                 "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
                 "opened": list(opened),
                 "slider": slider,
+                "sight": _sight(name, scope) if addressed else None,
+                "addressed": addressed,
                 "marked": [list(map(float, places.points[row])) for row in marked],
                 "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions],
             },
@@ -178,6 +187,36 @@ def canvas_layer(name: str, panel: int, layer: Layer, places: Places, seen: Seen
 def awaiting(kind: str, regions: tuple[Region, ...]) -> _Memory:
     """What a map remembers that finds these regions drawn on it, whatever the corpus, on a projection of that kind."""
     return _Memory(f"{_ANY} {kind}", regions)
+
+
+def take_sight(name: str, corpus: str, text: object) -> None:
+    """Note where the browser says that a map was moved to, or, empty, that all of it is shown.
+
+    Args:
+        corpus: its fingerprint, as the map's scope has it.
+    """
+    if text == "":
+        st.session_state.pop(f"{name}_sight", None)
+    elif isinstance(text, str):
+        with contextlib.suppress(ValueError):
+            shared_view.sight_of(text)
+            st.session_state[f"{name}_sight"], st.session_state[f"{name}_sight_of"] = text, corpus
+
+
+def _sight(name: str, scope: str) -> list[float] | None:
+    """Where a map begins that was moved in another session or tab: x, y, zoom; None: with all of it.
+
+    One of another corpus or projection is forgotten; what an address brought is for the one it brought too. While the
+    wanted projection is not there yet, its sight waits.
+    """
+    text, corpus = st.session_state.get(f"{name}_sight"), scope.rpartition(" ")[0]
+    if text is None:
+        return None
+    if st.session_state.setdefault(f"{name}_sight_of", corpus) != corpus:
+        del st.session_state[f"{name}_sight"], st.session_state[f"{name}_sight_of"]
+        return None
+    sight = shared_view.sight_of(text)
+    return [sight.x, sight.y, sight.zoom] if sight.kind == scope.rpartition(" ")[2] else None
 
 
 def clear(name: str) -> None:

@@ -17,11 +17,16 @@ MAP: tuple[tuple[tuple[str, ...], str], ...] = (
     (("Enter",), "take everything in view as region"),
     (("Escape",), "forget the region"),
     (("m",), "mark the sample nearest to the middle, to read it"),
+    ((",", "."), "read the sample before, after, in the order of the list"),
     (("f",), "fill the window with the map; Escape leaves"),
 )
 """Keys of a map that has the focus, as a browser calls them, and what they do; `canvas/hands.js` does it."""
 
 OTHERS: tuple[tuple[str, tuple[tuple[tuple[str, ...], str], ...]], ...] = (
+    (
+        "In the reader beside the map",
+        ((("ArrowLeft", "ArrowRight"), "read the sample before, after, in the order of the list"),),
+    ),
     (
         "On a histogram",
         (

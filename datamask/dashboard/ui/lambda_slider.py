@@ -27,7 +27,7 @@ from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.parcels import pack
 from datamask.dashboard.places import Places, cut
 from datamask.dashboard.ui import address, session
-from datamask.dashboard.ui.canvas_map import carry
+from datamask.dashboard.ui.canvas_map import carry, take_sight
 from datamask.dashboard.ui.components import component
 from datamask.dashboard.views import frontier, listing
 from datamask.errors import DatamaskError
@@ -44,8 +44,8 @@ EVERY = 1.0
 ASKED = 0.3
 """Seconds an answer is waited for before it is seen whether the user wants something else."""
 
-PREPARE, STOP, HOME = "prepare", "stop", "home"
-"""Questions of the browser besides a lambda."""
+PREPARE, STOP, HOME, SIGHT = "prepare", "stop", "home", "sight"
+"""Questions of the browser besides a lambda; the last one is the map's, and tells where it was moved to."""
 
 AT, TURN, OF = "explore_lambda", "explore_lambda_turn", "explore_lambda_of"
 """Of the session: the lambda that was chosen, or None; the last question of the browser; the selection that it was
@@ -199,6 +199,8 @@ def _asked(name: str, beside: Beside, settings: SelectionConfig) -> None:
         live.session(beside.corpus, settings, session.store().cache_dir)
     elif wants == STOP and (behind := live.find(beside.corpus, settings)) is not None:
         behind.stop()
+    elif wants == SIGHT:
+        take_sight(name, beside.corpus.fingerprint, question.get("sight"))
     elif wants == HOME:
         st.session_state[AT] = None
     elif isinstance(wants, int | float) and not isinstance(wants, bool) and 0 <= wants <= 1:

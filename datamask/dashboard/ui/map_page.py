@@ -235,6 +235,7 @@ def _draw(opened: OpenCorpus) -> None:
             on_name=lambda code: names_panel.press(view, named_by, code),
             alt=f"Map of {len(corpus):,} samples, coloured by {', '.join(colours)}",
             slider=True,
+            addressed=True,
         )
     with about:
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)

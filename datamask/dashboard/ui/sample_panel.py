@@ -10,12 +10,16 @@ import streamlit as st
 from datamask.corpus import Corpus
 from datamask.dashboard import nearest, words
 from datamask.dashboard.ui import chosen
+from datamask.dashboard.ui.components import component
 from datamask.dashboard.ui.texts_panel import Listing
 
 LETTERS = 6000
 """Of a text that are shown; more would slow the page down."""
 
 NEIGHBOURS = 8
+
+READER = "explore_reader"
+"""Key of the place it stands in, where arrow keys turn to the previous and the next sample."""
 
 
 def show(corpus: Corpus, row: int, listing: Listing) -> None:
@@ -24,7 +28,9 @@ def show(corpus: Corpus, row: int, listing: Listing) -> None:
     Args:
         listing: the samples shown; the chosen one need not be among them.
     """
-    _turn(corpus, row, listing)
+    with st.container(gap=None):  # what hears the keys shows nothing and takes no room
+        _turn(corpus, row, listing)
+        component("reader", ("turn", "reader"))(key="sample_keys", data={"around": READER})
     st.markdown(f"**{words.plain(corpus.ids[row].as_py(), 80)}**")
     st.caption(" · ".join(facts(corpus, row, listing.selected)))
     texts = corpus.texts
@@ -46,9 +52,9 @@ def _turn(corpus: Corpus, row: int, listing: Listing) -> None:
     after_place = 0 if place is None else place + 1
     after = int(rows[after_place]) if after_place < len(rows) else None
     with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="xsmall"):
-        for label, icon, target, key in (
-            ("Previous", ":material/arrow_back:", before, "sample_previous"),
-            ("Next", ":material/arrow_forward:", after, "sample_next"),
+        for label, icon, target, key, arrow in (
+            ("Previous", ":material/arrow_back:", before, "sample_previous", "←"),
+            ("Next", ":material/arrow_forward:", after, "sample_next", "→"),
         ):
             st.button(
                 label,
@@ -58,7 +64,7 @@ def _turn(corpus: Corpus, row: int, listing: Listing) -> None:
                 disabled=target is None,
                 on_click=chosen.choose,
                 args=(corpus, target),
-                help="In the order of the list.",
+                help=f"In the order of the list. Key: {arrow}, with the focus in this column.",
             )
         where = f"{place + 1:,} of {len(rows):,}" if place is not None else "not in the list"
         st.caption(where, width="stretch", text_alignment="center")

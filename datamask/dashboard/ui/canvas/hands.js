@@ -64,6 +64,7 @@ function pressed(map, event) {
     "-": () => map.zoom(1 / 1.3), 0: () => map.home(), l: () => map.take("lasso"), b: () => map.take("box"),
     p: () => map.take("pan"), f: () => map.fill(!map.full),
     Escape: () => (map.full ? map.fill(false) : map.regions.length && map.settle([])),
+    ",": () => turnTo("previous"), ".": () => turnTo("next"),
     m: () => map.mark(nearest(map, map.width / 2, map.middle, Infinity)),
     Enter: () => {
       const [a, b, c, d] = [map.fromX(0), map.fromX(map.width), map.fromY(map.height), map.fromY(0)];

@@ -54,6 +54,7 @@ class LinkedMap {
     STORE.bell.removeEventListener("parcel", this.heard);
     this.watch.disconnect();
     cancelAnimationFrame(this.planned);
+    clearTimeout(this.resting);
   }
 
   // -- what the server says ---------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ class LinkedMap {
     if (!before || before.scope !== data.scope || before.cleared !== data.cleared) {
       // what was drawn on another ground means nothing here; what the server remembers is drawn again
       this.regions = data.regions.map(([kind, xs, ys]) => ({ kind, xs, ys }));
-      if (before?.scope !== data.scope) this.home(STORE.views.get(data.name));
+      if (before?.scope !== data.scope) this.begin();
     }
     takeNames(this, data.names, data.opened);
     this.arrived(`${data.name}/`);
@@ -106,7 +107,7 @@ class LinkedMap {
       this.ground = ground;
       this.marks = ground.centers ?? ground.points;
       this.hovered = -1;
-      this.home(STORE.views.get(name));
+      this.begin();
     }
     this.dimming = part("dimming");
     this.slider.receive(this.data.slider ? part("slider") : undefined, part("lambdas"),
@@ -149,11 +150,27 @@ class LinkedMap {
 
   // -- the view: a point in the middle and CSS pixels per unit, the same in both directions ------------------------
 
-  home(kept) {
+  // As it was left in this tab, else as the address says, else all of it.
+  begin() {
     if (!this.ground) return;
+    const { scope, sight, name } = this.data, kept = STORE.views.get(name);
+    if (kept?.scope === scope) this.look(kept);
+    else this.look(sight ? { x: sight[0], y: sight[1], zoom: sight[2] } : this.whole);
+    this.sight = sightText(this);
+  }
+
+  home() {
+    this.look(this.whole);
+    moved(this);
+  }
+
+  get whole() {
     const [x0, x1, y0, y1] = this.ground.view;
-    const same = kept && kept.scope === this.data.scope;
-    this.view = same ? { ...kept } : { scope: this.data.scope, x: (x0 + x1) / 2, y: (y0 + y1) / 2, zoom: 1 };
+    return { x: (x0 + x1) / 2, y: (y0 + y1) / 2, zoom: 1 };
+  }
+
+  look({ x, y, zoom }) {
+    this.view = { scope: this.data.scope, x, y, zoom };
     STORE.views.set(this.data.name, this.view);
     this.redraw();
   }
@@ -179,12 +196,14 @@ class LinkedMap {
     this.view.x += at[0] - this.fromX(x);
     this.view.y += at[1] - this.fromY(y);
     this.redraw();
+    moved(this);
   }
 
   pan(dx, dy) {
     this.view.x -= dx / this.scale;
     this.view.y += dy / this.scale;
     this.redraw();
+    moved(this);
   }
 
   // Beside each other; below each other where that draws larger maps into the same room.

@@ -16,8 +16,8 @@ const ACTIONS = [
 ];
 const HELP = "Keys: arrows move the map, plus and minus zoom, 0 shows all of it, L, B and P choose lasso, box or " +
   "moving, Enter takes everything in view as region, Escape forgets the region, M marks the sample nearest to the " +
-  "middle, to read it, F fills the window. Tab reaches the named regions, arrows go on to the next, Enter shows its " +
-  "samples alone.";
+  "middle, to read it, comma and full stop read the one before and after it in the list, F fills the window. Tab " +
+  "reaches the named regions, arrows go on to the next, Enter shows its samples alone.";
 const GAP = 10; // CSS pixels between panels, as in the style sheet
 const CLEAR = 64; // CSS pixels that title and key cover
 const NEAR = 12; // CSS pixels between the pointer and the sample it points at
