@@ -49,8 +49,8 @@ GRID_SIZE = 22
 
 SECONDS = {
     ("pairwise", "free"): 8e-7,
-    ("pairwise", "rules"): 1.5e-6,
-    ("pairwise", "tokens"): 2.5e-6,
+    ("pairwise", "rules"): 1.3e-6,
+    ("pairwise", "tokens"): 2.2e-6,
     ("facility", "free"): 3.6e-6,
     ("facility", "rules"): 3.6e-6,
     ("facility", "tokens"): 5.5e-6,

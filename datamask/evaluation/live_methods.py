@@ -164,8 +164,10 @@ class RelaxedMethod(LiveMethod):
         weights = self._spread(torch.lerp(low, high, (lamb - below) / (above - below)))
         value, gradient = concave(problem, weights, poll)
         gains = gradient[problem.eligible]
-        upper = value + float(gradient @ (problem.vertex(gains) - weights))
-        return Solution(problem.subset(problem.priority(gains)), upper)
+        mask = problem.subset(problem.priority(gains))
+        # under rules the best cut by gains is a selection already, and sorting takes as long as the gains themselves
+        vertex = mask.double() if problem.budget is None else problem.vertex(gains)
+        return Solution(mask, value + float(gradient @ (vertex - weights)))
 
     def _spread(self, weights: Tensor) -> Tensor:
         """Weights ``(m,)`` of the eligible rows as float64 ``(n,)``."""
