@@ -206,8 +206,8 @@ def take_sight(name: str, corpus: str, text: object) -> None:
 def _sight(name: str, scope: str) -> list[float] | None:
     """Where a map begins that was moved in another session or tab: x, y, zoom; None: with all of it.
 
-    One of another corpus or projection is forgotten; what an address brought is for the one it brought too. While the
-    wanted projection is not there yet, its sight waits.
+    That of another corpus is forgotten; what an address brought is for the one it brought too. That of another
+    projection waits until this one is shown, which may not be there yet.
     """
     text, corpus = st.session_state.get(f"{name}_sight"), scope.rpartition(" ")[0]
     if text is None:
