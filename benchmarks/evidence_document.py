@@ -1,0 +1,450 @@
+"""What the study's results say: differences paired by seed, docs/evidence.md, and the README's table.
+
+The document is a function of the results and of the plan, so a test can hold it to them. Torch is not needed for it.
+
+| symbol | meaning |
+|---|---|
+| v_cs | what the judge says of selection c in seed s on one target, in nats per word or byte; lower is better |
+| d_s = v_cs - v_bs | its difference to a baseline b in the same seed: same sample, same target, equally many words |
+| interval | mean of d_s, give or take ``t sd / sqrt(k)`` over the k seeds that have both; k - 1 degrees of freedom |
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask.files import write_text
+
+ROOT = Path(__file__).parents[1]
+DOCUMENT, README = ROOT / "docs" / "evidence.md", ROOT / "README.md"
+RANDOM, TOP = "random", "top-quality"
+BETTER, WORSE, LEVEL = "better", "worse", "cannot be told apart"
+QUALITY_WORDS = {"rules": "by rules", "classifier": "by a classifier"}
+QUALITY_OF = {"bigram": ("rules", "classifier"), "transformer": ("classifier",)}
+"""Judge -> the kinds of quality that it judges."""
+
+UNITS = {"bigram": "word", "transformer": "byte"}
+DIGITS = {"bigram": 3, "transformer": 4}
+NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+README_HEAD = "| at equal tokens, against random |"
+
+Results = Mapping[str, Mapping[str, Any]]
+"""Judge -> what its file of results holds."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A selection against a baseline on one target.
+
+    Attributes:
+        mean, low, high: in nats; below 0 is better. seeds: k.
+    """
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    @property
+    def verdict(self) -> str:
+        """`BETTER`, `WORSE` or `LEVEL`."""
+        return BETTER if self.high < 0 else WORSE if self.low > 0 else LEVEL
+
+
+def difference(pairs: Sequence[tuple[float, float]], confidence: float) -> Difference | None:
+    """Of values and the baseline's, one pair per seed; None for fewer than two seeds, which have no spread."""
+    from scipy.stats import t
+
+    if len(pairs) < 2:
+        return None
+    d = np.array([value - baseline for value, baseline in pairs])
+    reach = float(t.ppf(0.5 + confidence / 2, len(d) - 1) * d.std(ddof=1) / len(d) ** 0.5)
+    mean = float(d.mean())
+    return Difference(mean, mean - reach, mean + reach, len(d))
+
+
+@dataclass(frozen=True)
+class Target:
+    """One of the targets, by its corpus, its name in the plan and its place in a piece."""
+
+    corpus: str
+    name: str
+    place: int
+    title: str
+
+
+class Evidence:
+    """Results, beside what was asked."""
+
+    def __init__(self, results: Results, asked: Mapping[str, Any]) -> None:
+        self.results, self.asked = results, asked
+        self.targets = [
+            Target(corpus, name, place, f"{facts['title']}: {target_title(name, facts)}")
+            for corpus, facts in asked["corpora"].items()
+            for place, name in enumerate(facts["targets"])
+        ]
+        plain, by_lambda = asked["selections"]["plain"], asked["selections"]["by_lambda"]
+        lambdas = asked["selections"]["lambdas"]
+        every = [*plain, *(f"{name} {lamb:g}" for name, lamb in itertools.product(by_lambda, lambdas))]
+        self.selections = {"bigram": every, "transformer": asked["selections"]["transformer"]}
+
+    def pieces(self, judge: str, quality: str, corpus: str) -> list[Mapping[str, Any]]:
+        """Of the seeds that were asked for, those that are there."""
+        every = self.results.get(judge, {}).get("pieces", {})
+        keys = [f"{corpus}/{quality}/{seed}" for seed in self.asked["seeds"][judge]]
+        return [every[key] for key in keys if key in every]
+
+    def difference(self, judge: str, quality: str, target: Target, name: str, baseline: str) -> Difference | None:
+        """Of a selection to a baseline on a target."""
+        nats = [piece["nats"] for piece in self.pieces(judge, quality, target.corpus)]
+        return difference(
+            [(of[name][target.place], of[baseline][target.place]) for of in nats if name in of and baseline in of],
+            self.asked["confidence"],
+        )
+
+    def verdicts(self, judge: str, quality: str, name: str, baseline: str) -> dict[str, list[Target]]:
+        """The targets on which a selection is better, worse, or cannot be told apart; those without a result are in
+        none."""
+        sides: dict[str, list[Target]] = {BETTER: [], WORSE: [], LEVEL: []}
+        for target in self.targets:
+            outcome = self.difference(judge, quality, target, name, baseline)
+            if outcome is not None:
+                sides[outcome.verdict].append(target)
+        return sides
+
+    def done(self, judge: str) -> tuple[int, int]:
+        """Selections judged, of how many that were asked for; each once per corpus, seed and quality."""
+        qualities = QUALITY_OF[judge]
+        there = sum(
+            name in piece["nats"]
+            for quality, corpus in itertools.product(qualities, self.asked["corpora"])
+            for piece in self.pieces(judge, quality, corpus)
+            for name in self.selections[judge]
+        )
+        seeds = len(self.asked["seeds"][judge])
+        return there, seeds * len(qualities) * len(self.asked["corpora"]) * len(self.selections[judge])
+
+
+def target_title(name: str, facts: Mapping[str, Any]) -> str:
+    """What a target is, in a few words."""
+    return {
+        "random": "held-out text",
+        "reference": facts["reference_says"],
+        "kind": f"the kind {facts.get('target_kind')}",
+    }[name]
+
+
+def title(name: str) -> str:
+    """A selection as people read it."""
+    word, _, lamb = name.partition(" ")
+    said = {"greedy": "greedy on facility", "facility": "facility location", "pairwise": "pair-wise similarity"}
+    label = said.get(word, word.replace("-", " "))
+    return f"{label}, lambda {lamb}" if lamb else label
+
+
+def cell(outcome: Difference | None, digits: int) -> str:
+    """A difference with its interval, bold where that does not hold 0; of one seed there is none."""
+    if outcome is None:
+        return "too few seeds"
+    mean, low, high = (signed(value, digits) for value in (outcome.mean, outcome.low, outcome.high))
+    shown = mean if outcome.verdict == LEVEL else f"**{mean}**"
+    return f"{shown} [{low}, {high}]"
+
+
+def signed(value: float, digits: int) -> str:
+    """With its sign, a minus of its own."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """The first row is the head."""
+    head, *body = [[*row] for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
+
+
+def table_of_differences(evidence: Evidence, judge: str, quality: str, baseline: str) -> str:
+    """A row per selection, a column per target."""
+    rows = [["", *(target.title for target in evidence.targets)]]
+    for name in evidence.selections[judge]:
+        if name != baseline:
+            outcomes = [evidence.difference(judge, quality, target, name, baseline) for target in evidence.targets]
+            rows.append([title(name), *(cell(outcome, DIGITS[judge]) for outcome in outcomes)])
+    return table(rows)
+
+
+def sentence(evidence: Evidence, judge: str, quality: str, name: str, baseline: str) -> str:
+    """On which targets a selection is better than a baseline, worse, and neither; targets by name."""
+    sides = evidence.verdicts(judge, quality, name, baseline)
+    of = sum(map(len, sides.values()))
+    if not of:
+        return f"{title(name).capitalize()}: too few seeds."
+
+    def where(targets: list[Target]) -> str:
+        named = "; ".join(target.title for target in targets)
+        return f"{NUMBERS[len(targets)]} of {NUMBERS[of]}" + (f" ({named})" if targets else "")
+
+    return (
+        f"{title(name).capitalize()} was better than {title(baseline)} on {where(sides[BETTER])}, worse on "
+        f"{where(sides[WORSE])}, and cannot be told apart from it on {where(sides[LEVEL])}."
+    )
+
+
+def headline(evidence: Evidence) -> list[str]:
+    """The selections of the short table."""
+    lamb = f"{evidence.asked['headline']['lambda']:g}"
+    return [TOP, "soft-quality", "cluster-balanced", f"pairwise {lamb}", f"facility {lamb}"]
+
+
+def readme_table(evidence: Evidence) -> str:
+    """Five selections against random: on how many targets better, worse, neither."""
+    columns = [(judge, quality) for judge, qualities in QUALITY_OF.items() for quality in qualities]
+    heads = [f"{judge}, quality {QUALITY_WORDS[quality]}" for judge, quality in columns]
+    lines = [f"{README_HEAD} {' | '.join(heads)} |", "|" + "---|" * (len(columns) + 1)]
+    for name in headline(evidence):
+        counts = []
+        for judge, quality in columns:
+            sides = evidence.verdicts(judge, quality, name, RANDOM)
+            counts.append(" / ".join(str(len(sides[side])) for side in (BETTER, WORSE, LEVEL)))
+        lines.append(f"| {title(name)} | {' | '.join(counts)} |")
+    return "\n".join(lines)
+
+
+def with_table(readme: str, made: str) -> str:
+    """The README with this table in the place of the one under the same head.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    replaced, times = re.subn(
+        rf"^{re.escape(README_HEAD)}.*\n(?:\|.*\n)+", lambda _: f"{made}\n", readme, flags=re.MULTILINE
+    )
+    if times != 1:
+        raise ValueError(f"README.md must hold one table that begins {README_HEAD!r}, got {times}")
+    return replaced
+
+
+def document(evidence: Evidence) -> str:
+    """docs/evidence.md."""
+    asked = evidence.asked
+    quality = asked["headline"]["quality"]
+    parts = [
+        "# Does selecting help, what does it help, and against whom?",
+        "This page is made by `python -m benchmarks.evidence --write` from the raw results in "
+        "[benchmarks/results](../benchmarks/results/evidence-bigram.json); a test holds it to them. The targets, the "
+        "selections, the seeds and what the short table shows were [named and committed]"
+        "(../benchmarks/evidence_targets.toml) before anything was run.",
+        "## In short",
+        _in_short(evidence, quality),
+        "## What was measured",
+        _method(evidence),
+        _samples(evidence),
+        "## How to read the intervals",
+        _intervals(evidence),
+        "## What is circular",
+        _circular(evidence),
+    ]
+    for judge, qualities in QUALITY_OF.items():
+        for of_quality in qualities:
+            parts.append(f"## The {judge} judge, quality {QUALITY_WORDS[of_quality]}")
+            for baseline in (RANDOM, TOP):
+                parts.append(
+                    f"Difference to {title(baseline)}, in nats per {UNITS[judge]}, with its interval; below 0 is "
+                    "better, "
+                    "bold is told apart."
+                )
+                parts.append(table_of_differences(evidence, judge, of_quality, baseline))
+    parts += ["## On what it was made", _made_on(evidence)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _in_short(evidence: Evidence, quality: str) -> str:
+    lines = [
+        f"Quality {QUALITY_WORDS[quality]}, against a random selection of equally many tokens, by the bigram judge:",
+        *(f"- {sentence(evidence, 'bigram', quality, name, RANDOM)}" for name in headline(evidence)),
+        "",
+        "The same with quality by rules:",
+        *(f"- {sentence(evidence, 'bigram', 'rules', name, RANDOM)}" for name in headline(evidence)),
+        "",
+        f"By the small transformer, quality {QUALITY_WORDS[quality]}:",
+        *(f"- {sentence(evidence, 'transformer', quality, name, RANDOM)}" for name in headline(evidence)),
+        "",
+        f"Against top quality {QUALITY_WORDS[quality]}, by the bigram judge:",
+        *(f"- {sentence(evidence, 'bigram', quality, name, TOP)}" for name in headline(evidence)[1:]),
+    ]
+    return "\n".join(lines)
+
+
+def _method(evidence: Evidence) -> str:
+    asked = evidence.asked
+    settings = evidence.results.get("bigram", {}).get("settings", {})
+    parts = [
+        f"Of each corpus every seed draws {asked['rows']:,} rows anew, the pool; beside it up to {asked['held']:,} "
+        "texts "
+        "of each target, and as many reference texts, those that a person would call good. Near-copies of a target "
+        "(cosine 0.95 or above among the listed neighbours, or the same text) leave the pool and the reference, those "
+        "of the reference the pool, before anything is selected. Every way to select then takes "
+        f"{asked['ratio']:g} of the pool. Each selection trains the judge on equally many words, or bytes, in an order "
+        "that is the same for all: on as many as the shortest of the selections compared has, and at most "
+        f"{settings.get('words', 0):,} words or {settings.get('bytes', 0):,} bytes.",
+        "Quality is by rules (the score that came with the package descriptions; that of `datamask prepare` for the "
+        "others), or by a classifier trained as DCLM's is: logistic regression on hashed words and pairs of words, "
+        "which tells reference texts from equally many rows of the pool. Each half of the pool is scored by the "
+        "classifier that learned from the other half.",
+        f"The transformer has {settings.get('parameters', 0):,} parameters, reads bytes, sees every byte of its "
+        f"training text once, and is asked for at most {settings.get('asked', 0):,} bytes of a target; the bigram "
+        "judge "
+        f"is asked for all of it. Random is the mean of {settings.get('draws', 0)} random selections of a seed for the "
+        "bigram judge, the first of them for the transformer. Greedy picks by facility location. DiSF is learned in "
+        f"{settings.get('disf', {}).get('n_epochs', 0)} steps of exact credit, without swaps, which is short of its "
+        "best by some thousandths of the scale. Temperature, clusters and all else are at the program's defaults.",
+    ]
+    for judge in QUALITY_OF:
+        done, of = evidence.done(judge)
+        seeds = NUMBERS[len(evidence.asked["seeds"][judge])]
+        missing = "" if done == of else " Later seeds are missing, in whole or in part, for want of time alone."
+        parts.append(
+            f"The plan names {seeds} seeds for the {judge} judge: {done:,} of {of:,} selections are judged.{missing}"
+        )
+    return "\n\n".join(parts)
+
+
+def _samples(evidence: Evidence) -> str:
+    samples = evidence.results.get("bigram", {}).get("samples", {})
+    head = ["corpus", "seeds", "pool", "near-copies that left it", "texts of each target"]
+    rows = [[*head, "words that each selection trains on", "classifier", "shared"]]
+    for corpus, facts in evidence.asked["corpora"].items():
+        keys = [f"{corpus}/{seed}" for seed in evidence.asked["seeds"]["bigram"]]
+        of_seeds = [samples[key] for key in keys if key in samples]
+        pieces = [piece for quality in QUALITY_WORDS for piece in evidence.pieces("bigram", quality, corpus)]
+        if not of_seeds or not pieces:
+            rows.append([facts["title"], *["not run"] * (len(rows[0]) - 1)])
+            continue
+        targets = "; ".join(
+            f"{target_title(name, facts)}, {_span(of['targets'][name]['texts'] for of in of_seeds)}"
+            for name in facts["targets"]
+        )
+        aucs = [of["classifier_auc"] for of in of_seeds if "classifier_auc" in of]
+        shared = samples.get(corpus, {}).get("shared_by_two_seeds")
+        seeds = [len(evidence.pieces("bigram", quality, corpus)) for quality in QUALITY_WORDS]
+        rows.append(
+            [
+                f"{facts['title']}: {facts['what']}",
+                _span(seeds),
+                _span(of["pool"] for of in of_seeds),
+                _span(of["near_copies_left"] for of in of_seeds),
+                targets,
+                _span(piece["budget"] for piece in pieces),
+                f"{np.mean(aucs):.2f}" if aucs else "",
+                "" if shared is None else f"{100 * shared:.0f} %",
+            ]
+        )
+    return (
+        table(rows)
+        + "\n\nClassifier: the chance that it scores a row of the reference's kinds above another row of the pool, "
+        "none "
+        "of which it has learned from. Shared: rows of a seed's pool that another seed's holds too."
+    )
+
+
+def _span(values: Iterable[int]) -> str:
+    every = list(values)
+    return f"{min(every):,}" if min(every) == max(every) else f"{min(every):,} to {max(every):,}"
+
+
+def _intervals(evidence: Evidence) -> str:
+    from scipy.stats import t
+
+    asked = evidence.asked
+    shown = [
+        outcome
+        for judge, qualities in QUALITY_OF.items()
+        for quality, target, name in itertools.product(qualities, evidence.targets, evidence.selections[judge])
+        if name != RANDOM and (outcome := evidence.difference(judge, quality, target, name, RANDOM)) is not None
+    ]
+    apart = sum(outcome.verdict != LEVEL for outcome in shown)
+    reaches = ", ".join(
+        f"with {NUMBERS[k]} seeds {float(t.ppf(0.5 + asked['confidence'] / 2, k - 1)) / k**0.5:.2f}"
+        for k in sorted({outcome.seeds for outcome in shown}, reverse=True)
+    )
+    spread = [
+        float(np.std(np.array(piece["random_draws"])[:, place], ddof=1))
+        for corpus, facts in asked["corpora"].items()
+        for piece in evidence.pieces("bigram", "rules", corpus)
+        for place in range(len(facts["targets"]))
+    ]
+    drawn = (
+        f" Two random selections of one seed differ too: their standard deviation is {np.mean(spread):.3f} nats per "
+        "word "
+        "in the mean over targets and seeds."
+        if spread
+        else ""
+    )
+    return (
+        f"Each is a {100 * asked['confidence']:.0f} % t-interval of differences paired by seed: same sample, same "
+        "target "
+        "texts, same number of words. It reaches so many standard deviations of a seed's difference to each side: "
+        f'{reaches}. That is wide, and "cannot be told apart" says that so few seeds cannot tell, not that there is no '
+        "difference. Seeds are samples of one corpus: what two of them share makes intervals too narrow, most where "
+        "the "
+        f"last column above is large, and nothing here speaks of other corpora.{drawn}\n\n"
+        f"Every interval holds by itself. Of the {len(shown)} against random on this page {apart} do not hold 0; if "
+        f"nothing made any difference, some {(1 - asked['confidence']) * len(shown):.0f} would be expected not to."
+    )
+
+
+def _circular(evidence: Evidence) -> str:
+    corpora = evidence.asked["corpora"].values()
+    made = " and the ".join(facts["title"] for facts in corpora if facts["circular"])
+    other = " and the ".join(facts["title"] for facts in corpora if not facts["circular"])
+    return (
+        f"Of the {made}, scores by rules and features are made of the very texts that the judge reads: words make the "
+        "features, and words are what it is asked about. That is circular; it shows what a selection does to words, "
+        "not "
+        f"that features by another model would do the same. The features of the {other} come from a sentence embedding "
+        "that was trained elsewhere; their scores by rules are made of their texts too.\n\n"
+        "The classifier is shown reference texts, and a target of reference texts is more of the same: where top "
+        "quality "
+        "by it is better there, it does what it was made for.\n\n"
+        "Both judges are small: one counts pairs of words, the other sees some tens of thousands of bytes. Neither "
+        "says "
+        "what a large model learns from a selection, least of all over many epochs."
+    )
+
+
+def _made_on(evidence: Evidence) -> str:
+    lines = []
+    for judge, of_judge in evidence.results.items():
+        about = of_judge.get("about", {})
+        if about:
+            packages, docstrings = (
+                ", ".join(f"{name} {version}" for name, version in about[part].items() if version is not None)
+                for part in ("packages", "docstrings_of")
+            )
+            lines.append(
+                f"The {judge} judge: Python {about['python']} on {about['machine']}, {packages}, one thread. "
+                "Docstrings "
+                f"of its standard library and of {docstrings}."
+            )
+    return "\n\n".join(lines)
+
+
+def read_results(paths: Mapping[str, Path]) -> dict[str, Any]:
+    """The results of each judge; of one that has none yet, nothing."""
+    return {
+        judge: json.loads(path.read_text(encoding="utf-8")) if path.exists() else {} for judge, path in paths.items()
+    }
+
+
+def write(results: Results, asked: Mapping[str, Any]) -> None:
+    """Make docs/evidence.md and the README's table."""
+    evidence = Evidence(results, asked)
+    write_text(DOCUMENT, document(evidence))
+    write_text(README, with_table(README.read_text(encoding="utf-8"), readme_table(evidence)))
