@@ -273,16 +273,13 @@ class Study:
         targets = {name: first_bytes(proxy, of) for name, of in setting.targets.items()}
         budget = min(BYTES, *(int(proxy.lengths[of].sum()) for of in rows.values()))
         key = f"{corpus}/{quality}/{seed}"
-        piece = self.report["pieces"].setdefault(
-            key, {"targets": list(targets), "budget": budget, "nats": {}, "seconds": {}}
-        )
+        piece = self.report["pieces"].setdefault(key, {"targets": list(targets), "budget": budget, "nats": {}})
         for name, of in rows.items():
             if name not in piece["nats"] and more():
                 start = time.perf_counter()
                 piece["nats"][name] = nats_per_unit(proxy, of, budget, targets, seed)
-                piece["seconds"][name] = round(time.perf_counter() - start, 1)
                 self.save()
-                print(f"{key} {name}: {piece['seconds'][name]} s", flush=True)
+                print(f"{key} {name}: {time.perf_counter() - start:.1f} s", flush=True)
 
     def shared_pools(self) -> None:
         """How much of two seeds' pools is the same: of a small corpus much, which makes its intervals too narrow."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,12 @@ QUALITY_OF = {"bigram": ("rules", "classifier"), "transformer": ("classifier",)}
 UNITS = {"bigram": "word", "transformer": "byte"}
 DIGITS = {"bigram": 3, "transformer": 4}
 NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+SHORT = {"random": "held-out", "reference": "reference"}
+LEAST_SEEDS = 3
+"""Of two, an interval reaches nine standard deviations: it says nothing."""
+
+WIDTH = 120
+
 README_HEAD = "| at equal tokens, against random |"
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -60,10 +67,10 @@ class Difference:
 
 
 def difference(pairs: Sequence[tuple[float, float]], confidence: float) -> Difference | None:
-    """Of values and the baseline's, one pair per seed; None for fewer than two seeds, which have no spread."""
+    """Of values and the baseline's, one pair per seed; None for fewer than `LEAST_SEEDS`."""
     from scipy.stats import t
 
-    if len(pairs) < 2:
+    if len(pairs) < LEAST_SEEDS:
         return None
     d = np.array([value - baseline for value, baseline in pairs])
     reach = float(t.ppf(0.5 + confidence / 2, len(d) - 1) * d.std(ddof=1) / len(d) ** 0.5)
@@ -87,7 +94,7 @@ class Evidence:
     def __init__(self, results: Results, asked: Mapping[str, Any]) -> None:
         self.results, self.asked = results, asked
         self.targets = [
-            Target(corpus, name, place, f"{facts['title']}: {target_title(name, facts)}")
+            Target(corpus, name, place, f"{corpus}: {SHORT.get(name) or facts['target_kind']}")
             for corpus, facts in asked["corpora"].items()
             for place, name in enumerate(facts["targets"])
         ]
@@ -136,22 +143,29 @@ class Evidence:
 def target_title(name: str, facts: Mapping[str, Any]) -> str:
     """What a target is, in a few words."""
     return {
-        "random": "held-out text",
+        "random": "drawn as the pool's are",
         "reference": facts["reference_says"],
-        "kind": f"the kind {facts.get('target_kind')}",
+        "kind": "of one kind",
     }[name]
 
 
 def title(name: str) -> str:
     """A selection as people read it."""
     word, _, lamb = name.partition(" ")
-    said = {"greedy": "greedy on facility", "facility": "facility location", "pairwise": "pair-wise similarity"}
-    label = said.get(word, word.replace("-", " "))
+    spoken = {
+        "greedy": "greedy on facility",
+        "facility": "facility location",
+        "pairwise": "pair-wise similarity",
+        "disf": "DiSF",
+        "semdedup": "SemDeDup",
+        "cluster-balanced": "cluster-balanced",
+    }
+    label = spoken.get(word, word.replace("-", " "))
     return f"{label}, lambda {lamb}" if lamb else label
 
 
 def cell(outcome: Difference | None, digits: int) -> str:
-    """A difference with its interval, bold where that does not hold 0; of one seed there is none."""
+    """A difference with its interval, bold where that does not hold 0."""
     if outcome is None:
         return "too few seeds"
     mean, low, high = (signed(value, digits) for value in (outcome.mean, outcome.low, outcome.high))
@@ -184,16 +198,17 @@ def sentence(evidence: Evidence, judge: str, quality: str, name: str, baseline: 
     """On which targets a selection is better than a baseline, worse, and neither; targets by name."""
     sides = evidence.verdicts(judge, quality, name, baseline)
     of = sum(map(len, sides.values()))
+    subject = title(name)[0].upper() + title(name)[1:]
     if not of:
-        return f"{title(name).capitalize()}: too few seeds."
+        return f"{subject}: too few seeds are done."
 
     def where(targets: list[Target]) -> str:
         named = "; ".join(target.title for target in targets)
         return f"{NUMBERS[len(targets)]} of {NUMBERS[of]}" + (f" ({named})" if targets else "")
 
     return (
-        f"{title(name).capitalize()} was better than {title(baseline)} on {where(sides[BETTER])}, worse on "
-        f"{where(sides[WORSE])}, and cannot be told apart from it on {where(sides[LEVEL])}."
+        f"{subject} was better than {title(baseline)} on {where(sides[BETTER])}, worse on {where(sides[WORSE])}, and "
+        f"cannot be told apart from it on {where(sides[LEVEL])}."
     )
 
 
@@ -212,7 +227,10 @@ def readme_table(evidence: Evidence) -> str:
         counts = []
         for judge, quality in columns:
             sides = evidence.verdicts(judge, quality, name, RANDOM)
-            counts.append(" / ".join(str(len(sides[side])) for side in (BETTER, WORSE, LEVEL)))
+            missing = len(evidence.targets) - sum(map(len, sides.values()))
+            shown = " / ".join(str(len(sides[side])) for side in (BETTER, WORSE, LEVEL))
+            some = f"{shown}, {missing} not done" if missing else shown
+            counts.append("not done" if missing == len(evidence.targets) else some)
         lines.append(f"| {title(name)} | {' | '.join(counts)} |")
     return "\n".join(lines)
 
@@ -238,18 +256,18 @@ def document(evidence: Evidence) -> str:
     parts = [
         "# Does selecting help, what does it help, and against whom?",
         "This page is made by `python -m benchmarks.evidence --write` from the raw results in "
-        "[benchmarks/results](../benchmarks/results/evidence-bigram.json); a test holds it to them. The targets, the "
+        "[benchmarks/results](../benchmarks/results); a test holds it to them. The targets, the "
         "selections, the seeds and what the short table shows were [named and committed]"
         "(../benchmarks/evidence_targets.toml) before anything was run.",
         "## In short",
         _in_short(evidence, quality),
         "## What was measured",
-        _method(evidence),
-        _samples(evidence),
+        *_method(evidence).split("\n\n"),
+        *_samples(evidence).split("\n\n"),
         "## How to read the intervals",
-        _intervals(evidence),
+        *_intervals(evidence).split("\n\n"),
         "## What is circular",
-        _circular(evidence),
+        *_circular(evidence).split("\n\n"),
     ]
     for judge, qualities in QUALITY_OF.items():
         for of_quality in qualities:
@@ -262,21 +280,43 @@ def document(evidence: Evidence) -> str:
                 )
                 parts.append(table_of_differences(evidence, judge, of_quality, baseline))
     parts += ["## On what it was made", _made_on(evidence)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(map(wrapped, parts)) + "\n"
+
+
+def wrapped(part: str) -> str:
+    """Lines of prose no longer than `WIDTH`; tables and headings as they are."""
+    if part.startswith(("|", "#")):
+        return part
+    lines = [
+        textwrap.fill(
+            line,
+            WIDTH,
+            subsequent_indent="  " if line.startswith("- ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in part.split("\n")
+    ]
+    return "\n".join(lines)
 
 
 def _in_short(evidence: Evidence, quality: str) -> str:
     lines = [
-        f"Quality {QUALITY_WORDS[quality]}, against a random selection of equally many tokens, by the bigram judge:",
+        f"Quality {QUALITY_WORDS[quality]}, against a random selection of equally many tokens, by the bigram judge "
+        "(which targets these are stands in the table below):",
+        "",
         *(f"- {sentence(evidence, 'bigram', quality, name, RANDOM)}" for name in headline(evidence)),
         "",
         "The same with quality by rules:",
+        "",
         *(f"- {sentence(evidence, 'bigram', 'rules', name, RANDOM)}" for name in headline(evidence)),
         "",
         f"By the small transformer, quality {QUALITY_WORDS[quality]}:",
+        "",
         *(f"- {sentence(evidence, 'transformer', quality, name, RANDOM)}" for name in headline(evidence)),
         "",
         f"Against top quality {QUALITY_WORDS[quality]}, by the bigram judge:",
+        "",
         *(f"- {sentence(evidence, 'bigram', quality, name, TOP)}" for name in headline(evidence)[1:]),
     ]
     return "\n".join(lines)
@@ -325,10 +365,11 @@ def _samples(evidence: Evidence) -> str:
         of_seeds = [samples[key] for key in keys if key in samples]
         pieces = [piece for quality in QUALITY_WORDS for piece in evidence.pieces("bigram", quality, corpus)]
         if not of_seeds or not pieces:
-            rows.append([facts["title"], *["not run"] * (len(rows[0]) - 1)])
+            rows.append([corpus, *["not run"] * (len(rows[0]) - 1)])
             continue
         targets = "; ".join(
-            f"{target_title(name, facts)}, {_span(of['targets'][name]['texts'] for of in of_seeds)}"
+            f"{SHORT.get(name) or facts['target_kind']} ({target_title(name, facts)}): "
+            f"{_span(of['targets'][name]['texts'] for of in of_seeds)}"
             for name in facts["targets"]
         )
         aucs = [of["classifier_auc"] for of in of_seeds if "classifier_auc" in of]
@@ -336,7 +377,7 @@ def _samples(evidence: Evidence) -> str:
         seeds = [len(evidence.pieces("bigram", quality, corpus)) for quality in QUALITY_WORDS]
         rows.append(
             [
-                f"{facts['title']}: {facts['what']}",
+                f"{corpus}: {facts['what']}",
                 _span(seeds),
                 _span(of["pool"] for of in of_seeds),
                 _span(of["near_copies_left"] for of in of_seeds),

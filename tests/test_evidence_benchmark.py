@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tomllib
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from scipy.stats import ttest_rel
 from benchmarks import evidence, evidence_document
 from benchmarks.evidence_corpora import (
     PART_OF_TARGET,
+    PLAN,
     classified,
     dealt,
     open_setting,
@@ -24,11 +26,14 @@ from benchmarks.evidence_corpora import (
 )
 from benchmarks.evidence_document import (
     BETTER,
+    DOCUMENT,
     LEVEL,
+    README,
     WORSE,
     Evidence,
     difference,
     document,
+    read_results,
     readme_table,
     with_table,
 )
@@ -120,7 +125,7 @@ def test_the_classifier_knows_the_reference_and_scores_no_row_that_it_learned_fr
     assert (abs(learned_from - np.median(learned_from)) < 0.01).mean() < 0.8
 
 
-@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("seeds", [3, 5])
 def test_the_interval_is_that_of_a_paired_t_test(seeds):
     values = np.random.default_rng(seeds).normal(5, 1, (seeds, 2))
     outcome = difference([tuple(pair) for pair in values], 0.95)
@@ -128,7 +133,7 @@ def test_the_interval_is_that_of_a_paired_t_test(seeds):
     assert outcome.seeds == seeds
     np.testing.assert_allclose([outcome.low, outcome.high], [expected.low, expected.high])
     np.testing.assert_allclose(outcome.mean, (values[:, 0] - values[:, 1]).mean())
-    assert difference([(1.0, 2.0)], 0.95) is None
+    assert difference([(1.0, 2.0), (1.0, 2.5)], 0.95) is None
 
 
 def made_results(asked: dict, shift: dict[str, float]) -> dict:
@@ -163,13 +168,16 @@ def test_verdicts_name_the_targets_and_what_is_missing_is_in_none():
         assert len(study.verdicts(judge, quality, "pairwise 0.5", "random")[WORSE]) == 6
         assert len(study.verdicts(judge, quality, "soft-quality", "random")[LEVEL]) == 6
     said = evidence_document.sentence(study, "bigram", "rules", "facility 0.5", "random")
-    assert "better than random on six of six (package descriptions: held-out text; package descriptions: desc" in said
+    assert "better than random on six of six (packages: held-out; packages: reference; texts" in said
     assert "| pair-wise similarity, lambda 0.5 | 0 / 6 / 0 | 0 / 6 / 0 | 0 / 6 / 0 |" in readme_table(study)
     for key in [key for key in results["transformer"]["pieces"] if key.startswith("texts/")]:
         del results["transformer"]["pieces"][key]
     assert study.done("transformer") == (36, 54)
     assert len(study.verdicts("transformer", "classifier", "facility 0.5", "random")[BETTER]) == 4
+    assert "| facility location, lambda 0.5 | 6 / 0 / 0 | 6 / 0 / 0 | 4 / 0 / 0, 2 not done |" in readme_table(study)
     written = document(study)
+    prose = [line for line in written.splitlines() if not line.startswith("|")]
+    assert max(map(len, prose)) <= 120
     assert "36 of 54 selections are judged" in written and "too few seeds" in written
 
 
@@ -265,3 +273,10 @@ def test_every_selection_of_the_plan_can_be_made():
             assert config.lamb == float(name.split()[1])
     assert set(plan()["selections"]["transformer"]) <= set(evidence.selections_named(plan()["selections"]))
     assert {target for facts in plan()["corpora"].values() for target in facts["targets"]} <= set(PART_OF_TARGET)
+
+
+def test_the_document_and_the_readme_are_what_the_results_say():
+    study = Evidence(read_results(evidence.RESULTS), tomllib.loads(PLAN.read_text()))
+    assert DOCUMENT.read_text(encoding="utf-8") == document(study)
+    readme = README.read_text(encoding="utf-8")
+    assert readme == with_table(readme, readme_table(study))
