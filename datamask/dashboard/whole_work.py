@@ -33,10 +33,10 @@ def start_plan(config: RunConfig) -> Job:
 
     def work(job: Job) -> Planned:
         job.report(0.0, "Timing the first rows")
-        return applying.planned(config, job.should_stop)
+        # asked without giving way: it times what it does, and waiting in the middle would be timed too
+        return applying.planned(config, lambda: job.stopping)
 
-    # in no lane: it times what it does, and giving way in the middle would be timed too
-    return worker().start(plan_key(config), work)
+    return worker().start(plan_key(config), work, device="cpu")
 
 
 def start_counting(whole: Run, column: str) -> Job:

@@ -118,6 +118,8 @@ class Selection:
         eligible[posed.problem.eligible.cpu().numpy()] = True
         eligible &= ~posed.given
         weights = None if inclusion is None else np.where(posed.given, 0.0, inclusion.cpu().numpy())
+        if weights is not None and not np.isfinite(weights).all():
+            weights = None  # what was learned are no finite numbers; the selection stands without them
         summary = {
             "estimator": config.estimator,
             "n": len(corpus),

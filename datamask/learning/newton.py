@@ -179,7 +179,9 @@ class PairwiseDual:
         rows, share = self.x[near], spread[near].float()
         poll()
         mean = (rows.T @ share).double()
-        gram = ((rows * share[:, None]).T @ rows).double() - torch.outer(mean, mean) / float(share.sum())
+        gram = ((rows * share[:, None]).T @ rows).double()
+        if len(near):  # where every row is decided the dual is as good as linear
+            gram -= torch.outer(mean, mean) / float(share.sum())
         identity = torch.eye(len(mean), dtype=torch.float64, device=mean.device)
         residual = (point.weights.float() @ self.x).double() - point.y
         step = torch.linalg.solve(identity + (2 * self.kappa / point.mu) * gram, residual)

@@ -134,3 +134,15 @@ def test_the_learner_steps_from_its_state_alone_and_starts_where_it_is_told(lamb
     (cold, far), (warm, close) = run(near), run(near, start=WarmStart(mask, mask.double(), y=y))
     assert warm.step <= cold.step
     assert near.joint.evaluate(close).joint == pytest.approx(near.joint.evaluate(far).joint, abs=2e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_beyond_the_solution_stay_finite(seed):
+    """Although at some of them every row is decided, and nothing has any spread."""
+    problem, _ = make(np.random.default_rng(seed), 30, 8, 6, 0.95)
+    estimator = Relaxed(problem, SelectionConfig.from_options(estimator="relaxed", objective="pairwise", lamb=0.95))
+    state = estimator.init()
+    for _ in range(40):
+        state, _ = estimator.step(state)
+        assert torch.isfinite(state.logits).all()
+    assert float(estimator.inclusion(state).sum()) == pytest.approx(6)
