@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.config import RunConfig, SelectionConfig
+from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.sampling import memory_bytes
 from datamask.errors import OptionError, StoreError, poll_of
@@ -24,10 +25,13 @@ from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
 from datamask.recipes.batches import shard_batches
+from datamask.runs.contents import changed
 from datamask.runs.detached import start_run
+from datamask.runs.exports import check_rewritten
 from datamask.runs.phases import sample_seconds
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
+from datamask.storage.address import path_of
 
 ASKED = (
     "objective",
@@ -122,16 +126,24 @@ def begin(config: RunConfig, store: RunStore) -> Run:
     return start_run(config, store.root)
 
 
-def newest(runs: Iterable[Run], config: RunConfig) -> Run | None:
-    """The newest run with these settings, whatever it is called; None: there is none.
+def newest(runs: Iterable[Run], config: RunConfig, source: Provenance, fingerprint: str) -> Run | None:
+    """The newest run with these settings on these shards, whatever it is called; None: there is none.
+
+    One that is at work counts whatever its shards held; one that has ended only if it saw the files and rows that the
+    sample is of.
 
     Args:
-        runs: newest first.
+        runs: newest first. source, fingerprint: of the sample.
     """
     asked = rooted(config)
+    seen = {"fingerprint": fingerprint, "total_rows": source.total_rows, "files": list(source.files)}
     for run in runs:
         with contextlib.suppress(StoreError):  # a damaged record says of no run what it asked
-            if run.config.selection == asked.selection and run.config.corpus == asked.corpus:
+            if run.config.selection != asked.selection or run.config.corpus != asked.corpus:
+                continue
+            facts = run.facts()
+            # what is not in the record yet contradicts nothing
+            if run.status().active or all(facts.get(name) in (None, value) for name, value in seen.items()):
                 return run
     return None
 
@@ -148,11 +160,14 @@ def groups_of(
 
     Raises:
         RunStateError: the run has not finished. OptionError: a shard has no such column.
-        InputError: a shard is gone or damaged. Stopped: `should_stop` answered true.
+        InputError: a shard is gone, damaged, new or not what it was when the run ended.
+        Stopped: `should_stop` answered true.
     """
     poll = poll_of(should_stop, "counting was stopped")
     kept, unused = _places(run.selection()), _places(run.left_out())
     whole = WholeCorpus.open(untransformed(run.config.corpus), should_stop=should_stop)
+    _check_shards(run, whole)
+    check_rewritten(run, poll, should_stop)
     counts: dict[str, list[int]] = {}
     total = max(1, whole.source.rows)
     done = 0
@@ -168,6 +183,18 @@ def groups_of(
             report(done / total, f"Counting {done:,} of {total:,} rows")
     groups = [Group(name, rows, chosen) for name, (rows, chosen) in counts.items() if rows]
     return sorted(groups, key=lambda group: (-group.rows, group.name))
+
+
+def _check_shards(run: Run, whole: WholeCorpus) -> None:
+    """Refuse other files, or more or fewer rows, than the run saw."""
+    facts = run.facts()
+    seen, now = facts.get("files", []), [str(shard.path) for shard in whole.source.shards]
+    if different := set(seen) ^ set(now):
+        path = min(different)
+        raise changed(path_of(path), "it is gone" if path in seen else "it was not there then")
+    rows = facts.get("total_rows")
+    if rows is not None and rows != whole.source.rows:
+        raise changed(path_of(now[0]), f"it and its neighbours have {whole.source.rows:,} rows, and had {rows:,}")
 
 
 def _count(counts: dict[str, list[int]], values: pa.Array, place: int, sign: int) -> None:

@@ -240,6 +240,24 @@ def unchecked(run: Run) -> str | None:
     )
 
 
+def check_rewritten(run: Run, poll: Callable[[], None], should_stop: Callable[[], bool] | None = None) -> None:
+    """Refuse shards whose selected rows hold something else than when the run ended.
+
+    Files of the disk that nobody wrote since the run began are not read.
+
+    Raises:
+        InputError: a shard is gone or has changed. RemoteError: a store does not answer.
+        Stopped: `should_stop` answered true, or from `poll`.
+    """
+    noted, began = _noted_digests(run), run.created
+    for shard in shards_of(run):
+        path = shard.path
+        # the time of the file's record, which nobody can put back; systems write it some milliseconds late
+        if isinstance(path, Path) and path.exists() and path.stat().st_ctime < began - 1.0:
+            continue
+        _check_unread(shard, noted or {}, poll, should_stop)
+
+
 def _noted_digests(run: Run) -> dict[str, str | None] | None:
     """What was noted of the files' contents when the run ended, by path; None for a run from before that was done."""
     noted: dict[str, str | None] | None = run.facts().get("contents")

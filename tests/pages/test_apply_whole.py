@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus import open_corpus
 from datamask.dashboard.openings import openings
 from datamask.dashboard.ui import whole_card
-from datamask.errors import OptionError
+from datamask.errors import InputError, OptionError
 from datamask.runs import applying, detached
 from datamask.runs.execute import execute
 from tests.pages.test_why import waited
@@ -58,6 +59,13 @@ def sample(runs_dir, store, folder):
 def text_of(app) -> str:
     kinds = ("markdown", "caption", "warning", "info", "error")
     return " ".join(str(one.value) for kind in kinds for one in app.get(kind)).replace("\\", "")
+
+
+def asked(app, button, job):
+    """Press a button that starts a job where it is there, and wait for it."""
+    if [one for one in app.button if one.key == button]:
+        app.button(key=button).click().run()
+    return waited(app, job)
 
 
 def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, folder, monkeypatch, explained):
@@ -151,3 +159,49 @@ def test_what_is_not_solved_over_all_rows_says_why_and_runs_lead_to_the_rest(pag
         budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
         applying.over_all_rows(RunConfig(run.config.corpus, budgeted))
     assert whole_card.sampled(opening.corpus)
+
+
+def over_all(store, run):
+    """The run on all rows that asks what a run asked, done."""
+    whole = store.create(applying.over_all_rows(run.config))
+    execute(whole, threads=1)
+    return whole
+
+
+def rewritten(path, column):
+    """Write a shard anew with other values in one column."""
+    table = pq.read_table(path)
+    place = table.column_names.index(column)
+    other = np.roll(table[column].to_numpy(zero_copy_only=False), 1)
+    pq.write_table(table.set_column(place, column, pa.array(other, table[column].type)), path)
+
+
+def test_a_run_made_before_the_shards_changed_is_not_this_runs_result(page, sample, store, folder, runs_dir):
+    run, opening = sample
+    whole = over_all(store, run)
+    config = applying.over_all_rows(run.config)
+
+    def newest(corpus):
+        return applying.newest(store.list(), config, corpus.provenance, corpus.fingerprint)
+
+    assert newest(opening.corpus).id == whole.id
+    counted = applying.groups_of(whole, "kind")
+    assert sum(group.rows for group in counted) == N
+    # the text of rows that no number of the sample tells of: ids and counts stay
+    rewritten(folder / "1.parquet", "kind")
+    with pytest.raises(InputError, match=r"1\.parquet has changed since the run: its selected rows hold something"):
+        applying.groups_of(whole, "kind")
+    app = page("pages/export.py", corpus=opening.key, run=run.id)
+    app.selectbox(key="whole_column").select("kind").run()
+    app, _ = asked(app, "count_groups", "groups of all rows")
+    assert "has changed since the run" in text_of(app)
+    assert [button for button in app.button if button.key == "plan_whole"]
+    # one more shard: another sample, other rows
+    pq.write_table(pq.read_table(folder / "0.parquet"), folder / "3.parquet")
+    with pytest.raises(InputError, match=r"3\.parquet has changed since the run: it was not there then"):
+        applying.groups_of(whole, "kind")
+    (folder / "3.parquet").unlink()
+    pq.write_table(pq.read_table(folder / "2.parquet").slice(0, 900), folder / "2.parquet")
+    with pytest.raises(InputError, match=r"have 2,900 rows, and had 3,000"):
+        applying.groups_of(whole, "kind")
+    assert newest(open_corpus(run.config.corpus)) is None

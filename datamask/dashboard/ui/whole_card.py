@@ -67,7 +67,7 @@ def _ask(run: Run, corpus: Corpus) -> None:
     except DatamaskError as error:
         st.caption(f"Not of this run: {words.sentence(error)}")
         return
-    begun = applying.newest(session.store().list(), config)
+    begun = applying.newest(session.store().list(), config, corpus.provenance, corpus.fingerprint)
     if begun is None:
         _plan(run, config, corpus)
     elif begun.status().active:
@@ -75,6 +75,9 @@ def _ask(run: Run, corpus: Corpus) -> None:
             st.fragment(_live, run_every=1.0)(begun.id, begun.status().state)
     elif begun.has_selection:
         _shares(begun, run, corpus)
+        counted = worker().find(whole_work.groups_key(begun, str(st.session_state.get("whole_column"))))
+        if counted is not None and counted.state == "failed":  # mostly because a shard has changed
+            _plan(run, config, corpus)
     else:
         _ended(begun)
 
