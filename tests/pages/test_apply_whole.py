@@ -16,6 +16,7 @@ from datamask.dashboard.ui import whole_card
 from datamask.errors import InputError, OptionError
 from datamask.runs import applying, detached
 from datamask.runs.execute import execute
+from datamask.work.worker import worker
 from tests.pages.test_why import waited
 from tests.recipes.made_runs import shard
 
@@ -112,7 +113,7 @@ def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, fol
 
     app = page("pages/export.py", corpus=opening.key, run=run.id)
     app.selectbox(key="whole_column").select("kind").run()
-    app, _ = waited(app, "groups of all rows")
+    app, _ = asked(app, "count_groups", "groups of all rows")
     assert f"Selected **750** of all {N:,} rows" in text_of(app)
     # the proof is one of all rows, and says nothing of what was settled on the sample
     assert "Proved: no selection of 750 samples" in text_of(app) and "It settles" not in text_of(app)
@@ -205,3 +206,38 @@ def test_a_run_made_before_the_shards_changed_is_not_this_runs_result(page, samp
     with pytest.raises(InputError, match=r"have 2,900 rows, and had 3,000"):
         applying.groups_of(whole, "kind")
     assert newest(open_corpus(run.config.corpus)) is None
+
+
+def test_two_presses_begin_one_run_and_what_lies_outside_is_not_read(page, sample, store, monkeypatch, tmp_path):
+    run, opening = sample
+    app = page("pages/export.py", corpus=opening.key, run=run.id)
+    app.button(key="plan_whole").click().run()
+    app, _ = waited(app, "plan of all rows")
+    monkeypatch.setattr(detached, "_start_driver", lambda run, lock, objectives: 0)
+    other = page("pages/export.py", corpus=opening.key, run=run.id)  # a second tab, drawn before the press
+    # both pages hold the button when the first press comes
+    assert all([button for button in tab.button if button.key == "start_whole"] for tab in (app, other))
+    app.button(key="start_whole").click().run()
+    other.button(key="start_whole").click().run()
+    (whole,) = [one for one in store.list() if one.id != run.id]
+    with whole.writer() as writer:
+        writer.set_status("running")
+        writer.finish("stopped", ending="stopped", message="stopped")
+    app = page("pages/export.py", corpus=opening.key, run=run.id)
+    monkeypatch.setenv("DATAMASK_ROOTS", str(tmp_path / "elsewhere"))
+    app.button(key="resume_whole").click().run()
+    assert whole.status().state == "stopped" and "outside" in " ".join(one.value for one in app.warning)
+
+
+def test_neither_a_plan_nor_a_count_reads_what_lies_outside(page, sample, store, monkeypatch, tmp_path):
+    run, opening = sample
+    whole = over_all(store, run)
+    counting = page("pages/export.py", corpus=opening.key, run=whole.id)
+    assert not [key for key in worker()._jobs if key.startswith("groups of all rows") and whole.id in key]
+    planning = page("pages/export.py", corpus=opening.key, run=solved(store, run.config.corpus, lamb=0.7).id)
+    before = set(worker()._jobs)
+    monkeypatch.setenv("DATAMASK_ROOTS", str(tmp_path / "elsewhere"))
+    for app, button in ((counting, "count_groups"), (planning, "plan_whole")):
+        app.button(key=button).click().run()
+        assert "outside" in " ".join(one.value for one in app.warning)
+    assert set(worker()._jobs) == before

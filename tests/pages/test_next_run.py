@@ -9,7 +9,7 @@ import pytest
 
 from datamask.dashboard.filters import Among, Filters
 from datamask.dashboard.ui import lambda_slider, next_run
-from datamask.runs.run_queue import run_queue
+from datamask.runs.run_queue import RunQueue, run_queue
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import titles
 
@@ -98,3 +98,14 @@ def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_sai
     app.session_state[next_run.STARTED] = ("of a run that was deleted", shown.id)
     app.run()
     assert not app.exception and next_run.STARTED not in app.session_state
+
+
+def test_two_presses_in_two_tabs_begin_one_run(page, opened, store, mapped, monkeypatch):
+    first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7)
+    # nobody takes it from the queue, so that the second press comes while it waits
+    monkeypatch.setattr(RunQueue, "submit", lambda queue, run_id: None)
+    tabs = [page(corpus=opened.key, run=first.id) for _ in range(2)]
+    for tab in tabs:
+        tab.button(key="map_solve").click().run()
+    (begun,) = [run for run in store.list() if run.id != first.id]
+    assert [tab.session_state[next_run.STARTED][0] for tab in tabs] == [begun.id] * 2

@@ -6,6 +6,7 @@ what the form of Runs was left with. Once it has ended, the map shows it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -98,11 +99,21 @@ def _start(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
             st.session_state["trouble"] = f"No selection can obey these rules. {reason}"
             return
         rules = len(steering_panel.book(opened.corpus).rules)
-        begun = start_panel.begin(opened, runs, settings, rules)
+        with session.starting():
+            begun = _under_way(opened, settings) or start_panel.begin(opened, runs, settings, rules)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
     st.session_state[STARTED] = (begun.id, st.query_params.get("run"))
+
+
+def _under_way(opened: OpenCorpus, settings: SelectionConfig) -> Run | None:
+    """The run that a first press began, here or in another tab."""
+    for run in session.store().list():
+        with contextlib.suppress(DatamaskError):  # of a damaged record nobody knows what it asked
+            if run.status().active and run.config.corpus == opened.config and run.config.selection == settings:
+                return run
+    return None
 
 
 def _settings(opened: OpenCorpus, run: Run | None) -> SelectionConfig:

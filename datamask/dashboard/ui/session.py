@@ -11,12 +11,14 @@ import contextlib
 import functools
 import logging
 import os
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from datamask import process
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import ready_sample, sample, words
@@ -208,6 +210,11 @@ def check_readable(config: CorpusConfig) -> None:
         Outside: it lies elsewhere.
     """
     check_roots(config, (*roots(), runs_dir() / UPLOADS, sample.BUILT))
+
+
+def starting() -> threading.Lock:
+    """Held while a run is looked for and begun, so that of two presses, in whatever tab, one begins it."""
+    return process.held("starting a run on a page", threading.Lock)
 
 
 def outside() -> str:

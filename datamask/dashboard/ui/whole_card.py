@@ -6,7 +6,8 @@ folder says, as anywhere else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec
 
 import pandas as pd
 import pyarrow as pa
@@ -26,6 +27,8 @@ from datamask.work.worker import worker
 
 if TYPE_CHECKING:
     from datamask.out_of_core.plan import Planned
+
+P = ParamSpec("P")
 
 ABOUT = (
     "The open corpus is a uniform sample. This asks all rows what the shown run asked the sample: the same objective, "
@@ -96,8 +99,8 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
             "Plan it",
             key="plan_whole",
             icon=":material/straighten:",
-            on_click=background.on_press(whole_work.start_plan),
-            args=(config,),
+            on_click=_begin,
+            args=(config, whole_work.start_plan, config),
             help="Reads some thousand rows and says what all of them take: time, memory, disk. Some seconds; nothing "
             "is started.",
         )
@@ -116,15 +119,20 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
         type="primary",
         icon=":material/bolt:",
         on_click=_start,
-        args=(config,),
+        args=(config, corpus),
         help="A run of its own, in a process of its own: it goes on when this page is closed and when the server ends. "
         "It can be stopped and resumed here and on the Runs page.",
     )
 
 
-def _start(config: RunConfig) -> None:
+def _start(config: RunConfig, corpus: Corpus) -> None:
+    """Begin the run; a second press, here or in another tab, finds the first one's and begins nothing."""
     try:
-        applying.begin(config, session.store())
+        session.check_readable(config.corpus)
+        with session.starting():
+            begun = applying.newest(session.store().list(), config, corpus.provenance, corpus.fingerprint)
+            if begun is None or not begun.status().active:
+                applying.begin(config, session.store())
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
 
@@ -184,7 +192,11 @@ def _ended(run: Run) -> None:
 
 def _resume(run_id: str) -> None:
     try:
-        start_detached(session.store().get(run_id))
+        run = session.store().get(run_id)
+        session.check_readable(run.config.corpus)
+        with session.starting():
+            if not run.status().active:
+                start_detached(run)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
 
@@ -218,21 +230,31 @@ def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
         help="A column of the shards: how much of each of its groups is kept, of all rows and of the sample.",
     )
     key = whole_work.groups_key(whole, column)
-    job = worker().find(key) or whole_work.start_counting(whole, column)
-    job.wait(0.3)
     if background.under_way(key, background.Look(stop_key="stop_groups")):
         return
     background.ending(key, "Stopped. The groups were not counted.")
-    if job.state == "done":
+    job = worker().find(key)
+    if job is not None and job.state == "done":
         _table(job.result, run, corpus, column)
         return
     st.button(
-        "Count again",
+        "Count groups" if job is None else "Count again",
         key="count_groups",
-        on_click=background.on_press(whole_work.start_counting),
-        args=(whole, column),
-        help="Reads that column of all shards once more.",
+        on_click=_begin,
+        args=(whole.config, whole_work.start_counting, whole, column),
+        help="Reads that column of all shards, and what was selected of those that were written since. In the "
+        "background; this page shows how far it is.",
     )
+
+
+def _begin(config: RunConfig, start: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Start long work over all shards of a run's corpus, as far as this server may read them."""
+    try:
+        session.check_readable(config.corpus)
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    start(*args, **kwargs)
 
 
 def _table(groups: list[applying.Group], run: Run, corpus: Corpus, column: str) -> None:
