@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from datamask.dashboard.filters import Among, Filters
 from datamask.dashboard.ui import lambda_slider, next_run
+from datamask.dashboard.views import frontier
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import titles
@@ -109,3 +111,30 @@ def test_two_presses_in_two_tabs_begin_one_run(page, opened, store, mapped, monk
         tab.button(key="map_solve").click().run()
     (begun,) = [run for run in store.list() if run.id != first.id]
     assert [tab.session_state[next_run.STARTED][0] for tab in tabs] == [begun.id] * 2
+
+
+def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
+    page, opened, store, mapped, monkeypatch
+):
+    shown, other = (
+        finish_run(
+            store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=lamb, name="R"
+        )
+        for lamb in (0.3, 0.7)
+    )
+    listed, discarded = frontier.spot_of, []
+
+    def spot_of(run, fingerprint):
+        spot = listed(run, fingerprint)
+        if run.id == other.id and not discarded:  # between being listed and being read
+            discarded.append(shutil.move(other.path, other.path.parent.parent / "away"))
+        return spot
+
+    monkeypatch.setattr(frontier, "spot_of", spot_of)
+    app = page(corpus=opened.key, run=shown.id)
+    assert discarded and titles(app) == ["Selected by R"]
+    # and one that was started here: gone between the two looks at it
+    monkeypatch.setattr(next_run, "arrive", lambda: None)
+    app.session_state[next_run.STARTED] = (other.id, shown.id)
+    app.run()
+    assert not app.exception and [button for button in app.button if button.key == "map_solve"]

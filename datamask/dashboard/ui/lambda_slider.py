@@ -229,14 +229,17 @@ def _stored(beside: Beside, settings: SelectionConfig) -> list[LambdaPoint]:
     scale = None if spot is None else spot.scale
     points = []
     for run in beside.runs:
-        if run is beside.run or not lambda_points.posed_alike(settings, run.config.selection):
+        try:
+            if run is beside.run or not lambda_points.posed_alike(settings, run.config.selection):
+                continue
+            spot = frontier.spot_of(run, fingerprint)
+            if spot is None or spot.scale != (scale := scale or spot.scale):
+                continue
+            # the record of a run is written last
+            changed = (run.path / "status.json").stat().st_mtime_ns
+            point = _stored_point(run.id, changed, fingerprint, run)
+        except (DatamaskError, OSError):  # discarded since it was listed
             continue
-        spot = frontier.spot_of(run, fingerprint)
-        if spot is None or spot.scale != (scale := scale or spot.scale):
-            continue
-        # the record of a run is written last
-        changed = (run.path / "status.json").stat().st_mtime_ns
-        point = _stored_point(run.id, changed, fingerprint, run)
         if point is not None and point.rows == len(beside.corpus):
             points.append(point)
     return points

@@ -55,9 +55,7 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
     Args:
         run: the shown one; None: none is. runs: finished ones on the corpus, to start from.
     """
-    started = st.session_state.get(STARTED)
-    look = background.Look(place="next_run_live", stop_key="stop_next_run")
-    if started is None or not background.under_way(run_queue.key_of(session.store().get(started[0])), look):
+    if not _at_work():
         _solve(opened, run, runs)
     if run is not None:
         count = (run.status().summary or {}).get("selected")
@@ -73,6 +71,16 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
             help="All that the shown run selected, whatever is filtered: ids with rank, score and their place in the "
             "shards, as parquet. Rows, masks and a report are on the Export page.",
         )
+
+
+def _at_work() -> bool:
+    """Draw how far the run is that was started here; whether it is under way."""
+    with contextlib.suppress(DatamaskError):  # discarded meanwhile
+        if STARTED in st.session_state:
+            begun = session.store().get(st.session_state[STARTED][0])
+            look = background.Look(place="next_run_live", stop_key="stop_next_run")
+            return background.under_way(run_queue.key_of(begun), look)
+    return False
 
 
 def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
