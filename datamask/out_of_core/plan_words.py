@@ -19,16 +19,20 @@ def size_sentence(plan: Plan) -> str:
     )
 
 
-def takes_sentences(plan: Plan, memory: int) -> list[str]:
-    """What it reads and holds; and that it does not fit, where it does not. memory: of this machine, in bytes."""
+def takes_sentences(plan: Plan, memory: int, smaller: str = "fewer --block_rows, ") -> list[str]:
+    """What it reads and holds; and that it does not fit, where it does not.
+
+    Args:
+        memory: of this machine, in bytes. smaller: what takes less of it, for those who can say so.
+    """
     lines = [
         f"Reads {bytes_text(plan.read_bytes)}, at most; scratch takes {bytes_text(plan.scratch_bytes)}, memory "
         f"{bytes_text(plan.memory_bytes)}, at most."
     ]
     if plan.memory_bytes > memory:
         lines.append(
-            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, fewer "
-            "--block_rows, or parts of the corpus."
+            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, {smaller}or "
+            "parts of the corpus."
         )
     return lines
 

@@ -232,19 +232,27 @@ _REFUSED = {
 """Options that hold exactly in memory, and in no solver yet over all rows."""
 
 
-def solver_for(config: SelectionConfig) -> WholeSolver:
+WAY_OUT = "leave --scope and --scratch-dir out for a sample, and carry its selection over by a recipe"
+"""What to do instead, at the command line."""
+
+
+def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
     """The solver for these settings.
+
+    Args:
+        way_out: what an error says can be done instead.
 
     Raises:
         OptionError: there is none, or one of the options does not go with it; the sentence names a way out.
     """
-    way_out = "; leave --scope and --scratch-dir out for a sample, and carry its selection over by a recipe"
     for name, words in _REFUSED.items():
         if getattr(config, name):
             flag = name.rstrip("s") if name == "quotas" else name
-            raise OptionError(f"--{flag}: {words} do not hold over all rows of a corpus out of core{way_out}")
+            raise OptionError(f"--{flag}: {words} do not hold over all rows of a corpus out of core; {way_out}")
     if config.collapse != "none":
-        raise OptionError(f"--collapse looks for copies in memory, not over all rows of a corpus out of core{way_out}")
+        raise OptionError(
+            f"--collapse looks for copies in memory, not over all rows of a corpus out of core; {way_out}"
+        )
     names = [name for name, _ in config.terms]
     for solver in SOLVERS:
         if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
@@ -264,5 +272,5 @@ def solver_for(config: SelectionConfig) -> WholeSolver:
     able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)
     raise OptionError(
         f"--objective {config.objective} by {config.estimator} is not solved over all rows of a corpus out of core "
-        f"(what is: {able}){way_out}"
+        f"(what is: {able}); {way_out}"
     )

@@ -137,8 +137,11 @@ class WholeCorpus:
         check_unique(self.ids_at(rows, should_stop), place, self.columns.id)
 
 
-def check_wholly_readable(config: CorpusConfig) -> None:
+def check_wholly_readable(config: CorpusConfig, way_out: str = "leave --scope out for a sample") -> None:
     """Refuse a corpus whose rows are put together from several shards each.
+
+    Args:
+        way_out: what an error says can be done instead, beside writing the shards anew.
 
     Raises:
         OptionError: features or scores lie in shards of their own.
@@ -147,7 +150,7 @@ def check_wholly_readable(config: CorpusConfig) -> None:
         if config.paths.get(name):
             raise OptionError(
                 f"--{name} joins shards by id, which work on a whole corpus does not: it reads each shard once; write "
-                "the columns into the shards of --input, or leave --scope out for a sample"
+                f"the columns into the shards of --input, or {way_out}"
             )
 
 

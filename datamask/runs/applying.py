@@ -6,21 +6,23 @@ What is asked is asked as `select --scope global` asks it; a process of its own 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.sampling import memory_bytes
 from datamask.errors import OptionError, StoreError, poll_of
 from datamask.out_of_core.plan import Planned, plan_run
-from datamask.out_of_core.plan_words import size_sentence, takes_sentences, time_text
+from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
 from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
@@ -53,6 +55,9 @@ ASKED = (
 OTHER_TOKENS = 1e12
 """A plan is made for another corpus besides; nobody looks at that one here."""
 
+WAY_OUT = "export a recipe of this run and apply it to all shards"
+"""For what is not solved over all rows."""
+
 NOTHING = "(none)"
 """The group of rows without a value."""
 
@@ -74,13 +79,18 @@ def over_all_rows(config: RunConfig) -> RunConfig:
     Raises:
         OptionError: what the run asks for is not solved over all rows; the sentence names a way out.
     """
-    selection = config.selection
+    selection, entry = config.selection, catalogue.estimator(config.selection.estimator)
+    if not entry.learns:
+        raise OptionError(
+            f"{entry.label} took its rows by a rule of its own, which is not what all rows would be asked for here; "
+            "press Solve on the Runs page and apply what that gives"
+        )
     kept = {name: getattr(selection, name) for name in ASKED}
     kept.pop("budget" if kept["budget"] is None else "select_ratio")
     options = {name: value for name, value in kept.items() if value not in (None, ())}
     asked = SelectionConfig.from_options(**options, scope="global", scratch_dir=tempfile.gettempdir())
-    solver_for(asked)
-    check_wholly_readable(config.corpus)
+    solver_for(asked, WAY_OUT)
+    check_wholly_readable(config.corpus, WAY_OUT)
     name = f"{config.name}, all rows" if config.name else ""
     return rooted(RunConfig(config.corpus, asked, name))
 
@@ -106,9 +116,34 @@ def plan_sentences(plan: Planned) -> list[str]:
     time = f"About {time_text(plan.here.seconds())} on this machine"
     return [
         f"{size_sentence(plan.here)} {time}.",
-        *takes_sentences(plan.here, memory_bytes()),
+        *takes_sentences(plan.here, memory_bytes(), smaller=""),
         " ".join(f"Assumed: {sentence}." for sentence in plan.assumed),
     ]
+
+
+def method_sentence(config: RunConfig, run: RunConfig) -> str:
+    """Which way all rows are solved, beside that of the run on the sample."""
+    way, of_sample = (catalogue.estimator(one.selection.estimator) for one in (config, run))
+    if way == of_sample:
+        return f"Method: {way.label}, as on the sample."
+    return f"Method: {way.label}, in the place of {of_sample.label}, which does not go over rows beyond memory."
+
+
+def room(config: RunConfig, plan: Planned) -> tuple[str, bool]:
+    """Where the scratch of such a run lies, what it needs and what is free there, in words; and whether it fits.
+
+    Raises:
+        StoreError: the folder cannot be looked at.
+    """
+    place, needed = config.selection.scratch_dir or tempfile.gettempdir(), plan.here.scratch_bytes
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        raise StoreError(f"the folder for scratch, {place}, cannot be used: {error.strerror or error}") from error
+    sentence = f"Scratch lies in {place}: it needs {bytes_text(needed)}, and {bytes_text(free)} are free there."
+    if needed <= free:
+        return sentence, True
+    return f"{sentence} That does not fit: make room, or start the server with TMPDIR naming a larger disk.", False
 
 
 def plan_parts(plan: Planned) -> list[tuple[str, str, str]]:
@@ -136,16 +171,22 @@ def newest(runs: Iterable[Run], config: RunConfig, source: Provenance, fingerpri
         runs: newest first. source, fingerprint: of the sample.
     """
     asked = rooted(config)
+    wanted = _what(asked.selection)
     seen = {"fingerprint": fingerprint, "total_rows": source.total_rows, "files": list(source.files)}
     for run in runs:
         with contextlib.suppress(StoreError):  # a damaged record says of no run what it asked
-            if run.config.selection != asked.selection or run.config.corpus != asked.corpus:
+            if _what(run.config.selection) != wanted or run.config.corpus != asked.corpus:
                 continue
             facts = run.facts()
             # what is not in the record yet contradicts nothing
             if run.status().active or all(facts.get(name) in (None, value) for name, value in seen.items()):
                 return run
     return None
+
+
+def _what(selection: SelectionConfig) -> SelectionConfig:
+    """What is asked, wherever the work lies meanwhile; only that it is done out of core counts."""
+    return selection if selection.scratch_dir is None else replace(selection, scratch_dir=tempfile.gettempdir())
 
 
 def groups_of(

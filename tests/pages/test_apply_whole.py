@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -241,3 +244,37 @@ def test_neither_a_plan_nor_a_count_reads_what_lies_outside(page, sample, store,
         app.button(key=button).click().run()
         assert "outside" in " ".join(one.value for one in app.warning)
     assert set(worker()._jobs) == before
+
+
+def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sample, store, monkeypatch):
+    run, opening = sample
+    for estimator in ("random", "greedy"):
+        options = SelectionConfig.from_options(objective="pairwise", select_ratio=0.25, estimator=estimator)
+        with pytest.raises(OptionError, match="by a rule of its own"):
+            applying.over_all_rows(RunConfig(run.config.corpus, options))
+    budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
+    with pytest.raises(OptionError, match="export a recipe of this run") as refused:
+        applying.over_all_rows(RunConfig(run.config.corpus, budgeted))
+    assert "--scope" not in str(refused.value)
+    learned = SelectionConfig.from_options(objective="pairwise", select_ratio=0.25, estimator="counterfactual")
+    config = RunConfig(run.config.corpus, learned)
+    assert "in the place of Counterfactual" in applying.method_sentence(applying.over_all_rows(config), config)
+
+    # the same question, whose scratch lay elsewhere, is the same question
+    whole = over_all(store, run)
+    asked_again = applying.over_all_rows(run.config)
+    moved = replace(asked_again, selection=replace(asked_again.selection, scratch_dir="/elsewhere"))
+    assert applying.newest(store.list(), moved, opening.corpus.provenance, opening.corpus.fingerprint).id == whole.id
+
+    other = solved(store, run.config.corpus, lamb=0.7)
+    app = page("pages/export.py", corpus=opening.key, run=other.id)
+    app.button(key="plan_whole").click().run()
+    app, _ = waited(app, "plan of all rows")
+    assert f"Scratch lies in {tempfile.gettempdir()}" in text_of(app) and "as on the sample" in text_of(app)
+    assert not app.button(key="start_whole").disabled
+    usage = shutil.disk_usage(tempfile.gettempdir())
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=1000))
+    monkeypatch.setattr(applying, "memory_bytes", lambda: 1)
+    app.run()
+    assert "more memory than" in text_of(app) and "--block" not in text_of(app)
+    assert "That does not fit" in text_of(app) and app.button(key="start_whole").disabled

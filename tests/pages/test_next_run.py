@@ -138,3 +138,13 @@ def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
     app.session_state[next_run.STARTED] = (other.id, shown.id)
     app.run()
     assert not app.exception and [button for button in app.button if button.key == "map_solve"]
+
+
+def test_what_a_baseline_took_is_not_solved_as_something_else(page, opened, store, mapped):
+    first = finish_run(
+        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", estimator="random"
+    )
+    app = page(corpus=opened.key, run=first.id)
+    app.button(key="map_solve").click().run()
+    assert any("by a rule of its own" in warning.value for warning in app.warning)
+    assert [run.id for run in store.list()] == [first.id]

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import streamlit as st
 
+from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard import lambda_points, words
 from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.ui import background, downloads, forms, lambda_slider, session, start_panel, steering_panel
 from datamask.dashboard.views import outcome
-from datamask.errors import DatamaskError
+from datamask.errors import DatamaskError, OptionError
 from datamask.runs import run_queue
 from datamask.runs.store import Run
 
@@ -84,6 +85,7 @@ def _at_work() -> bool:
 
 
 def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
+    way = "" if run is None else catalogue.estimator(lambda_points.settings_of(run.config.selection).estimator).label
     st.button(
         "Solve",
         key="map_solve",
@@ -96,7 +98,9 @@ def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
             if run is not None
             else "Selects with the settings of the Runs page"
         )
-        + ", under the rules made here, in the quickest proved way. In the background; the map shows what it gives.",
+        + ", under the rules made here, in the quickest proved way"
+        + (f": {way}" if way else "")
+        + ". In the background; the map shows what it gives.",
     )
 
 
@@ -128,10 +132,16 @@ def _settings(opened: OpenCorpus, run: Run | None) -> SelectionConfig:
     """What the press asks for, by what stands on the page then: the slider is let go without a drawing of the page.
 
     Raises:
-        OptionError: what the form was left with contradicts itself.
+        OptionError: what the form was left with contradicts itself; or nothing was searched for in the shown run.
     """
     moved = st.session_state.get(lambda_slider.AT)
     if run is not None:
+        entry = catalogue.estimator(run.config.selection.estimator)
+        if not entry.learns:
+            raise OptionError(
+                f"{entry.label} took the rows of the shown run by a rule of its own, which has no λ to solve at; show "
+                "a run that was solved or learned, or press Solve on the Runs page"
+            )
         settings = lambda_points.settings_of(run.config.selection)
         return replace(settings, lamb=run.config.selection.lamb if moved is None else moved)
     settings = forms.remembered(forms.SOLVE)

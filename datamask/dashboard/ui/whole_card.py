@@ -108,14 +108,20 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     planned: Planned = job.result
     first, *others, assumed = (words.plain(sentence, 1200) for sentence in applying.plan_sentences(planned))
     st.markdown(first)
-    for sentence in others:
+    try:
+        place, fits = applying.room(config, planned)
+    except DatamaskError as error:
+        place, fits = str(error), False
+    for sentence in (applying.method_sentence(config, run.config), *others):
         st.caption(sentence)
+    (st.caption if fits else st.warning)(words.plain(place, 400))
     table = pd.DataFrame(applying.plan_parts(planned), columns=["part", "core time", "here"])
     st.dataframe(table, hide_index=True, lazy=False, alt="What a run on all rows takes, part by part")
     st.caption(assumed)
     st.button(
         f"Select from all {planned.here.rows:,} rows",
         key="start_whole",
+        disabled=not fits,
         type="primary",
         icon=":material/bolt:",
         on_click=_start,
