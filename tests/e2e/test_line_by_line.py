@@ -21,7 +21,9 @@ from tests.e2e.serving import FAILED, STILL, served
 from tests.e2e.test_canvas import colours
 from tests.e2e.test_walk import browser_page, choose, go, saved  # noqa: F401 - one is a fixture
 
-N, STEPS = 480, 5000
+N = 480
+MANY, FEW = 1_000_000, 300
+"""Steps: so many that the learner is at work until it is stopped, and so few that it ends by itself."""
 
 
 def typed(page: Page, name: str, value: str) -> None:
@@ -74,7 +76,7 @@ def test_line_by_line(tmp_path, browser_page: Page):  # noqa: F811
         choose(page, "Diversity objective", "Pair-wise similarity")
         page.wait_for_function(STILL)
         typed(page, "Masks per step (G)", "8")
-        typed(page, "Steps", str(STEPS))
+        typed(page, "Steps", str(MANY))
 
         # learn in the background: another page is used meanwhile; and the curve grows by itself
         page.get_by_role("button", name="Learn masks", exact=True).click()
@@ -83,17 +85,29 @@ def test_line_by_line(tmp_path, browser_page: Page):  # noqa: F811
         ).to_be_visible()
         (run,) = store.list()
         seen = {points_drawn(page)}
-        while len(seen) < 2 and run.status().active:
+        while len(seen) < 2:
+            assert run.status().state == "running", "it ended before its curve had grown"
             page.wait_for_timeout(300)
             seen.add(points_drawn(page))
-        assert len(seen) == 2, "the curve did not grow while the run was learning"
         go(page, "Data", "Which corpus?")
-        assert run.status().state in ("running", "done")
+        step = run.status().step
+        while run.status().step == step:
+            assert run.status().state == "running", "it did not learn on while another page was used"
+            page.wait_for_timeout(300)
         go(page, "Runs", "How does the learner choose?")
+        page.locator(".st-key-live_run").get_by_role("button", name="Stop", exact=True).click()
+        expect(page.get_by_text(re.compile("This run was stopped"))).to_be_visible()
+
+        # and so few that it comes to its end
+        typed(page, "Steps", str(FEW))
+        page.get_by_role("button", name="Learn masks", exact=True).click()
+        while len(store.list()) < 2 or store.list()[0].status().active:
+            page.wait_for_timeout(200)
+        run = store.list()[0]
         expect(page.get_by_text(re.compile(r"λ 0.3.*·\s+done"))).to_be_visible()
         selection = run.config.selection
         assert (selection.lamb, selection.select_ratio, selection.objective) == (0.3, 0.25, "pairwise")
-        assert (selection.n_rollout, selection.n_epochs, selection.estimator) == (8, STEPS, "counterfactual")
+        assert (selection.n_rollout, selection.n_epochs, selection.estimator) == (8, FEW, "counterfactual")
         assert {shard.rpartition("/")[2] for shard in run.facts()["files"]} == {path.name for path in shards}
 
         # UMAP by selection, quality and diversity
@@ -123,7 +137,7 @@ def test_line_by_line(tmp_path, browser_page: Page):  # noqa: F811
         # two runs side by side
         go(page, "Runs", "How does the learner choose?")
         page.get_by_role("button", name="Solve", exact=True).click()
-        while len(store.list()) < 2 or store.list()[0].status().active:
+        while len(store.list()) < 3 or store.list()[0].status().active:
             page.wait_for_timeout(200)
         page.get_by_role("tab", name="Compare", exact=True).click()
         expect(page.get_by_role("heading", name="What changes between these runs?")).to_be_visible()
