@@ -152,6 +152,13 @@ def refusal(settings: SelectionConfig) -> str:
     return ""
 
 
+WHOLE = (
+    "λ cannot be dragged beside a run on all rows: it would solve the sample of them that is open, which is another "
+    "problem on other scales. Show a run on the sample, or none, to drag λ"
+)
+"""Why there is nothing to drag beside a run on all rows of a corpus beyond memory."""
+
+
 def of_answer(answer: Answer) -> LambdaPoint:
     """The point of an answer that carries its mask."""
     return _point(answer, np.packbits(answer.mask), len(answer.mask))
@@ -191,6 +198,8 @@ def posed_alike(settings: SelectionConfig, other: SelectionConfig) -> bool:
     Args:
         settings: the slider's, of `settings_of`. Rules by files of ids are never alike: a file may have changed since.
     """
+    if other.scope is not None or other.scratch_dir is not None:  # of all rows, where settings ask of the open ones
+        return False
     plain = (settings.objective, settings.estimator, settings.select_ratio, settings.budget)
     if (other.objective, other.estimator, other.select_ratio, other.budget) != plain:
         return False

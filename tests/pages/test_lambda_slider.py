@@ -233,6 +233,22 @@ def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_sol
     assert not any(point["note"].startswith("stored") for point in after)
 
 
+def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, opened, store, mapped):
+    run = ran(store, opened, objective="pairwise", lamb=0.5)
+    every = [ran(store, opened, objective="pairwise", lamb=lamb) for lamb in (0.2, 0.8)]
+    for other in every:
+        path = other.path / "config.json"
+        record = json.loads(path.read_text())
+        record["facts"]["whole"] = {"sample_rows": len(opened.corpus), "rows": 10 * len(opened.corpus)}
+        path.write_text(json.dumps(record))
+    sent = parcels(page(corpus=opened.key, run=run.id))
+    assert [point["lamb"] for point in sent["lambdas"]["points"]] == [0.5]
+    beside = parcels(page(corpus=opened.key, run=every[0].id))
+    assert beside["slider"]["press"] == "" and "all rows" in beside["slider"]["words"]
+    assert [(point["lamb"], point["run"]) for point in beside["lambdas"]["points"]] == [(0.2, True)]
+    assert live._holder().sessions == {}
+
+
 def test_the_samples_slider_is_made_ready_once_more_in_the_next_process(page, opened, store, mapped, monkeypatch):
     monkeypatch.setattr(sample_work, "OPTIONS", {"select_ratio": 0.3})
     monkeypatch.setattr(opened, "sample", True)

@@ -93,6 +93,11 @@ class Beside:
         return replace(settings, collapse="exact") if self.opened.sample else settings
 
     @property
+    def whole(self) -> bool:
+        """Whether the shown run selects from all rows of a corpus of which a sample is open."""
+        return self.run is not None and self.run.whole is not None
+
+    @property
     def name(self) -> str:
         """What the run is called on the map; empty without one."""
         return "" if self.run is None else cut(listing.name_of(self.run), 40)
@@ -108,7 +113,7 @@ def show(name: str, beside: Beside) -> None:
     if st.session_state.setdefault(OF, chosen_beside) != chosen_beside:
         st.session_state[OF], st.session_state[AT] = chosen_beside, None
     settings = beside.settings
-    refusal = lambda_points.refusal(settings)
+    refusal = lambda_points.WHOLE if beside.whole else lambda_points.refusal(settings)
     behind = None if refusal else live.find(beside.corpus, settings)
     begun = st.session_state.setdefault(BEGUN, set())
     problem = live.key_of(beside.corpus, settings)
@@ -230,7 +235,9 @@ def _stored(beside: Beside, settings: SelectionConfig) -> list[LambdaPoint]:
     points = []
     for run in beside.runs:
         try:
-            if run is beside.run or not lambda_points.posed_alike(settings, run.config.selection):
+            if run is beside.run or run.whole is not None:
+                continue
+            if not lambda_points.posed_alike(settings, run.config.selection):
                 continue
             spot = frontier.spot_of(run, fingerprint)
             if spot is None or spot.scale != (scale := scale or spot.scale):
