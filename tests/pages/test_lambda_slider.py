@@ -233,6 +233,17 @@ def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_sol
     assert not any(point["note"].startswith("stored") for point in after)
 
 
+def test_runs_under_one_budget_of_tokens_are_points_whatever_their_number_of_rows(page, opened, store, mapped):
+    options = {"objective": "pairwise", "estimator": "relaxed"}
+    along = {lamb: ran(store, opened, lamb=lamb, budget=2000, **options) for lamb in (0.1, 0.5, 0.9)}
+    assert len({run.status().summary["selected"] for run in along.values()}) > 1
+    ran(store, opened, lamb=0.7, budget=1500, **options)
+    points = parcels(page(corpus=opened.key, run=along[0.5].id))["lambdas"]["points"]
+    assert [(point["lamb"], point["run"]) for point in points] == [(0.1, False), (0.5, True), (0.9, False)]
+    (line, other) = frontier.survey(store.list(), opened.corpus.fingerprint).lines
+    assert line.lambdas == [0.1, 0.5, 0.9] and other.lambdas == [0.7]
+
+
 def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, opened, store, mapped):
     run = ran(store, opened, objective="pairwise", lamb=0.5)
     every = [ran(store, opened, objective="pairwise", lamb=lamb) for lamb in (0.2, 0.8)]

@@ -195,7 +195,9 @@ def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
     settings, bound = config.selection, summary.get("upper_bound")
     proved = bound is not None and settings.scale == "calibrated" and summary.get("bound_holds_for", "exact") == "exact"
     anchors = summary.get("anchors") or facts.get("anchors")
-    scale = json.dumps([settings.objective, summary.get("selected"), anchors], sort_keys=True)
+    # under a budget of tokens lambda decides how many rows are selected too: the budget is what such runs share
+    size = summary.get("selected") if settings.budget is None else {"budget": settings.budget}
+    scale = json.dumps([settings.objective, size, anchors], sort_keys=True)
     return Spot(
         run.id,
         config.name or run.id,
