@@ -26,7 +26,7 @@ from datamask.errors import Stopped
 from datamask.process import held
 from datamask.work import lanes
 from datamask.work.job import DONE, Job
-from datamask.work.lanes import Priority
+from datamask.work.lanes import Priority, Ticket
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from datamask.evaluation.live import Live
 
 KEPT = 2
-"""Sessions held; the longest unused ends first. A session holds dual solutions, not the features."""
+"""Sessions held; one that can answer no more ends first, then one that nobody asked for, then the longest unused. A
+session holds dual solutions, not the features."""
 
 REMEMBERED = 16
 """Results kept for whoever asked; the masks are the largest thing in them."""
@@ -57,6 +58,7 @@ class Session:
 
     Attributes:
         job: poses the problem and solves the grid; its share, message and error are the session's.
+        asked: whether a person wanted it, by asking for it or for an answer.
     """
 
     _numbers = itertools.count()
@@ -67,6 +69,8 @@ class Session:
         self.number = next(self._numbers)
         """Of this session, no other's in this process."""
         self._corpus, self._config, self._cache_dir, self._priority = corpus, config, cache_dir, priority
+        self.asked = False
+        self._ticket: Ticket | None = None
         self._live: Live | None = None
         self._solver = threading.Lock()
         self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Answer]] = OrderedDict()
@@ -139,12 +143,19 @@ class Session:
         with self._changed:
             self._changed.notify_all()
 
+    def hasten(self, priority: Priority) -> None:
+        """Have what is solved ahead be at least so urgent, what is under way too."""
+        self._priority = min(self._priority, priority)
+        if (ticket := self._ticket) is not None:
+            ticket.hasten(self._priority)
+
     def wait(self, seconds: float) -> None:
         """Wait until it is ready or has ended. For tests and scripts; a page never waits."""
         self.job.wait(seconds)
 
     def _ask(self, key: object, work: Callable[[Live, Callable[[], None]], Answer], seconds: float) -> Answer | None:
         deadline = time.monotonic() + seconds
+        self.asked = True
         with self._changed:
             # what was answered before more was known is asked again, not shown again
             if key in self._results and self._results[key][0] == self._learned:
@@ -198,8 +209,7 @@ class Session:
 
         report(0.0, "preparing the neighbours and the ends of the scales")
         with self._turn(job):
-            live = open_live(self._corpus, self._config, self._cache_dir, job.poll, report)
-        self._live = live
+            live = self._live = open_live(self._corpus, self._config, self._cache_dir, job.poll, report)
         # the ends and the middle first, then the rest; a request goes before
         ordered = sorted(live.grid, key=lambda lamb: (lamb not in (0.0, 0.5, 1.0), -lamb if lamb == 1.0 else lamb))
         self._through(job, live, ordered, live.solve, "solving", _POSED, _SOLVED)
@@ -246,7 +256,9 @@ class Session:
         """For a part of the preparation: other pages' work has its turn in between."""
         from datamask.evaluation.threads import threads
 
-        with lanes.turn("cpu", self._priority, job.should_stop), threads(_cores()):
+        ticket = self._ticket = lanes.lane("cpu").ticket(self._priority, job.should_stop)
+        ticket.hasten(self._priority)  # it may have become more urgent before the ticket was there to hasten
+        with ticket, threads(_cores()):
             job.poll()
             yield
 
@@ -304,20 +316,52 @@ def _written(path: str | None) -> tuple[int, int] | None:
 def session(
     corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.PAGE
 ) -> Session:
-    """The session of a problem, started where there is none that can still answer.
+    """The session of a problem that a person asks for, started where there is none that can still answer.
 
     Args:
-        priority: of what one that is started solves ahead; answers are always the most urgent.
+        priority: of what is solved ahead, which one that is under way already gets too where it had a lower one;
+            answers are always the most urgent.
     """
     holder = _holder()
     with holder.lock:
         known = holder.sessions.get(key := key_of(corpus, config))
         if known is None or not known.alive:
             known = holder.sessions[key] = Session(corpus, config, Path(cache_dir), key, priority)
+        known.asked = True
+        known.hasten(priority)
         holder.sessions.move_to_end(key)
         while len(holder.sessions) > KEPT:
-            holder.sessions.popitem(last=False)[1].stop()
+            _end_first(holder.sessions, [other for other in holder.sessions if other != key])
         return known
+
+
+def unasked(
+    corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.PAGE
+) -> Session | None:
+    """As `session`, for what nobody asked for: none that a person asked for makes room for it.
+
+    Returns:
+        None where there is no room.
+    """
+    holder = _holder()
+    with holder.lock:
+        known = holder.sessions.get(key := key_of(corpus, config))
+        if known is not None and known.alive:
+            return known
+        others = [other for other in holder.sessions if other != key]
+        free = [other for other in others if not (holder.sessions[other].asked and holder.sessions[other].alive)]
+        if len(others) >= KEPT and not free:
+            return None
+        if len(others) >= KEPT:
+            _end_first(holder.sessions, free)
+        known = holder.sessions[key] = Session(corpus, config, Path(cache_dir), key, priority)
+        holder.sessions.move_to_end(key)
+        return known
+
+
+def _end_first(sessions: OrderedDict[str, Session], keys: list[str]) -> None:
+    """End the session that is missed least of some, which are given the longest unused first."""
+    sessions.pop(min(keys, key=lambda key: (sessions[key].alive, sessions[key].asked))).stop()
 
 
 def find(corpus: Corpus, config: SelectionConfig) -> Session | None:

@@ -104,9 +104,10 @@ def slider_settings() -> SelectionConfig:
     return lambda_points.settings_of(SelectionConfig.from_options(objective=OBJECTIVE, **OPTIONS))
 
 
-def prepare_slider(corpus: Corpus, cache_dir: Path) -> live.Session:
-    """The session behind the slider of the sample's map, solving ahead only while nobody needs the processor."""
-    return live.session(corpus, slider_settings(), cache_dir, Priority.UNASKED)
+def prepare_slider(corpus: Corpus, cache_dir: Path) -> live.Session | None:
+    """The session behind the slider of the sample's map, solving ahead only while nobody needs the processor; None
+    where what people asked for leaves no room for it."""
+    return live.unasked(corpus, slider_settings(), cache_dir, Priority.UNASKED)
 
 
 def is_done(runs_dir: Path) -> bool:
@@ -220,7 +221,7 @@ class _Work:
             self._wait(job, layout, f"{STAND_IN.name} map")
             job.report((1 + SELECTED) / 2, "the slider of its map")
             slider = prepare_slider(corpus, self._store.cache_dir)
-            self._wait(job, slider.job, "the slider of its map")
+            self._wait(job, None if slider is None else slider.job, "the slider of its map")
         finally:
             if slider is not None and job.stopping:
                 slider.stop()

@@ -13,6 +13,8 @@ from datamask.corpus import open_corpus
 from datamask.dashboard import live
 from datamask.evaluation.live import GRID
 from datamask.evaluation.live import Live as Solver
+from datamask.work import lanes
+from datamask.work.lanes import Priority
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 LONG = 120.0
@@ -118,6 +120,53 @@ def test_the_longest_unused_makes_room_and_an_ended_one_is_started_anew(corpus, 
     sessions[2].wait(LONG)
     assert not sessions[2].alive and sessions[2].answer(0.5, LONG) is None
     assert live.session(corpus, options(select_ratio=0.3), tmp_path) is not sessions[2]
+
+
+def test_what_nobody_asked_for_takes_nobodys_room(corpus, tmp_path):
+    ratios = [options(select_ratio=ratio) for ratio in (0.1, 0.2, 0.3, 0.4)]
+    asked = [live.session(corpus, config, tmp_path) for config in ratios[:2]]
+    assert live.unasked(corpus, ratios[2], tmp_path, Priority.UNASKED) is None
+    assert all(session.alive for session in asked)
+    # one that has ended makes room, and so does one that nobody asked for, though it is the younger one
+    asked[0].stop()
+    first = live.unasked(corpus, ratios[2], tmp_path, Priority.UNASKED)
+    assert first is not None and live.find(corpus, ratios[0]) is None and asked[1].alive
+    assert live.unasked(corpus, ratios[2], tmp_path) is first
+    second = live.session(corpus, ratios[3], tmp_path)
+    assert asked[1].alive and second.alive and not first.alive
+    # who wants an answer of it has asked for it
+    asked[1].stop()
+    third = live.unasked(corpus, ratios[2], tmp_path, Priority.UNASKED)
+    assert third.answer(0.5, LONG) is not None
+    assert live.unasked(corpus, ratios[0], tmp_path) is None and third.alive
+
+
+def test_what_a_person_asks_for_while_it_is_prepared_unasked_becomes_as_urgent_as_that(corpus, tmp_path):
+    over, inside, order = threading.Event(), threading.Event(), []
+
+    def busy():
+        with lanes.turn("cpu", Priority.RUN, over.is_set):
+            inside.set()
+            over.wait(LONG)
+
+    def sweep():
+        with lanes.turn("cpu", Priority.SWEEP, lambda: False):
+            order.append(session.preparing)
+
+    holder, waiter = threading.Thread(target=busy), threading.Thread(target=sweep)
+    holder.start()
+    assert inside.wait(LONG)
+    session = live.unasked(corpus, options(), tmp_path, Priority.UNASKED)
+    waiter.start()
+    while len(lanes.lane("cpu")._waiting) < 2:
+        holder.join(0.01)
+    assert live.session(corpus, options(), tmp_path) is session
+    over.set()
+    waiter.join(LONG)
+    holder.join(LONG)
+    session.wait(LONG)
+    # it waited behind the sweep, which came later, until somebody asked for it
+    assert order == [False] and session.ready
 
 
 def test_when_it_is_ready_facility_is_proved_between_the_grid(corpus, tmp_path):

@@ -120,7 +120,7 @@ def show(name: str, beside: Beside) -> None:
     if not refusal and behind is None and problem not in begun:
         # once: few sessions are held, and one that made room must not take another's again and again
         if lambda_points.prepared_unasked(beside.corpus, settings):
-            behind = live.session(beside.corpus, settings, session.store().cache_dir)
+            behind = live.unasked(beside.corpus, settings, session.store().cache_dir)
         elif (
             beside.opened.sample
             and settings == sample_work.slider_settings()
