@@ -15,9 +15,6 @@ from datamask.runs.store import RunStore
 if TYPE_CHECKING:
     from datamask.corpus.copy_growth import CopyGrowth
 
-NEIGHBORS = 32
-"""Neighbours per row looked at, as the Data page does, so that both keep one graph."""
-
 HALVINGS = 4
 """Of the corpus, for the sizes below it that are told."""
 
@@ -27,7 +24,7 @@ MOST_TIMES = 1e9
 def copies(options: argparse.Namespace) -> int:
     """`copies`: the rate at this size, at smaller ones, and by a law at a larger one."""
     from datamask.corpus import open_corpus
-    from datamask.corpus.copy_growth import copy_growth
+    from datamask.corpus.copy_growth import NEIGHBORS, copy_growth
     from datamask.corpus.neighbors import neighbors_for
 
     if not 1 < options.times <= MOST_TIMES:

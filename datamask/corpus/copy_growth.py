@@ -34,6 +34,10 @@ from datamask.corpus.copies import ROUNDING, near_families
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import OptionError
 
+NEIGHBORS = 32
+"""Neighbours per row looked at by pages and commands alike, so that they keep one graph; one this wide also serves
+facility location at ratio 0.3."""
+
 COSINES = tuple(round(0.8 + 0.01 * step, 2) for step in range(20))
 """From 0.80 to 0.99: where a collapse cosine is looked for."""
 

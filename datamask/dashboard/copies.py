@@ -8,14 +8,11 @@ from pathlib import Path
 
 from datamask.corpus import Corpus
 from datamask.corpus.copies import families, near_copy_rate
-from datamask.corpus.copy_growth import SHORTEST, CopyGrowth, copy_growth
+from datamask.corpus.copy_growth import NEIGHBORS, SHORTEST, CopyGrowth, copy_growth
 from datamask.corpus.neighbors import neighbors_for
 
 NEAR = 0.95
 """Cosine from which two rows count as near-copies."""
-
-NEIGHBORS = 32
-"""Neighbours per row looked at; a graph this wide also serves facility location at ratio 0.3."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.sampling import memory_bytes
 from datamask.errors import OptionError, StoreError, poll_of
+from datamask.feasibility import NO_VALUE
 from datamask.out_of_core.plan import Planned, plan_run
 from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
 from datamask.out_of_core.probe import untransformed
@@ -58,7 +59,7 @@ OTHER_TOKENS = 1e12
 WAY_OUT = "export a recipe of this run and apply it to all shards"
 """For what is not solved over all rows."""
 
-NOTHING = "(none)"
+NOTHING = NO_VALUE
 """The group of rows without a value."""
 
 
