@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from datamask.config import Quota, SelectionConfig
 from datamask.dashboard import live, sweeping, words
+from datamask.dashboard.ui import frontier_exact
 from datamask.errors import Stopped
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import finish_run
@@ -246,3 +249,14 @@ def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, 
     kept = int((answer.mask & middle.mask).sum())
     assert shown["Kept of λ 0\\.5"] == words.percent(kept / middle.mask.sum(), 1)
     assert shown["Other rows"] == words.count(int(np.count_nonzero(answer.mask)) - kept)
+
+
+def test_a_lambda_that_is_stored_keeps_every_other_setting_quotas_too(opened, runs_dir, monkeypatch):
+    plans = []
+    monkeypatch.setattr(frontier_exact.sweeping, "start", lambda root, fingerprint, given: plans.extend(given))
+    for options in ({"quotas": (Quota("source", "web", 0.1, 0.5),)}, {"budget": 1000.0}, {"select_ratio": 0.2}):
+        settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", lamb=0.5, **options)
+        frontier_exact._store(opened, settings, 0.37)
+        (point,) = plans.pop().points
+        assert point.selection == replace(settings, lamb=0.37)
+        assert point.swept == (("lamb", 0.37),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -13,7 +14,7 @@ from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.ui import frontier_form, session
 from datamask.dashboard.views.frontier import Line, Spot, below_random_words
 from datamask.errors import DatamaskError
-from datamask.runs.varying import Plan
+from datamask.runs.varying import Plan, Point
 
 if TYPE_CHECKING:
     from datamask.evaluation.lambda_path import Answer
@@ -113,10 +114,7 @@ def waited(behind: live.Session, ask: Callable[[float], Answer | None]) -> Answe
 
 def _store(opened: OpenCorpus, settings: SelectionConfig, lamb: float) -> None:
     try:
-        options = {name: value for name, value in settings.to_dict().items() if value is not None and name != "lamb"}
-        options.pop("objective")
-        options.pop("quotas", None)
-        points = sweeping.along_lambda([settings.objective], [lamb], **options)
+        points = (Point((("lamb", lamb),), replace(settings, lamb=lamb)),)
         plan = Plan(opened.config, points, sweeping.plan_name(points[0]))
         sweeping.start(session.runs_dir(), opened.corpus.fingerprint, [plan])
     except DatamaskError as error:
