@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from datamask.dashboard.ui import canvas_map
 from tests.e2e.serving import served
 
 COORDINATES = 5000 * 8
@@ -116,3 +117,23 @@ def test_the_map_keeps_its_place_while_its_colours_change(address, browser):
         expect(page.locator(".tip")).to_contain_text(f"<b>text</b> of {row}")
         page.mouse.click(float(x), float(y))
         expect(said).to_have_text(f"regions 0, picked {row}")
+
+
+def test_no_name_lies_over_the_ring_of_a_marked_sample(browser):
+    names = (Path(canvas_map.__file__).parent / "canvas" / "names.js").read_text()
+    placed = """marked => {
+        const element = () => ({ style: {}, dataset: {} }), buttons = [element(), element()];
+        const map = { regionNames: [{ x: 100, y: 100, width: 60 }, { x: 300, y: 100, width: 60 }], root: element(),
+            data: { marked, filled: false }, width: 400, height: 200, strip: 0, toX: (x) => x, toY: (y) => y,
+            panels: [{ nameButtons: buttons }] };
+        placeNames(map);
+        return [map.root.dataset.names, ...buttons.map((button) => button.hidden)];
+    }"""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.add_script_tag(content=names)
+        assert page.evaluate(placed, []) == ["2", False, False]
+        assert page.evaluate(placed, [[200, 100]]) == ["2", False, False]
+        # on the name, and so near to its edge that the ring would be cut
+        for marked in ([100, 100], [137, 100], [100, 118]):
+            assert page.evaluate(placed, [marked]) == ["1", True, False]

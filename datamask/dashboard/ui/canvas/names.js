@@ -54,7 +54,9 @@ function nameButton(map, panel, region, place) {
 function placeNames(map) {
   if (!map.regionNames?.length) return;
   const [above, below] = map.data.filled ? [34, 44 + map.strip] : [4, 4], half = NAME.height / 2;
-  const taken = [], seats = map.regionNames.map(({ x, y, width }) => {
+  // a name never lies over the ring of a marked sample
+  const rings = map.data.marked.map(([x, y]) => [map.toX(x) - 12, map.toY(y) - 12, map.toX(x) + 12, map.toY(y) + 12]);
+  const taken = [...rings], seats = map.regionNames.map(({ x, y, width }) => {
     const [left, top] = [map.toX(x) - width / 2, map.toY(y) - half];
     const box = [left - NAME.between, top - NAME.between, left + width + NAME.between, top + NAME.height + NAME.between];
     if (left < 4 || left + width > map.width - 4 || top < above || top + NAME.height > map.height - below) return null;
@@ -71,5 +73,5 @@ function placeNames(map) {
       button.style.transform = `translate(${seats[k][0]}px, ${seats[k][1]}px)`;
     }
   }));
-  map.root.dataset.names = String(taken.length);
+  map.root.dataset.names = String(taken.length - rings.length);
 }
