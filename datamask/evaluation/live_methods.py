@@ -10,6 +10,7 @@ LearnedMethod     the settings' own estimator, from the nearest lambda; between 
 from __future__ import annotations
 
 import abc
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -145,13 +146,17 @@ class RelaxedMethod(LiveMethod):
     def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
         near = self.path.nearest(lamb, lambda solved: solved.weights)
         iterate = begin(problem, None if near is None else self._spread(near[1]), poll)
+        # the gap does not fall at every step
+        lowest, proving = math.inf, iterate.weights
         for _ in range(RELAXED_STEPS):
             after, gap = advance(problem, iterate, poll)
+            if iterate.value + gap < lowest:
+                lowest, proving = iterate.value + gap, iterate.weights
             if gap <= RELAXED_TOLERANCE:
                 break
             iterate = after
         mask, values = rounded(problem, iterate, poll)
-        upper = upper_bound(problem, iterate.weights, poll)
+        upper = min(upper_bound(problem, weights, poll) for weights in (proving, iterate.weights))
         if upper - values.joint > WORTH_SWAPS:
             mask = polish(problem, mask, poll)
         return Solution(mask, upper, weights=iterate.weights[problem.eligible].float())

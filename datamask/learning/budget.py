@@ -108,6 +108,10 @@ class Budget:
         weights[order] = np.clip(part, 0.0, 1.0)
         return torch.from_numpy(weights).to(gains.device)
 
+    def even(self) -> np.ndarray:
+        """Weights, float64 ``(m,)``, whose tokens are the budget: 1 where pinned, else all the same."""
+        return np.where(self.pinned, 1.0, (self.most - self.fixed) / float(self.lengths[~self.pinned].sum()))
+
     def per_token(self, gains: Tensor) -> Tensor:
         """Gains ``(m,)`` per token, the order in which a budget is best filled; per row where rows have no tokens."""
         lengths = torch.from_numpy(self.lengths).to(gains)

@@ -56,17 +56,26 @@ def concave(
     return at_weights
 
 
-def even_weight(problem: Problem) -> float:
-    """The weight that all eligible rows have when they share the selection evenly."""
-    budget = problem.budget
-    return problem.size / len(problem.eligible) if budget is None else budget.most / float(budget.lengths.sum())
+def even_weights(problem: Problem) -> Tensor:
+    """Weights of the eligible rows that obey the limits and are as even as these let them be, float64 ``(m,)``.
+
+    Steps mix them with allowed selections and keep for good a part of where they began: weights that broke a rule there
+    would break it ever after.
+    """
+    device = problem.joint.device
+    if problem.rules is not None:
+        return torch.from_numpy(problem.rules.even(problem.size)).to(device)
+    if problem.budget is not None:
+        return torch.from_numpy(problem.budget.even()).to(device)
+    m = len(problem.eligible)
+    return torch.full((m,), problem.size / m, dtype=torch.float64, device=device)
 
 
 def begin(problem: Problem, weights: Tensor | None = None, poll: Poll = no_poll) -> Iterate:
-    """The first iterate: the given weights, or equal ones over the eligible rows."""
+    """The first iterate: the given weights, or `even_weights`."""
     if weights is None:
         weights = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
-        weights[problem.eligible] = even_weight(problem)
+        weights[problem.eligible] = even_weights(problem)
     value, gradient = concave(problem, weights, poll, wide=False)
     return Iterate(weights.double(), gradient, value)
 

@@ -18,7 +18,8 @@ from torch import Tensor
 from datamask.learning.inclusion_weights import adding_to, over_all
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import Iterate, advance, begin, even_weight, rounded
+from datamask.learning.relaxation import Iterate, advance, begin, even_weights, rounded
+from datamask.learning.rules import Rules
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.learning.warm_start import MOST_MOVED, WarmStart, first_step
@@ -49,7 +50,7 @@ class RelaxedSteps(abc.ABC):
 
     @abc.abstractmethod
     def init(self) -> State:
-        """The first state: equal weights over the eligible rows; or the start under this problem's rules."""
+        """The first state: weights as even as the rules let them be; or the start under this problem's rules."""
 
     @abc.abstractmethod
     def check(self, state: State) -> None:
@@ -171,7 +172,7 @@ class FrankWolfeSteps(RelaxedSteps):
         self._reached: tuple[int, Iterate] | None = None
 
     def init(self) -> State:
-        cold = State(_even(self.problem), 0, _no_rng())
+        cold = State(even_weights(self.problem), 0, _no_rng())
         if self.start is None:
             return cold
         best = self.start.subset(self.problem)
@@ -202,6 +203,8 @@ class FrankWolfeSteps(RelaxedSteps):
 
     def inclusion(self, state: State, poll: Poll) -> Tensor | None:
         problem, weights = self.problem, state.logits.clamp(0.0, 1.0)
+        if problem.rules is not None:
+            return over_all(problem, _kept_sums(problem.rules, weights, problem.size))
         # what fills a budget stays below it by what its last row would have been too much
         return over_all(problem, weights if problem.budget is not None else adding_to(weights, problem.size))
 
@@ -224,7 +227,7 @@ class DirectSteps(RelaxedSteps):
         self._solve, self._polish = direct, polish
 
     def init(self) -> State:
-        even = _even(self.problem)
+        even = even_weights(self.problem)
         self.warm = self.start is not None
         if self.start is None:
             return State(even, 0, _no_rng())
@@ -253,9 +256,17 @@ class DirectSteps(RelaxedSteps):
         return "greedy, then swaps until no single swap helped" if state.step else None
 
 
-def _even(problem: Problem) -> Tensor:
-    """Equal weights over the eligible rows, float64 ``(m,)``."""
-    return torch.full((len(problem.eligible),), even_weight(problem), dtype=torch.float64, device=problem.joint.device)
+def _kept_sums(rules: Rules, weights: Tensor, size: int) -> Tensor:
+    """Weights ``(m,)`` without the smallest ones, which go to rows of the same quota group; pinned rows keep 1."""
+    free, groups = torch.from_numpy(~rules.pinned).to(weights.device), torch.from_numpy(rules.group).to(weights.device)
+    kept = torch.ones_like(weights)
+    for group in range(len(rules.low)):
+        members = free & (groups == group)
+        total = float(weights[members].sum())
+        if len(rules.low) == 1:
+            total = size - int(rules.pinned.sum())
+        kept[members] = adding_to(weights[members], total)
+    return kept
 
 
 def _no_rng() -> Tensor:

@@ -71,6 +71,24 @@ class Rules:
         assert mask.sum() == size and len(mask) == m, "rules that passed `check` leave enough rows"
         return torch.from_numpy(mask).to(scores.device)
 
+    def even(self, size: int) -> np.ndarray:
+        """Weights, float64 ``(m,)``, that obey the rules and add to `size`: 1 where pinned, else as even as can be.
+
+        All free rows have one weight, but in groups whose least or most members ask for more or less of it.
+        """
+        groups = len(self.low)
+        pinned = np.bincount(self.group[self.pinned], minlength=groups).astype(np.float64)
+        free = np.bincount(self.group[~self.pinned], minlength=groups).astype(np.float64)
+        least = np.clip(self.low - pinned, 0.0, free)
+        most = np.clip(self.high - pinned, least, free)
+        # what all groups hold is linear in the free rows' weight between the weights where a group meets a limit
+        rows = np.maximum(free, 1.0)
+        levels = np.unique(np.concatenate([[0.0, 1.0], least / rows, most / rows]))
+        held = np.clip(levels[:, None] * free, least, most).sum(axis=1)
+        level = np.interp(size - pinned.sum(), held, levels)
+        weights: np.ndarray = np.where(self.pinned, 1.0, (np.clip(level * free, least, most) / rows)[self.group])
+        return weights
+
     def swappable(self, inside: Tensor, outside: Tensor, mask: Tensor) -> Tensor:
         """Which single swaps keep the rules, bool ``(b, a)``: member ``inside[a]`` out, other ``outside[b]`` in.
 

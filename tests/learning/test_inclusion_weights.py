@@ -16,6 +16,7 @@ from datamask.learning.inclusion_weights import adding_to, of_logits
 from datamask.learning.loop import learn
 from datamask.learning.masks import gumbel_top_k
 from datamask.learning.problem import Problem
+from datamask.learning.relaxation import even_weights
 from datamask.learning.rules import Rules
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
@@ -151,6 +152,75 @@ def test_quotas_are_kept_by_the_relaxation_and_leave_draws_without_weights():
     weights = weights_of(problem, "relaxed").numpy()
     assert weights.sum() == pytest.approx(12) and weights[group == 0].sum() <= 2 + 1e-9
     assert weights_of(problem, "random") is None and weights_of(problem, "soft-quality") is None
+
+
+def held_rules(kind, rng):
+    """S and rules that leave little to choose, over 400 rows."""
+    pinned, group = np.zeros(400, bool), rng.integers(0, 3, 400)
+    if kind == "pins":
+        pinned[rng.choice(400, 36, replace=False)] = True
+        return 40, rules_of(pinned, np.zeros(400, int), [0], [400])
+    if kind == "given":
+        pinned[rng.choice(400, 200, replace=False)] = True
+        return 204, rules_of(pinned, np.zeros(400, int), [0], [400])
+    if kind == "quotas":
+        return 40, rules_of(pinned, group, [0, 30, 0], [2, 36, 40])
+    pinned[rng.choice(np.flatnonzero(group == 0), 7, replace=False)] = True
+    return 40, rules_of(pinned, group, [0, 25, 1], [8, 30, 2])
+
+
+@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed"])
+@pytest.mark.parametrize("kind", ["pins", "given", "quotas", "pins and quotas"])
+@pytest.mark.parametrize("steps", [1, 3, 60])
+def test_after_any_number_of_steps_they_obey_every_rule(kind, steps, objective):
+    rng = np.random.default_rng(7)
+    size, rules = held_rules(kind, rng)
+    problem, _, _ = posed(rng, 400, 8, size, objective=objective, rules=rules)
+    weights = weights_of(problem, "relaxed", n_epochs=steps).numpy()
+    assert weights.min() >= 0 and weights.max() <= 1
+    assert (weights[rules.pinned] == 1).all() and weights.sum() == pytest.approx(size, rel=1e-12)
+    for group, (low, high) in enumerate(zip(rules.low, rules.high, strict=True)):
+        assert low - 1e-9 <= weights[rules.group == group].sum() <= high + 1e-9
+
+
+@pytest.mark.parametrize("steps", [1, 60])
+def test_under_a_budget_pinned_rows_weigh_one(steps):
+    rng = np.random.default_rng(8)
+    lengths, pinned = rng.integers(1, 40, 200).astype(float), np.zeros(200, bool)
+    pinned[rng.choice(200, 30, replace=False)] = True
+    budget = Budget(lengths, float(lengths[pinned].sum()) + 60.0, pinned)
+    problem, _, _ = posed(rng, 200, 5, 33, budget=budget)
+    weights = weights_of(problem, "relaxed", n_epochs=steps).numpy()
+    assert (weights[pinned] == 1).all()
+    assert budget.least - 1e-9 <= weights @ lengths <= budget.most * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_even_start_is_the_point_under_the_rules_nearest_to_equal_weights(seed):
+    """Scipy's projection of equal weights of the free rows onto what the rules allow; and plain S / m without any."""
+    rng = np.random.default_rng(seed)
+    m, size = 12, int(rng.integers(2, 10))
+    group, pinned = rng.integers(0, 3, m), np.zeros(m, bool)
+    mask = np.zeros(m, bool)
+    mask[rng.choice(m, size, replace=False)] = True
+    pinned[rng.choice(np.flatnonzero(mask), rng.integers(0, size), replace=False)] = True
+    held, rows = np.bincount(group[mask], minlength=3), np.bincount(group, minlength=3)
+    rules = rules_of(pinned, group, rng.integers(0, held + 1), rng.integers(held, rows + 2))
+    start = rules.even(size)
+    assert (start[pinned] == 1).all() and start.sum() == pytest.approx(size)
+    inside = [start @ (group == k) for k in range(3)]
+    assert all(low - 1e-9 <= held <= high + 1e-9 for low, held, high in zip(rules.low, inside, rules.high, strict=True))
+    free = ~pinned
+    limits = [{"type": "eq", "fun": lambda w: w.sum() - size}]
+    for k in range(3):
+        limits.append({"type": "ineq", "fun": lambda w, k=k: w[group == k].sum() - rules.low[k]})
+        limits.append({"type": "ineq", "fun": lambda w, k=k: rules.high[k] - w[group == k].sum()})
+    box = [(1.0, 1.0) if pin else (0.0, 1.0) for pin in pinned]
+    # with their sum settled, the nearest to any equal weights is the shortest
+    nearest = minimize(lambda w: w[free] @ w[free], mask.astype(float), bounds=box, constraints=limits, tol=1e-14)
+    assert start[free] @ start[free] <= nearest.fun + 1e-6
+    unruled, _, _ = posed(rng, m, 3, size)
+    assert even_weights(unruled).tolist() == [size / m] * m
 
 
 @pytest.mark.parametrize("estimator", ["soft-quality", "relaxed"])
