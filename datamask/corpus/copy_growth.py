@@ -146,13 +146,14 @@ class CopyGrowth:
 
         Linear between the cosines tried; None: above all of them.
         """
-        larger = np.array([float(law.rate(times)) for law in self.rates])
-        places = np.array(COSINES)
-        above = places >= self.cosine - 1e-9
-        places, larger = places[above], larger[above]
+        tried = dict(zip(COSINES, self.rates, strict=True))
+        above = [place for place in COSINES if place > self.cosine + 1e-9]
+        # the corpus's own cosine may lie below those tried, or between two
+        places = np.array([self.cosine, *above])
+        larger = np.array([float(law.rate(times)) for law in (self.law, *(tried[place] for place in above))])
         # the rate falls as the cosine rises; laws of few rows may waver
         larger = np.maximum.accumulate(larger[::-1])[::-1]
-        if not len(places) or larger[-1] > self.now:
+        if larger[-1] > self.now:
             return None
         if larger[0] <= self.now:
             return self.cosine

@@ -129,6 +129,21 @@ def test_the_suggested_cosine_collapses_as_small_a_share_of_more():
     assert copy_growth(build_neighbors(exact, 16)).suggested(4) == pytest.approx(0.95)
 
 
+@pytest.mark.parametrize("cosine", [0.5, 0.65, 0.79, 0.855, 0.952, 0.995])
+def test_the_suggestion_starts_from_the_own_law_of_any_cosine(cosine):
+    x = population(2, 3200, "geometric")
+    graph = build_neighbors(x[:800], 32)
+    growth = copy_growth(graph, cosine)
+    assert growth.suggested(1.0) == pytest.approx(cosine)
+    suggested = growth.suggested(2)
+    if suggested is None:
+        assert float(copy_growth(graph, max(cosine, COSINES[-1])).law.rate(2)) > growth.now
+        return
+    assert suggested >= cosine
+    # no larger a rate than now, to what the straight line between two cosines tried is off
+    assert float(copy_growth(graph, suggested).law.rate(2)) <= growth.now + 0.02
+
+
 def test_doubts_and_refusals():
     rng = np.random.default_rng(0)
     apart = rng.normal(size=(100, 64))
@@ -156,3 +171,13 @@ def test_where_the_half_foretells_another_whole_it_is_said():
     assert trusted.doubts(2) == []
     wrong = CopyGrowth(1000, 0.95, counts, law, drawn, (law,) * len(COSINES), 1.0, 0.7)
     assert "half of the corpus foretells 70.0% for the whole, which has 50.0%" in wrong.doubts(2)[0]
+
+
+def test_a_cosine_below_those_tried_is_not_advised_where_its_own_law_grows():
+    law, none = Law.of(0.5, 0.2, 0.1), Law.of(1.0, 0.0, 0.0)
+    held = np.array([50, 20, 10, 20])
+    growth = CopyGrowth(100, 0.65, held, law, np.zeros((1, 3)), (none,) * len(COSINES), 1.0, 0.5)
+    assert float(law.rate(4)) > growth.now
+    suggested = growth.suggested(4)
+    # on the line from the own law's rate at 0.65 to none at 0.80
+    assert suggested == pytest.approx(0.65 + 0.15 * (1 - growth.now / float(law.rate(4))))
