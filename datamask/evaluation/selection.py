@@ -186,7 +186,6 @@ class Selection:
             logit = pa.array(self.logits, mask=~np.isfinite(self.logits))
         files = pa.array(list(corpus.provenance.files), pa.string())
         columns = {
-            corpus.provenance.columns["id"]: corpus.ids,
             "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file), files),
             "source_row": pa.array(corpus.source_row),
             "selected": pa.array(self.mask),
@@ -201,10 +200,8 @@ class Selection:
         }
         weights, lengths = self.weights, None if self.weights is None else corpus.lengths
         for name, values in (("weight", weights), ("tokens", lengths)):
-            # an id column of that name stays what it is
-            stored = pa.nulls(n, pa.float64()) if values is None else pa.array(values, pa.float64())
-            columns.setdefault(name, stored)
-        return pa.table(columns)
+            columns[name] = pa.nulls(n, pa.float64()) if values is None else pa.array(values, pa.float64())
+        return pa.table(_beside(corpus.provenance.columns["id"], corpus.ids, columns))
 
     def repeats(self, samples: int | None = None, tokens: float | None = None, seed: int = 0) -> np.ndarray:
         """How often to repeat each row in training: whole counts, each on average over the seeds as its weight.
@@ -236,18 +233,21 @@ class Selection:
         """The selected rows by rank: the columns of OUT.parquet."""
         selected_rows = self.rows_table().take(pa.array(self.rows))
         id_column = self.corpus.provenance.columns["id"]
-        return pa.table(
-            {
-                id_column: selected_rows[id_column],
-                "rank": pa.array(np.arange(1, len(self.rows) + 1)),
-                **{
-                    name: selected_rows[name]
-                    for name in ("logit", "score", "quality", "marginal_quality", "marginal_diversity")
-                },
-                "source_file": selected_rows["source_file"].cast(pa.string()),
-                "source_row": selected_rows["source_row"],
-            }
-        )
+        columns = {
+            "rank": pa.array(np.arange(1, len(self.rows) + 1)),
+            **{
+                name: selected_rows[name]
+                for name in ("logit", "score", "quality", "marginal_quality", "marginal_diversity")
+            },
+            "source_file": selected_rows["source_file"].cast(pa.string()),
+            "source_row": selected_rows["source_row"],
+        }
+        return pa.table(_beside(id_column, selected_rows[id_column], columns))
+
+
+def _beside(name: str, ids: pa.Array, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    """The ids, first and as they are, and of the columns all but one of their name."""
+    return {name: ids, **{other: column for other, column in columns.items() if other != name}}
 
 
 def _by_priority(problem: Problem, score: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import catalogue
+from datamask.api import select
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import InputError
@@ -145,3 +146,18 @@ def test_settings_are_read_from_the_file_where_they_are_known(tmp_path):
     pq.write_table(table, tmp_path / "b.parquet")
     (tmp_path / "c.csv").write_text("chunk_id\n1\n")
     assert read_config(tmp_path / "b.parquet") is None and read_config(tmp_path / "c.csv") is None
+
+
+@pytest.mark.parametrize("name", ["score", "quality", "rank", "logit", "source_row", "marginal_quality", "weight"])
+def test_ids_stay_ids_whatever_their_column_is_called(tmp_path, name):
+    named = corpus_of(tmp_path, pa.array(["p", "q", "r", "s", "t"]))
+    path = tmp_path / "named.parquet"
+    table = pq.read_table(tmp_path / "corpus.parquet")
+    pq.write_table(
+        table.rename_columns([name if column == "chunk_id" else column for column in table.column_names]), path
+    )
+    named = open_corpus(CorpusConfig((str(path),), id_column=name))
+    selection = select(named, select_ratio=0.4, objective="pairwise", device="cpu")
+    assert selection.rows_table()[name].to_pylist() == ["p", "q", "r", "s", "t"]
+    assert selection.table()[name].to_pylist() == selection.ids.to_pylist()
+    assert len(set(selection.table().column_names)) == len(selection.table().column_names)
