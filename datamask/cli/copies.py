@@ -28,7 +28,7 @@ def copies(options: argparse.Namespace) -> int:
     from datamask.corpus.neighbors import neighbors_for
 
     if not 1 < options.times <= MOST_TIMES:
-        raise OptionError(f"--times must be above 1 and at most 1e9, got {options.times:g}")
+        raise OptionError(f"--times must be above 1 and at most {MOST_TIMES:,.0f}, got {options.times:g}")
     if not 0 < options.cosine <= 1:
         raise OptionError(f"--cosine must be above 0 and at most 1, got {options.cosine:g}")
     with stop_on_signals("and keeping what is built of the neighbour graph") as stop, Progress() as progress:
