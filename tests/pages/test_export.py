@@ -103,7 +103,7 @@ def test_masks_count_what_was_selected(run, opened):
 
 def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert app.number_input(key="weights_samples").value == run.status().summary["selected"] == 60
+    assert app.number_input(key=f"weights_samples_{run.id}").value == run.status().summary["selected"] == 60
     asked = Amount(samples=150)
     table = pyarrow.csv.read_csv(io.BytesIO(weights_csv(run, asked)))
     assert sum(table["repeat"].to_pylist()) == 150 and sum(table["weight"].to_pylist()) == pytest.approx(60)

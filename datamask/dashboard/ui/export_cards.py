@@ -86,7 +86,7 @@ def _amount(run: Run) -> Amount:
             unit.selectbox(
                 "Count in",
                 ("samples", "tokens"),
-                key="weights_unit",
+                key=f"weights_unit_{run.id}",
                 help="What the repeats of all samples together come to: so many samples, or so many tokens.",
             )
             == "tokens"
@@ -95,10 +95,10 @@ def _amount(run: Run) -> Amount:
     if in_tokens:
         wanted = number.number_input(
             "Tokens to train on",
-            min_value=1.0,
+            min_value=min(1.0, tokens),
             value=tokens,
             format="%.0f",
-            key="weights_tokens",
+            key=f"weights_tokens_{run.id}",
             help="Repeats included; met to the longest sample. At first the tokens of the selection.",
         )
         return Amount(tokens=float(wanted))
@@ -107,7 +107,7 @@ def _amount(run: Run) -> Amount:
         min_value=1,
         max_value=MOST,
         value=selected,
-        key="weights_samples",
+        key=f"weights_samples_{run.id}",
         help="Repeats included; the counts add to exactly this. At first as many as are selected.",
     )
     return Amount(samples=int(samples))
