@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -325,13 +326,39 @@ def test_marks_of_the_sample_of_its_flip_and_of_the_search_for_lambda(page, open
 def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
     app = page(corpus=opened.key)
     for nonsense in (7, -0.1, True, "<b>", None, [0.5], float("nan")):
-        asked = {f"{'explore_map'}_ear": {"asked": {"wants": nonsense, "turn": 1}}}
-        state: dict = dict(asked)
+        state: dict = {"explore_map_ear": {"asked": [{"wants": nonsense, "turn": 1, "number": 1}]}}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lambda_slider.st, "session_state", state)
             lambda_slider._asked("explore_map", None, None)
-        assert lambda_slider.AT not in state, nonsense
+        assert state[lambda_slider.AT] is None, nonsense
     assert json.dumps(parcels(app)["slider"]["at"]) == "0.5"
+
+
+def test_a_question_is_taken_note_of_once_whatever_comes_with_it_or_before_its_callback(monkeypatch, opened):
+    first, second = {"wants": 0.9, "turn": 3, "number": 1}, {"wants": "sight", "sight": "UMAP.1,2,3", "number": 2}
+    home, again = {"wants": "home", "turn": 5, "number": 3}, {"wants": 0.25, "turn": 7, "number": 4}
+    state: dict = {"m_ear": {"asked": [first]}, lambda_slider.HEARD: 0}
+    monkeypatch.setattr(lambda_slider.st, "session_state", state)
+    # a button that was pressed with it is called before it
+    assert lambda_slider.chosen("m") == 0.9 and lambda_slider.AT not in state
+    # the server was busy: the browser's second question came in the place of its first
+    taken = []
+    monkeypatch.setattr(lambda_slider, "take_sight", lambda *sight: taken.append(sight[-1]))
+    state["m_ear"]["asked"] = [first, second]
+    beside = SimpleNamespace(corpus=opened.corpus)
+    lambda_slider._asked("m", beside, None)
+    assert state[lambda_slider.AT] == 0.9 and state[lambda_slider.TURN] == 3 and taken == ["UMAP.1,2,3"]
+    state["m_ear"]["asked"] = [first, second, home]
+    assert lambda_slider.chosen("m") is None
+    lambda_slider._asked("m", beside, None)
+    assert state[lambda_slider.AT] is None and state[lambda_slider.TURN] == 5 and len(taken) == 1
+    # a session that began after the page: what was asked of the one before it is not asked again
+    del state[lambda_slider.HEARD]
+    state["m_ear"]["asked"] = [first, second, home, again]
+    lambda_slider._asked("m", beside, None)
+    assert state[lambda_slider.AT] == 0.25 and len(taken) == 1
+    state["m_ear"]["asked"] = None  # a trigger is gone with the drawing it brought
+    assert lambda_slider.chosen("m") == 0.25 and lambda_slider.chosen("another") == 0.25
 
 
 def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapped):

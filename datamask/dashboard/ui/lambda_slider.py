@@ -51,6 +51,9 @@ AT, TURN, OF = "explore_lambda", "explore_lambda_turn", "explore_lambda_of"
 """Of the session: the lambda that was chosen, or None; the last question of the browser; the selection that it was
 chosen beside."""
 
+HEARD = "explore_lambda_heard"
+"""Of the session: the number of the last question of the browser that was taken note of."""
+
 ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
 """Of the session: what was selected last where the slider was let go; the problems that were prepared unasked."""
 
@@ -192,24 +195,55 @@ def _send(name: str, part: str, behind: live.Session, beside: Beside, point: Lam
     carry(name, part, _packed(f"{name} {part}", known, beside, [point], final))
 
 
+def chosen(name: str) -> float | None:
+    """The lambda that was chosen last beside a map, or None.
+
+    Where letting go of the slider and the press of a button reach a busy server together, Streamlit calls the button
+    first: what is not taken note of yet counts here too.
+    """
+    lamb = st.session_state.get(AT)
+    for question in _unheard(name):
+        lamb = _lambda_after(question.get("wants"), lamb)
+    return lamb
+
+
+def _unheard(name: str) -> list[dict[str, Any]]:
+    """The questions of the browser that are not taken note of yet, first to last."""
+    ear = st.session_state.get(f"{name}_ear")
+    asked = None if ear is None else ear.get("asked")
+    if not isinstance(asked, list):
+        return []
+    questions = [question for question in asked if isinstance(question, dict)]
+    questions = [question for question in questions if isinstance(question.get("number"), int)]
+    if HEARD not in st.session_state:
+        return questions[-1:]  # those before it went to a session that has ended
+    return [question for question in questions if question["number"] > st.session_state[HEARD]]
+
+
+def _lambda_after(wants: object, lamb: float | None) -> float | None:
+    """Which lambda is chosen once the browser has asked for something."""
+    if wants == HOME:
+        return None
+    if isinstance(wants, int | float) and not isinstance(wants, bool) and 0 <= wants <= 1:
+        return round(float(wants), 2)
+    return lamb
+
+
 def _asked(name: str, beside: Beside, settings: SelectionConfig) -> None:
     """Note what the browser asks, before the fragment is drawn."""
-    question = st.session_state[f"{name}_ear"].get("asked")
-    if not isinstance(question, dict):
-        return
-    wants, turn = question.get("wants"), question.get("turn")
-    if isinstance(turn, int):
-        st.session_state[TURN] = turn
-    if wants == PREPARE:
-        live.session(beside.corpus, settings, session.store().cache_dir)
-    elif wants == STOP and (behind := live.find(beside.corpus, settings)) is not None:
-        behind.stop()
-    elif wants == SIGHT:
-        take_sight(name, beside.corpus.fingerprint, question.get("sight"))
-    elif wants == HOME:
-        st.session_state[AT] = None
-    elif isinstance(wants, int | float) and not isinstance(wants, bool) and 0 <= wants <= 1:
-        st.session_state[AT] = round(float(wants), 2)
+    for question in _unheard(name):
+        st.session_state[HEARD] = question["number"]
+        wants, turn = question.get("wants"), question.get("turn")
+        if isinstance(turn, int):
+            st.session_state[TURN] = turn
+        if wants == PREPARE:
+            live.session(beside.corpus, settings, session.store().cache_dir)
+        elif wants == STOP and (behind := live.find(beside.corpus, settings)) is not None:
+            behind.stop()
+        elif wants == SIGHT:
+            take_sight(name, beside.corpus.fingerprint, question.get("sight"))
+        else:
+            st.session_state[AT] = _lambda_after(wants, st.session_state.get(AT))
 
 
 def _own(beside: Beside) -> LambdaPoint | None:

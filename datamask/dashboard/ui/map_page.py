@@ -292,7 +292,7 @@ def _draw(opened: OpenCorpus) -> None:
             view,
             MAP,
             texts_panel.headline(corpus, passing, selected),
-            lambda: next_run.offer(opened, by_id[run_id] if run_id else None, runs),
+            lambda: next_run.offer(opened, by_id[run_id] if run_id else None, runs, MAP),
         )
         steering_panel.offer(view, passing, lambda: texts_panel.download(listed))
 

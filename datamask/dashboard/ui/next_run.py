@@ -50,14 +50,15 @@ def arrive() -> None:
         session.choose_run(run.id)
 
 
-def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
+def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run], name: str) -> None:
     """The button that solves, or how far it is; and the ids of the shown run.
 
     Args:
         run: the shown one; None: none is. runs: finished ones on the corpus, to start from.
+        name: of the map that the slider stands on.
     """
     if not _at_work():
-        _solve(opened, run, runs)
+        _solve(opened, run, runs, name)
     if run is not None:
         count = (run.status().summary or {}).get("selected")
         st.download_button(
@@ -84,7 +85,7 @@ def _at_work() -> bool:
     return False
 
 
-def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
+def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run], name: str) -> None:
     way = "" if run is None else catalogue.estimator(lambda_points.settings_of(run.config.selection).estimator).label
     st.button(
         "Solve",
@@ -92,7 +93,7 @@ def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
         icon=":material/bolt:",
         type="primary",
         on_click=_start,
-        args=(opened, run, tuple(runs)),
+        args=(opened, run, tuple(runs), name),
         help=(
             "Selects again as the shown run did, at the λ of the slider"
             if run is not None
@@ -104,9 +105,9 @@ def _solve(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
     )
 
 
-def _start(opened: OpenCorpus, run: Run | None, runs: Sequence[Run]) -> None:
+def _start(opened: OpenCorpus, run: Run | None, runs: Sequence[Run], name: str) -> None:
     try:
-        settings, reason = steering_panel.applied(_settings(opened, run), opened.corpus)
+        settings, reason = steering_panel.applied(_settings(opened, run, name), opened.corpus)
         if reason:
             st.session_state["trouble"] = f"No selection can obey these rules. {reason}"
             return
@@ -128,13 +129,13 @@ def _under_way(opened: OpenCorpus, settings: SelectionConfig) -> Run | None:
     return None
 
 
-def _settings(opened: OpenCorpus, run: Run | None) -> SelectionConfig:
+def _settings(opened: OpenCorpus, run: Run | None, name: str) -> SelectionConfig:
     """What the press asks for, by what stands on the page then: the slider is let go without a drawing of the page.
 
     Raises:
         OptionError: what the form was left with contradicts itself; or nothing was searched for in the shown run.
     """
-    moved = st.session_state.get(lambda_slider.AT)
+    moved = lambda_slider.chosen(name)
     if run is not None:
         entry = catalogue.estimator(run.config.selection.estimator)
         if not entry.learns:

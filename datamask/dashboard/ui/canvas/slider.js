@@ -29,8 +29,13 @@ class LambdaSlider {
     this.turn = 0;
     this.touched = false;
     this.at = 0.5;
+    this.waiting = 0;
+    this.byKeys = false;
     this.input.oninput = () => this.drag();
     this.input.onchange = () => this.release();
+    this.input.onpointerdown = () => { this.byKeys = false; };
+    this.input.onkeydown = () => { this.byKeys = true; };
+    this.input.onblur = () => this.waiting && this.ask(this.at); // before whatever is pressed next
     this.button.onclick = () => this.ask(this.state.press);
     this.home.onclick = () => {
       this.touched = false;
@@ -69,12 +74,14 @@ class LambdaSlider {
 
   release() {
     clearTimeout(this.waiting);
-    // each arrow key is a change of its own
-    this.waiting = setTimeout(() => this.ask(this.at), RESTS);
+    // each arrow key is a change of its own; a pointer lets go once
+    if (this.byKeys) this.waiting = setTimeout(() => this.ask(this.at), RESTS);
+    else this.ask(this.at);
   }
 
   ask(question) {
     clearTimeout(this.waiting);
+    this.waiting = 0;
     this.turn += 1;
     STORE.bell.dispatchEvent(new CustomEvent("ask",
       { detail: { name: this.map.data.name, question: { wants: question, turn: this.turn } } }));
