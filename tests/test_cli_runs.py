@@ -47,7 +47,7 @@ def interrupt_at_step(step: int) -> threading.Thread:
 def test_ctrl_c_is_resumable_and_ends_in_the_unbroken_selection(here, capsys, options):
     words = ["in.parquet", *options, "--objective", "pairwise", "--device", "cpu", "--json"]
     thread = interrupt_at_step(15)
-    assert run("select", *words, "--output", "broken.parquet") == 130
+    assert run("select", *words, "--output", "broken.parquet", "--weights", "broken_weights.parquet") == 130
     thread.join()
     captured = capsys.readouterr()
     stopped = json.loads(captured.out.splitlines()[-1])
@@ -57,7 +57,10 @@ def test_ctrl_c_is_resumable_and_ends_in_the_unbroken_selection(here, capsys, op
     assert 15 <= step < 150
     assert run(*command.split(), "--json") == 0
     assert last_json(capsys)["run_id"] == stopped["run_id"]
-    assert run("select", *words, "--output", "unbroken.parquet") == 0
+    weights = re.search(r"then: python -m datamask (runs export \S+ --weights \S+)$", captured.err, re.M)[1]
+    assert not Path("broken_weights.parquet").exists() and run(*weights.split()) == 0
+    assert run("select", *words, "--output", "unbroken.parquet", "--weights", "weights.parquet") == 0
+    assert pq.read_table("broken_weights.parquet").equals(pq.read_table("weights.parquet"))
     broken, unbroken = pq.read_table("broken.parquet"), pq.read_table("unbroken.parquet")
     assert broken["chunk_id"].equals(unbroken["chunk_id"]) and broken["logit"].equals(unbroken["logit"])
     steps = RunStore("runs").get(stopped["run_id"]).metrics()["step"]

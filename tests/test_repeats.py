@@ -84,7 +84,7 @@ def test_whole_multiples_are_certain_where_weights_are_whole():
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "reason"),
     [
         ({"samples": 5, "tokens": 5.0}, "give either --repeats or --repeat_tokens"),
         ({"samples": 0}, "from 1 to"),
@@ -96,9 +96,9 @@ def test_whole_multiples_are_certain_where_weights_are_whole():
         ({"tokens": 5.0}, "--length_column"),
     ],
 )
-def test_amounts_that_cannot_be_had_are_refused(asked, told):
+def test_amounts_that_cannot_be_had_are_refused(asked, reason):
     weights, order, _ = case(0)
-    with pytest.raises(OptionError, match=told):
+    with pytest.raises(OptionError, match=reason):
         repeats(weights, order, 0, **asked)
     with pytest.raises(OptionError, match="at most 1,000,000,000,000 samples"):
         repeats(weights, order, 0, tokens=1e300, lengths=weights)
@@ -113,11 +113,11 @@ def test_settings_without_weights_are_refused_by_the_names_of_those_that_have():
         if entry.name in ("odis", "blocks"):  # need other settings; told by the same flag
             assert not entry.weighs
             continue
-        told = refusal(SelectionConfig.from_options(objective="pairwise", estimator=entry.name))
-        assert bool(told) is not entry.weighs
-        if told:
-            assert told.startswith(f"estimator {entry.name} has no inclusion weights")
-            assert told.endswith("counterfactual, reinforce, soft-quality and random")
+        reason = refusal(SelectionConfig.from_options(objective="pairwise", estimator=entry.name))
+        assert bool(reason) is not entry.weighs
+        if reason:
+            assert reason.startswith(f"estimator {entry.name} has no inclusion weights")
+            assert reason.endswith("counterfactual, reinforce, soft-quality and random")
     assert "solves facility by prices" in refusal(SelectionConfig.from_options(objective="facility"))
     quotas = {"quotas": (Quota("domain", "d0", 0.1, 0.5),)}
     by_draws = SelectionConfig.from_options(objective="pairwise", estimator="counterfactual", **quotas)

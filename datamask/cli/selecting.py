@@ -142,6 +142,9 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
     if outcome.status.state != "done":
         words = ["resume", run.id, *([] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir])]
         say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {shell(words)}")
+        if getattr(options, "weights", None) is not None:
+            words[:2] = ["runs", "export", run.id, "--weights", options.weights]
+            say(f"the weights are written of a finished run; then: {shell(words)}")
         if options.json:
             print_json({"run_id": run.id, **(outcome.summary or {}), "status": outcome.status.state})
         return STOPPED

@@ -107,9 +107,9 @@ def _whole_lines(run: Run) -> list[str]:
         lines.append(f"{rows} of {whole['shards']:,} shards, out of core; scratch in {whole.get('scratch')}")
     if len(done := metrics.get("pass", np.zeros(0))) and np.isfinite(done[-1]):
         value, bound = (metrics.get(name, done * np.nan)[-1] for name in ("joint", "upper_bound"))
-        told = f"{int(done[-1]):,} step{'s' if done[-1] != 1 else ''} over all rows"
-        told += f"; value so far {value:.6f}" if np.isfinite(value) else ""
-        lines.append(told + (f", nothing above {bound:.6f}" if np.isfinite(bound) else ""))
+        so_far = f"{int(done[-1]):,} step{'s' if done[-1] != 1 else ''} over all rows"
+        so_far += f"; value so far {value:.6f}" if np.isfinite(value) else ""
+        lines.append(so_far + (f", nothing above {bound:.6f}" if np.isfinite(bound) else ""))
     return lines
 
 
@@ -152,7 +152,7 @@ def runs_export(options: argparse.Namespace) -> int:
         say(f"warning: {doubt}")
     with stop_on_signals() as stop, Progress() as progress:
         for export in asked:
-            wanted = {"amount": amount, "told": say} if export.amounts else {}
+            wanted = {"amount": amount, "report": say} if export.amounts else {}
             written[export.name] = export.write(run, paths[export.name], progress, stop.is_set, **wanted)
     if options.json:
         print_json({"run_id": run.id, **written})

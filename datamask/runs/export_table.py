@@ -34,7 +34,7 @@ class Download:
         media_type: what a browser is told that it is.
         help: what its button tells.
         content: its bytes.
-        stored: a file of the run folder that is handed on as it is, in the place of `content`; its size is then told.
+        stored: a file of the run folder that is handed on as it is, in place of `content`; the button says its size.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Export:
             folder only.
         missing: why a run has no such thing, in a sentence; "" where it has.
         amounts: whether there is as much of it as somebody asks for: `write` then takes ``amount``, an
-            `datamask.repeats.Amount`, and ``told``, to be given a sentence; a download's content takes ``amount``.
+            `datamask.repeats.Amount`, and ``report``, to be given a sentence; a download's content takes ``amount``.
     """
 
     name: str
@@ -95,11 +95,11 @@ def _write_weights(
     progress: Progress | None = None,
     should_stop: Callable[[], bool] | None = None,
     amount: Amount = AS_SELECTED,
-    told: Callable[[str], None] = lambda sentence: None,
+    report: Callable[[str], None] = lambda sentence: None,
 ) -> str:
     from datamask.runs.weights import write_weights
 
-    return write_weights(run, path, amount, told)
+    return write_weights(run, path, amount, report)
 
 
 def _weights_parquet(run: Run, amount: Amount = AS_SELECTED) -> bytes:

@@ -42,7 +42,7 @@ def weights_table(run: Run, amount: Amount = AS_SELECTED) -> pa.Table:
     lengths = rows["tokens"].to_numpy() if known else None
     order = row_hash(rows[name].combine_chunks(), seed)
     counts = repeats(weights, order, seed, samples=amount.samples, tokens=amount.tokens, lengths=lengths)
-    told: dict[str, Any] = {"weight": float(weights.sum()), "repeat": int(counts.sum()), "seed": seed}
+    totals: dict[str, Any] = {"weight": float(weights.sum()), "repeat": int(counts.sum()), "seed": seed}
     columns = {
         name: rows[name],
         "weight": rows["weight"],
@@ -53,18 +53,18 @@ def weights_table(run: Run, amount: Amount = AS_SELECTED) -> pa.Table:
         "source_row": rows["source_row"],
     }
     if lengths is not None:
-        told |= {"weight_tokens": float(weights @ lengths), "repeat_tokens": float(counts @ lengths)}
-    noted = {**(selection.schema.metadata or {}), b"weights": json.dumps(told).encode()}
+        totals |= {"weight_tokens": float(weights @ lengths), "repeat_tokens": float(counts @ lengths)}
+    noted = {**(selection.schema.metadata or {}), b"weights": json.dumps(totals).encode()}
     return pa.table(columns).filter(pa.array(weights > 0)).replace_schema_metadata(noted)
 
 
 def weights_words(path: str | Path, table: pa.Table) -> str:
     """What a table of weights adds to, in a sentence for people."""
-    told = json.loads(table.schema.metadata[b"weights"])
-    tokens = f", {told['repeat_tokens']:,.0f} tokens" if "repeat_tokens" in told else ""
+    totals = json.loads(table.schema.metadata[b"weights"])
+    tokens = f", {totals['repeat_tokens']:,.0f} tokens" if "repeat_tokens" in totals else ""
     return (
-        f"{path}: weights of {table.num_rows:,} samples, in sum {told['weight']:,.2f}; to be repeated "
-        f"{told['repeat']:,} times in all{tokens}"
+        f"{path}: weights of {table.num_rows:,} samples, in sum {totals['weight']:,.2f}; to be repeated "
+        f"{totals['repeat']:,} times in all{tokens}"
     )
 
 
@@ -82,12 +82,12 @@ def weights_parquet(run: Run, amount: Amount = AS_SELECTED) -> bytes:
 
 
 def write_weights(
-    run: Run, path: str | Path, amount: Amount = AS_SELECTED, told: Callable[[str], None] = lambda sentence: None
+    run: Run, path: str | Path, amount: Amount = AS_SELECTED, report: Callable[[str], None] = lambda sentence: None
 ) -> str:
     """Write `weights_table` to `path`: CSV if it ends in ``.csv``, parquet if in ``.parquet``.
 
     Args:
-        told: given the sentence that says what it adds to.
+        report: given the sentence that says what it adds to.
 
     Returns:
         The path, as text.
@@ -103,5 +103,5 @@ def write_weights(
             part.write_bytes(table_csv(table))
     else:
         raise OptionError(f"--weights must end in .csv or .parquet, got {str(path)!r}")
-    told(weights_words(path, table))
+    report(weights_words(path, table))
     return str(path)

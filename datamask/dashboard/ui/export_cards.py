@@ -96,6 +96,8 @@ def _amount(run: Run) -> Amount:
         wanted = number.number_input(
             "Tokens to train on",
             min_value=min(1.0, tokens),
+            # half of what the samples of the selection come to: those of the weights are a little longer or shorter
+            max_value=MOST / 2 * tokens / selected,
             value=tokens,
             format="%.0f",
             key=f"weights_tokens_{run.id}",
