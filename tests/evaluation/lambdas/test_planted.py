@@ -73,10 +73,22 @@ def test_what_is_written_of_the_benchmark_is_what_came_out():
     assert small["parameters"] == SMALL.parameters and small["of"]["noise"] == len(small["seeds"]["noise"]) == 20
     kept_still = sum(answer["verdict"] == "level" for answer in small["seeds"]["noise"].values())
     assert kept_still == small["right"]["noise"] >= 17
-    assert all(comes_out(answer["answers"]) for answer in small["seeds"]["trapped"].values())
+    by_transformer = list(small["seeds"]["trapped"].values())
+    assert [comes_out(answer["answers"]) for answer in by_transformer] == [answer["right"] for answer in by_transformer]
+    assert small["of"]["trapped"] == len(by_transformer) == 20
+    assert sum(answer["right"] for answer in by_transformer) == small["right"]["trapped"]
+    counted = {
+        name: [answer["answers"][name]["verdict"] for answer in by_transformer]
+        for name in (GOOD, f"{GOOD} - {TRAP}", f"{GOOD} - {COPIES}")
+    }
+    assert set(counted[GOOD]) == set(counted[f"{GOOD} - {TRAP}"]) == {"helps"}
+    ahead_of_copies = counted[f"{GOOD} - {COPIES}"]
+    assert set(ahead_of_copies) == {"helps", "level"} and ahead_of_copies.count("level") == 3
     written = " ".join((ROOT / "docs" / "which-lambda.md").read_text().split())
     apart = f"(by {ahead[0]:.1f} to {ahead[-1]:.1f} nats per word) and than the trap"
     assert f"{apart} in {report['right']['trapped']} of 100" in written
     assert f'"cannot be told apart" in {kept_still} of 20 seeds of noise' in written
+    assert f"than the trap in 20 of 20 seeds, and than the copies too in {ahead_of_copies.count('helps')};" in written
+    assert "in the other three it cannot tell it from them" in written
     assert f'"cannot be told apart" in {report["right"]["noise"]} of 100' in written
     assert f'Of the {len(wrong)} that are wrong {wrong.count("helps")} say "helps"' in written
