@@ -189,8 +189,8 @@ def every_page(address: str, home: Path) -> None:
         for page in PAGES:
             visitor.draw(page)
             assert not visitor.faults(), (page, visitor.faults())
-        visitor.draw()
-        visitor.press("open_sample")
+        visitor.draw("data")
+        visitor.press("open_sample", "data")
         deadline = time.monotonic() + SECONDS
         while not list(home.glob(".cache/datamask/sample-*/_manifest.json")):
             assert time.monotonic() < deadline, visitor.text()
