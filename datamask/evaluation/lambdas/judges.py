@@ -59,9 +59,8 @@ class Judge(Protocol):
         split: int,
         poll: Poll = no_poll,
         tick: Tick = lambda share: None,
-    ) -> tuple[list[Halves], np.ndarray]:
-        """The losses of every selection, and of random ones as the last column, for each measure; and the random
-        selections' own values on the reporting half, float64 ``(measures, draws)``."""
+    ) -> list[Halves]:
+        """For each measure the losses of every selection, of random ones in the mean as the last column."""
 
 
 class TextJudge:
@@ -122,9 +121,9 @@ class TextJudge:
         split: int,
         poll: Poll = no_poll,
         tick: Tick = lambda share: None,
-    ) -> tuple[list[Halves], np.ndarray]:
+    ) -> list[Halves]:
         """Cross-entropy and coverage."""
-        *both, spread = measure(
+        both = measure(
             self._proxy,
             self._meaning,
             selections,
@@ -138,7 +137,7 @@ class TextJudge:
             poll,
             tick,
         )
-        return both, spread
+        return list(both)
 
 
 class FeatureJudge:
@@ -185,21 +184,21 @@ class FeatureJudge:
         split: int,
         poll: Poll = no_poll,
         tick: Tick = lambda share: None,
-    ) -> tuple[list[Halves], np.ndarray]:
+    ) -> list[Halves]:
         """One minus the cosine to the nearest selected row."""
         halves: list[Losses] = []
-        spread = np.empty((1, 0))
         for half, examples in enumerate((held_out.choose, held_out.report)):
             asked = self._examples[examples]
-            drawn = [
-                1.0 - nearest_cosine(asked, self._features[rows], poll)
-                for rows in random_rows(remaining, size, split, half, self._seed)
-            ]
+            drawn = np.column_stack(
+                [
+                    1.0 - nearest_cosine(asked, self._features[rows], poll)
+                    for rows in random_rows(remaining, size, split, half, self._seed)
+                ]
+            )
             columns = [1.0 - nearest_cosine(asked, self._features[rows], poll) for rows in selections.values()]
-            spread = np.array([[distances.mean() for distances in drawn]])
-            sums = np.column_stack([*columns, np.mean(drawn, axis=0)])
-            halves.append(Losses(sums, np.ones(len(examples)), self._units[examples]))
-        return [(halves[0], halves[1])], spread
+            sums = np.column_stack([*columns, drawn.mean(axis=1)])
+            halves.append(Losses(sums, np.ones(len(examples)), self._units[examples], drawn))
+        return [(halves[0], halves[1])]
 
 
 def _record(name: str, label: str, unit: str, says: str, counts: str) -> dict[str, Any]:

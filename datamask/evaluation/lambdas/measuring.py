@@ -15,7 +15,7 @@ import numpy as np
 from datamask.evaluation.lambdas.holdout import HeldOutTexts
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
-from datamask.evaluation.lambdas.statistics import Losses
+from datamask.evaluation.lambdas.statistics import Losses, share_of_sets
 from datamask.objectives.contract import Poll, no_poll
 
 DRAWS = 4
@@ -44,7 +44,7 @@ def measure(
     seed: int,
     poll: Poll = no_poll,
     tick: Callable[[float], None] = lambda share: None,
-) -> tuple[tuple[Losses, Losses], tuple[Losses, Losses], np.ndarray]:
+) -> tuple[tuple[Losses, Losses], tuple[Losses, Losses]]:
     """Both measures of all selections and of random ones on both halves of a split.
 
     Args:
@@ -55,12 +55,10 @@ def measure(
         tick: called with the share of the trainings that is done.
 
     Returns:
-        Cross-entropy (choosing half, reporting half), coverage likewise, and the random selections' own values on the
-        reporting half, float64 ``(2, DRAWS)``.
+        Cross-entropy (choosing half, reporting half), and coverage likewise.
     """
     entropy: list[Losses] = []
     coverage: list[Losses] = []
-    spread = np.empty((2, DRAWS))
     losses_of: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
     done, total = 0, 2 * (len(selections) + DRAWS)
     for half, texts in enumerate((held_out.choose, held_out.report)):
@@ -87,15 +85,17 @@ def measure(
                 )
             return losses_of[key]
 
-        drawn = [losses(rows) for rows in random_rows(remaining, size, split, half, seed)]
+        random = random_rows(remaining, size, split, half, seed)
+        drawn = [losses(rows) for rows in random]
+        words = float(np.mean([proxy.lengths[rows].sum() for rows in random]))
+        of_sets = share_of_sets(size / len(remaining), min(budget / words, 1.0))
         columns = [losses(rows) for rows in selections.values()]
         lengths = proxy.weights(texts)
-        spread[0] = [nats.sum() / lengths.sum() for nats, _ in drawn]
-        spread[1] = [distances.mean() for _, distances in drawn]
         for into, which, weights in ((entropy, 0, lengths), (coverage, 1, np.ones(len(texts)))):
-            both = [*(pair[which] for pair in columns), np.mean([pair[which] for pair in drawn], axis=0)]
-            into.append(Losses(np.column_stack(both), weights, units[texts]))
-    return (entropy[0], entropy[1]), (coverage[0], coverage[1]), spread
+            of_random = np.column_stack([pair[which] for pair in drawn])
+            sums = np.column_stack([*(pair[which] for pair in columns), of_random.mean(axis=1)])
+            into.append(Losses(sums, weights, units[texts], of_random, of_sets))
+    return (entropy[0], entropy[1]), (coverage[0], coverage[1])
 
 
 SEEDS = 1_000

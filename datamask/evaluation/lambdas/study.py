@@ -30,7 +30,7 @@ from datamask.evaluation.lambdas.judges import Halves, Judge
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.measuring import DRAWS
 from datamask.evaluation.lambdas.selecting import scales, select_all, settings
-from datamask.evaluation.lambdas.statistics import Sample, judge, verdict
+from datamask.evaluation.lambdas.statistics import Sample, judge, luck_of, verdict
 from datamask.evaluation.lambdas.trial import example_trial, in_space, text_trial
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
@@ -223,7 +223,6 @@ def _measured(
     for ratio, selected in by_ratio.items():
         budget = judge.budget([rows for chosen in selected.chosen for rows in chosen.values()], ratio)
         halves: list[list[Halves]] = []
-        spreads: list[np.ndarray] = []
         for holdout, chosen, size in zip(holdouts, selected.chosen, selected.sizes):
             for split in holdout.splits:
 
@@ -233,20 +232,15 @@ def _measured(
                         f"{judge.doing(budget)}, round {done % SPLITS + 1} of {SPLITS}",
                     )
 
-                of_split, spread = judge.losses(
-                    chosen, holdout.remaining, size, budget, split, len(spreads), poll, tick
-                )
-                halves.append(of_split)
-                spreads.append(spread)
+                halves.append(judge.losses(chosen, holdout.remaining, size, budget, split, len(halves), poll, tick))
                 done += 1
-        for record, of_measure, values in zip(records, zip(*halves), np.stack(spreads, axis=1)):
+        for record, of_measure in zip(records, zip(*halves)):
             choose, report = zip(*of_measure)
             _judged(
                 record,
                 Sample(choose, 0),
                 Sample(report, 1),
                 list(selected.chosen[0]),
-                values,
                 question,
                 ratio,
                 selected.sizes,
@@ -260,7 +254,6 @@ def _judged(
     choose: Sample,
     report: Sample,
     names: list[tuple[str, float]],
-    random_values: np.ndarray,
     question: LambdaQuestion,
     ratio: float,
     sizes: Sequence[int],
@@ -269,15 +262,16 @@ def _judged(
     """Every curve of one ratio into the record of a measure."""
     random = len(names)
     curves = len(question.objectives) * len(question.ratios)
+    luck = luck_of([choose, report])
     means = report.means()
     places = {
         objective: [names.index((objective, lamb)) for lamb in question.lambdas] for objective in question.objectives
     }
-    judged = {objective: judge(choose, report, at, random, curves) for objective, at in places.items()}
+    judged = {objective: judge(choose, report, at, random, curves, luck) for objective, at in places.items()}
     chosen = {objective: places[objective][curve.best] for objective, curve in judged.items()}
     # the best of all curves is chosen on the choosing half too
     leader = min(chosen, key=lambda objective: choose.means()[chosen[objective]])
-    to_leader = report.excess([(at, chosen[leader]) for objective, at in chosen.items() if objective != leader])
+    to_leader = report.widening([(at, chosen[leader]) for objective, at in chosen.items() if objective != leader])
     common = {"ratio": ratio, "selected": round(float(np.mean(sizes))), "words": budget}
     for objective, curve in judged.items():
         points = [
@@ -310,7 +304,7 @@ def _judged(
             }
         )
     top = names.index((TOP_QUALITY, 1.0))
-    difference = report.difference(top, random, report.excess([(top, random)]))
+    difference = report.difference(top, random, report.widening([(top, random)], luck))
     record["named"].append(
         {
             "name": TOP_QUALITY,
@@ -321,7 +315,12 @@ def _judged(
         }
     )
     record["random"].append(
-        {**common, "value": float(means[random]), "spread": float(random_values.std(axis=1, ddof=1).mean())}
+        {
+            **common,
+            "value": float(means[random]),
+            "spread": float(report.random_values.std(axis=1, ddof=1).mean()),
+            "luck": luck.variance**0.5,
+        }
     )
 
 

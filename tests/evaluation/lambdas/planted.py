@@ -26,7 +26,7 @@ from datamask.evaluation.lambdas.holdout import held_out_own_texts
 from datamask.evaluation.lambdas.judges import TextJudge
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy
-from datamask.evaluation.lambdas.statistics import Sample, verdict
+from datamask.evaluation.lambdas.statistics import NO_LUCK, Sample, luck_of, verdict
 from datamask.evaluation.lambdas.transformer import SMALL, Size, read_bytes
 from datamask.evaluation.measures.words import read_words
 from tests.evaluation.made import corpus_of
@@ -123,17 +123,19 @@ def judged_selections(
     remaining = {name: np.intersect1d(rows, holdout.remaining) for name, rows in selections.items()}
     of_text = TextJudge(proxy, meaning, np.arange(len(words)), most, 0)
     budget, number = of_text.budget(list(remaining.values()), 0.1), len(corpus) // 10
-    halves = [
-        of_text.losses(remaining, holdout.remaining, number, budget, split, place)[0][0]
+    of_splits = [
+        of_text.losses(remaining, holdout.remaining, number, budget, split, place)
         for place, split in enumerate(holdout.splits)
     ]
-    report = Sample([reporting for _, reporting in halves])
+    choose, report = (Sample([entropy[half] for entropy, *_ in of_splits], half) for half in (0, 1))
+    luck = luck_of([choose, report])
     names = [*remaining, "random"]
     pairs = {name: (place, len(names) - 1) for place, name in enumerate(remaining)}
     pairs |= {f"{GOOD} - {name}": (names.index(GOOD), names.index(name)) for name in (COPIES, TRAP) if name in names}
     answers = {}
     for name, pair in pairs.items():
-        difference = report.difference(*pair, report.excess([pair]))
+        to_random = pair[1] == len(names) - 1
+        difference = report.difference(*pair, report.widening([pair], luck if to_random else NO_LUCK))
         answers[name] = {**dict(zip(("difference", "low", "high"), difference)), "verdict": verdict(difference)}
     return answers
 

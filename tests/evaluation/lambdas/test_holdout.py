@@ -23,6 +23,7 @@ from datamask.evaluation.lambdas.holdout import (
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.measuring import DRAWS, available, measure, random_rows
 from datamask.evaluation.lambdas.proxy_models import BigramProxy, cut, hashed
+from datamask.evaluation.lambdas.statistics import share_of_sets
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import read_words
 from datamask.evaluation.pool import Pool
@@ -158,7 +159,7 @@ def test_losses_are_those_of_models_trained_on_equally_many_words(corpus, words,
     selections = {"a": np.sort(rng.choice(holdout.remaining, 150, replace=False)), "b": holdout.remaining[:120]}
     budget = available(words, list(selections.values())) - 7
     units = units_of(graph, words)
-    entropy, coverage, spread = measure(
+    entropy, coverage = measure(
         BigramProxy(words), meaning, selections, holdout.remaining, 120, budget, asked, units, 2, 0
     )
     for half, texts, one, two in zip((0, 1), (asked.choose, asked.report), entropy, coverage):
@@ -179,4 +180,12 @@ def test_losses_are_those_of_models_trained_on_equally_many_words(corpus, words,
     drawn = random_rows(holdout.remaining, 120, 2, 1, 0)
     assert len(drawn) == DRAWS
     assert all(np.isin(rows, holdout.remaining).all() and len(set(rows)) == 120 for rows in drawn)
-    assert entropy[1].sums[:, 2].sum() / entropy[1].weights.sum() == pytest.approx(spread[0].mean())
+    for measured in (entropy[1], coverage[1]):
+        assert measured.drawn.shape == (len(asked.report), DRAWS)
+        assert measured.sums[:, 2] == pytest.approx(measured.drawn.mean(axis=1))
+        trained = budget / np.mean([words.lengths[rows].sum() for rows in drawn])
+        assert measured.of_sets == pytest.approx(share_of_sets(120 / len(holdout.remaining), min(trained, 1)))
+    tokens, owner = words.of(asked.report[:1])
+    cut_of_first = words.of(cut(words, drawn[0], budget, 2 * 2 + 1 + 100))
+    model = Bigrams(cut_of_first[0][:budget], cut_of_first[1][:budget], words.vocabulary)
+    assert entropy[1].drawn[0, 0] == pytest.approx(model.nats(tokens, owner).sum())

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks import which_lambda_targets
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.evaluation.lambdas import proxy_models, trial, which_lambda
 from datamask.evaluation.lambdas.transformer import SMALL, Size
@@ -92,3 +93,30 @@ def test_what_is_written_of_the_benchmark_is_what_came_out():
     assert "in the other three it cannot tell it from them" in written
     assert f'"cannot be told apart" in {report["right"]["noise"]} of 100' in written
     assert f'Of the {len(wrong)} that are wrong {wrong.count("helps")} say "helps"' in written
+
+
+def test_the_tables_of_the_page_are_what_came_out():
+    results = json.loads(which_lambda_targets.RESULTS.read_text())
+    page = (ROOT / "docs" / "which-lambda.md").read_text()
+    tables = which_lambda_targets.tables(results)
+    for name in ("held-out", "verdicts", "facility", "pairwise"):
+        assert tables[name] in page, name
+    written = " ".join(page.split())
+    held_out = results["answers"][which_lambda_targets.HELD_OUT]["0"]["measures"][which_lambda_targets.NATS]
+    for objective in which_lambda_targets.OBJECTIVES:
+        assert held_out[objective]["sentence"] in written
+    assert f"(here {held_out['random']['luck']:.3f} nats per word)" in written
+    searched = json.loads((ROOT / "benchmarks" / "results" / "which-lambda.json").read_text())
+    assert f"recovered in {searched['recovered']} of {searched['seeds']} seeds (recommended" in written
+    assert f"under both objectives in {searched['no_difference']} of {searched['seeds']}" in written
+
+
+def test_lambdas_are_written_as_runs_of_them():
+    lambdas = [0.0, 0.1, 0.2, 0.5, 1.0]
+
+    def levels(chosen: list[float]) -> str:
+        return which_lambda_targets.levels({"points": [{"lamb": each, "level": each in chosen} for each in lambdas]})
+
+    assert levels([0.0, 0.1, 0.2, 1.0]) == "0 to 0.2 and 1"
+    assert levels([0.0, 0.2]) == "0 and 0.2"
+    assert levels(lambdas) == "all"
