@@ -6,12 +6,17 @@ BIN := $(VENV)/bin
 # servers and killed processes are waited for a fifth of the time.
 WORKERS ?= 3
 
-.PHONY: run test torture setup lint golden wheel clean
+.PHONY: run test suite torture setup lint style types golden wheel clean
 
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
 
-test: lint
+# Style first, which takes a second; then types beside the tests, which leave that much of the cores idle. Where either
+# fails, the other goes on to its end, and make says last which it was.
+test: style
+	@$(MAKE) --no-print-directory --jobs=2 types suite
+
+suite: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Fault injection and fuzzing for half an hour: another part of the cases each time, SEED=N repeats one, CASE=inputs:123
@@ -24,9 +29,13 @@ torture: $(VENV)/.dev-ready
 setup: $(VENV)/.dev-ready
 
 # Style, then types: some 40 seconds of one core where .mypy_cache is empty, a second where little has changed.
-lint: $(VENV)/.dev-ready
+lint: style types
+
+style: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
+
+types: $(VENV)/.dev-ready
 	$(BIN)/mypy
 
 # Do the configurations of tests/golden select the ids that the tree of another commit selects? make golden BASE=<commit>

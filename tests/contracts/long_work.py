@@ -12,18 +12,15 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus, FirstLook
 from datamask.corpus.neighbors import load_neighbors
 from datamask.corpus.projections import DEFAULT
-from datamask.dashboard import (
-    explanations,
-    first_looks,
-    grounds,
-    lambdas,
-    measuring,
-    sample_work,
-    sweeping,
-    topics,
-    whole_work,
-)
-from datamask.dashboard.openings import Openings
+from datamask.dashboard.analyses.explanation import explanations
+from datamask.dashboard.analyses.frontier import sweeping
+from datamask.dashboard.analyses.scoreboard import measuring
+from datamask.dashboard.analyses.which_lambda import lambda_search as lambdas
+from datamask.dashboard.data import first_looks, sample_work
+from datamask.dashboard.data.openings import Openings
+from datamask.dashboard.export import whole_work
+from datamask.dashboard.linked import topics
+from datamask.dashboard.map import map_layout
 from datamask.runs import applying, lambda_answers, stored_measures
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
@@ -137,8 +134,8 @@ WORK: dict[str, Work] = {
     ),
     "borderline samples": Work(lambda world: explanations.deck(world.run, 5, 0), instead=IN_MEMORY),
     "crowding and layout": Work(
-        lambda world: grounds.start(world.corpus, world.cache_dir, _projection(world)),
-        kept=lambda world: grounds.layout(world.corpus, world.cache_dir, _projection(world)),
+        lambda world: map_layout.start(world.corpus, world.cache_dir, _projection(world)),
+        kept=lambda world: map_layout.layout(world.corpus, world.cache_dir, _projection(world)),
         kinds=("graph", "half-built graph", "crowding", "layout"),
     ),
     "topics": Work(

@@ -10,8 +10,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+from tests.e2e.prepared import Prepared
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +37,7 @@ from pathlib import Path
 faulthandler.register(signal.SIGUSR1, all_threads=True)
 script, sample_folder, *options = sys.argv[1:]
 if sample_folder:
-    from datamask.dashboard import sample
+    from datamask.dashboard.data import sample
     sample.BUILT = Path(sample_folder)
 from streamlit.web import cli
 sys.argv = ["streamlit", "run", script, *options]
@@ -44,17 +47,28 @@ sys.exit(cli.main())
 LOG_END = 12_000
 """Bytes of a log that are shown of a test that fails."""
 
-_serving: list[tuple[subprocess.Popen, Path]] = []
+PREPARED = Prepared()
+
+_serving: list[tuple[Any, Path]] = []
+_failed: list[str] = []
 
 
 def ends_of_logs() -> list[str]:
-    """The ends of the logs of the dashboards that are served now, each with where its threads are."""
-    for server, _ in _serving:
+    """The ends of the logs of the dashboards that are served now, or were when a test failed, since last asked.
+
+    Each with where its threads are.
+    """
+    ends = [*_failed, *(_end_of_log(*entry) for entry in _serving)]
+    _failed.clear()
+    return ends
+
+
+def _end_of_log(server: Any, log: Path) -> str:
+    if server.poll() is None:
         server.send_signal(signal.SIGUSR1)
-    if _serving:
         # the interpreter's own handler writes at once, whatever the threads wait for
         time.sleep(1.0)
-    return [log.read_bytes()[-LOG_END:].decode(errors="replace") for _, log in _serving]
+    return log.read_bytes()[-LOG_END:].decode(errors="replace")
 
 
 @contextlib.contextmanager
@@ -63,12 +77,15 @@ def served(
 ) -> Iterator[str]:
     """The address of a dashboard whose runs are in ``folder / "runs"``; its log is beside them.
 
+    It is forked off a process that has imported the libraries already, where the system lets it (`prepared`).
+
     Args:
         sample: the folder of the sample corpus; None: where it always is.
         script: what is served in the place of app.py.
         environment: variables besides.
     """
-    with serving(folder, sample, script, **environment) as (address, _):
+    start = PREPARED.start if PREPARED.possible() else _started
+    with _answering(start, folder, sample, script, environment) as (address, _):
         yield address
 
 
@@ -76,7 +93,22 @@ def served(
 def serving(
     folder: Path, sample: Path | None = None, script: Path = ROOT / "app.py", **environment: str
 ) -> Iterator[tuple[str, subprocess.Popen]]:
-    """As `served`, with the server's process."""
+    """As `served`, with the server's process, which is one of its own from its first import on."""
+    with _answering(_started, folder, sample, script, environment) as (address, server):
+        yield address, server
+
+
+def _started(program: str, arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen:
+    with log.open("ab") as output:
+        words = [sys.executable, "-c", program, *arguments]
+        return subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output, env=environment)
+
+
+@contextlib.contextmanager
+def _answering(
+    start: Callable[..., Any], folder: Path, sample: Path | None, script: Path, environment: dict[str, str]
+) -> Iterator[tuple[str, Any]]:
+    """The address and process of a dashboard that answers; it is ended after."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -90,10 +122,7 @@ def serving(
         "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))),
         **environment,
     }
-    words = [
-        sys.executable,
-        "-c",
-        LAUNCH,
+    arguments = [
         str(script),
         "" if sample is None else str(sample),
         "--server.port",
@@ -105,25 +134,29 @@ def serving(
         "--server.fileWatcherType",
         "none",
     ]
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=log, env=environment)
-        entry = (server, folder / "server.log")
-        _serving.append(entry)
+    log = folder / "server.log"
+    log.write_bytes(b"")
+    server = start(LAUNCH, arguments, environment, log)
+    entry = (server, log)
+    _serving.append(entry)
+    try:
+        address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
+        while True:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as ok:
+                if ok.status == 200:
+                    break
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, "the server did not answer within two minutes"
+            time.sleep(0.2)
+        yield address, server
+    except BaseException:
+        _failed.append(_end_of_log(*entry))
+        raise
+    finally:
+        _serving.remove(entry)
+        server.terminate()
         try:
-            address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
-            while True:
-                with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as ok:
-                    if ok.status == 200:
-                        break
-                assert server.poll() is None, (folder / "server.log").read_text()
-                assert time.monotonic() < deadline, "the server did not answer within two minutes"
-                time.sleep(0.2)
-            yield address, server
-        finally:
-            _serving.remove(entry)
-            server.terminate()
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait(60)

@@ -215,7 +215,7 @@ def _text(rng: random.Random) -> str:
 
 def run_address(number: int, folder: Path) -> str:
     """Every control of every page reads the text, or says ValueError, which takes it out of the address."""
-    from datamask.dashboard.ui import address
+    from datamask.dashboard.frame import address
     from datamask.runs.rule_book import RuleStore
     from datamask.runs.store import RunStore
 
@@ -257,7 +257,7 @@ def run_address(number: int, folder: Path) -> str:
 
 def _path_field(text: str, folder: Path, rng: random.Random) -> None:
     """What is typed into the path field stays under the roots."""
-    from datamask.dashboard.doors import confined_config
+    from datamask.dashboard.data.inputs import confined_config
 
     inside = folder / "inside"
     inside.mkdir()
@@ -319,7 +319,7 @@ NAMES = (
 
 def run_upload(number: int, folder: Path) -> str:
     """An upload is kept under the runs folder with the very bytes, also beside damaged ones of the same name."""
-    from datamask.dashboard import doors
+    from datamask.dashboard.data import inputs
 
     rng = random.Random(f"upload {number}")
     root = folder / "runs"
@@ -328,10 +328,10 @@ def run_upload(number: int, folder: Path) -> str:
         name = "".join(rng.choice(["a", "/", "..", "\\", "\x00", "é", ".", "-", " ", "%2f"]) for _ in range(6)) + name
     base = rng.choice(materials.bases()[2:])
     data = base if rng.random() < 0.5 else base[: rng.randrange(len(base))]
-    word, path = attempted(lambda: doors.keep_upload(name, io.BytesIO(data), root), f"keeping {name[:40]!r}")
+    word, path = attempted(lambda: inputs.keep_upload(name, io.BytesIO(data), root), f"keeping {name[:40]!r}")
     if path is None:
         return word
-    if not Path(os.path.realpath(path)).is_relative_to(root.resolve() / doors.UPLOADS):
+    if not Path(os.path.realpath(path)).is_relative_to(root.resolve() / inputs.UPLOADS):
         raise Finding(f"the upload {name[:60]!r} was kept at {path}")
     if path.read_bytes() != data:
         raise Finding("an upload was kept with other bytes")
@@ -346,12 +346,12 @@ def run_upload(number: int, folder: Path) -> str:
     elif spoil == 3:
         path.unlink()
         os.mkfifo(path)
-    word, again = attempted(lambda: doors.keep_upload(name, io.BytesIO(data), root), "sending it again")
+    word, again = attempted(lambda: inputs.keep_upload(name, io.BytesIO(data), root), "sending it again")
     if again is not None and (not again.is_file() or again.read_bytes() != data):
         raise Finding("what was kept under an upload's name was altered, and it is believed when it is sent again")
     if again is not None:
         attempted(lambda: open_corpus(CorpusConfig((str(again),))), "opening an upload")
-        attempted(lambda: doors.idle_uploads(root, []), "looking for idle uploads")
+        attempted(lambda: inputs.idle_uploads(root, []), "looking for idle uploads")
     return word
 
 

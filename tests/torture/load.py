@@ -11,7 +11,7 @@ from pathlib import Path
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.openings import opening_key
+from datamask.dashboard.data.openings import opening_key
 from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import serving

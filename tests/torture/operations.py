@@ -158,7 +158,7 @@ def _uploads() -> Operation:
     data = materials.shard_bytes(materials.table(20))
 
     def act(folder: Path) -> int:
-        from datamask.dashboard.doors import keep_upload
+        from datamask.dashboard.data.inputs import keep_upload
         from datamask.errors import DatamaskError
 
         try:

@@ -193,7 +193,7 @@ def run(number: int, folder: Path) -> str:
 
 def _look(store: RunStore, what: str) -> None:
     """Lists and readers."""
-    from datamask.dashboard.views import listing
+    from datamask.dashboard.runs import listing
 
     word, runs = attempted(store.list, f"listing runs ({what})")
     if runs is None or GOOD not in [run.id for run in runs]:

@@ -161,7 +161,7 @@ def _server() -> dict:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         config = write_shard(folder / "shard.parquet")
         from datamask.corpus import open_corpus
-        from datamask.dashboard.openings import opening_key
+        from datamask.dashboard.data.openings import opening_key
         from datamask.runs.store import RunStore
 
         corpus = open_corpus(config)
