@@ -6,11 +6,11 @@ Start it with `streamlit run app.py`, or on a corpus with `streamlit run app.py 
 import streamlit as st
 
 if __name__ == "__main__":
-    from datamask.dashboard.ui import map_page
+    from datamask.dashboard.map_page import page
 
-    map_page.show()
+    page.show()
 else:
     # the web server imports this file for the name `app`; as a page, the first of its own server, it is __main__
-    from datamask.dashboard.ui import server
+    from datamask.dashboard.server import server
 
     app = st.App(__file__, **server.around(__file__))

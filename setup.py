@@ -2,7 +2,7 @@
 
 `streamlit run app.py` wants app.py on top of the repository and its pages in the folder beside it. A package must not
 put either on top of somebody's site-packages, so they become the folder ``datamask/served`` of the wheel, as they are;
-`datamask.dashboard.scripts` finds them in both places.
+`datamask.dashboard.server.scripts` finds them in both places.
 """
 
 from setuptools import find_packages, setup
@@ -19,7 +19,7 @@ setup(
     package_dir=SERVED,
     py_modules=[],
     package_data={
-        "datamask.dashboard.ui": ["canvas/*.js", "canvas/*.css"],
+        "datamask.dashboard.shell": ["browser/*.js", "browser/*.css"],
         "datamask.served": [".streamlit/config.toml"],
     },
     # by its name setuptools knows this file among the modules of the first folder, and leaves it out

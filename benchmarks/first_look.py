@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from benchmarks.corpus import machine
 from datamask.config import CorpusConfig
 from datamask.corpus import first_look, open_corpus
-from datamask.dashboard import first_looks
+from datamask.dashboard.data import first_looks
 
 HEAD = 8 << 20
 """Bytes of each column chunk that a sparse shard holds."""

@@ -1,16 +1,18 @@
 """How long the pages take with a large corpus open, in a real browser, and what the server holds in memory.
 
     python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128] [--live 100000x384]
-                               [--explored 1000000x128] [--stored 20000x128] [--starts 5]
+                               [--explored 1000000x128] [--slid 63666x384 1000000x128] [--stored 20000x128]
+                               [--starts 5]
 
 Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
 from a typed address. Three tabs on one corpus show whether the features are held once. The live lambda is measured from
-the released slider to the new values and to the redrawn map. What is done on the Map (other colours, a search, a lasso,
-why a sample is kept) is measured from the act to the page that stands still with the answer. Compare is opened with 2
-and with 200 stored runs, in the same session, since only their ratio says what stored runs cost. A warm start is
-measured from the server's command to the sample's map with what a run selected, once everything that the first start
-makes of the sample is there. What is made stays in the folder for the next time.
+the released slider to the new values and to the redrawn map; the map's own slider from the released thumb to that
+lambda's own selection and values, and what was sent while it was dragged. What is done on the Map (other colours, a
+search, a lasso, why a sample is kept) is measured from the act to the page that stands still with the answer. Compare
+is opened with 2 and with 200 stored runs, in the same session, since only their ratio says what stored runs cost. A
+warm start is measured from the server's command to the sample's map with what a run selected, once everything that the
+first start makes of the sample is there. What is made stays in the folder for the next time.
 """
 
 from __future__ import annotations
@@ -39,16 +41,20 @@ from benchmarks.clustered import WORDS, build
 from benchmarks.corpus import machine
 from benchmarks.million import commit
 from datamask.config import CorpusConfig
-from datamask.dashboard import sample
-from datamask.dashboard.openings import openings
-from datamask.dashboard.sample_work import Note
-from datamask.dashboard.ui.frontier_form import LIVE
+from datamask.dashboard.analyses.frontier.form_panel import LIVE
+from datamask.dashboard.data import sample
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.data.sample_work import Note
 from datamask.runs.store import Run, RunStore
 from tests.e2e.browsing import FLAGS, NO_BROWSER, installed_browser
 from tests.e2e.serving import STILL, serving
 
 SIZES = ("20000x128", "200000x128", "1000000x128")
 AT = "100000x384"
+SLID_AT = "63666x384", "1000000x128"
+LETTING_GO = (0.31, 0.72, 0.44, 0.91, 0.16, 0.58, 0.66, 0.23, 0.83)
+"""Values of lambda, in no order, of which none was solved beforehand."""
+
 EXPLORED_AT, EXPLORED = "1000000x128", {"pairwise": 0.3, "facility": 0.1}
 """The objectives of the runs whose samples are explained, and the share that each selects."""
 
@@ -58,7 +64,7 @@ DRAWN = ".map:not([data-drawn='0'])[data-drawn]"
 """How many maps a page draws is its own affair; one must be there."""
 
 ANSWERS = {
-    "Data": ("data?", "Which corpus?", "[data-testid='stVegaLiteChart'] .marks"),
+    "Data": ("data?", "Which corpus?", ".js-plotly-plot .main-svg .trace"),
     "Runs": ("runs?", "How does the learner choose?", "[data-testid='stMetricValue']"),
     "Map": ("?", "Which samples are kept, and where do they lie?", DRAWN),
     "Frontier": ("runs?view=frontier&", "What does lambda cost?", ".js-plotly-plot .main-svg .trace"),
@@ -68,6 +74,7 @@ ANSWERS = {
         "[data-testid='stMain'] button[kind='primary']",
     ),
     "Compare": ("runs?view=compare&", "What changes between these runs?", DRAWN),
+    "Lab": ("lab?", "What does each objective see?", ".js-plotly-plot .main-svg"),
     "Export": ("export?", "What do you take home?", "[data-testid='stDownloadButton'] button"),
 }
 """Of each page its address, the question on top, and what must stand before it counts as answered."""
@@ -81,6 +88,8 @@ WANTED = {
     "slider_to_values": 0.5,
     "slider_to_map": 2.0,
     "explored_again": 2.0,
+    "released_63666": 1.0,
+    "released_1000000": 2.0,
     "warm_start": 6.0,
 }
 """Seconds, at most, on two quiet cores."""
@@ -510,6 +519,60 @@ def measure_live(browser: Browser, address: str, pid: int, key: str, objective: 
     }
 
 
+RELEASED = """slider => {
+    window.addEventListener('pointerup', () => window.released = performance.now(), true);
+    new MutationObserver(() => window.shown = {lamb: slider.dataset.shown, at: performance.now()}).observe(
+        slider, {attributeFilter: ['data-shown']});
+}"""
+
+
+def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run) -> dict:
+    """The map's own lambda slider: what is sent while it is dragged, and when a released lambda's selection stands."""
+    began, sent = os.getloadavg()[0], list[int]()
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
+    page.goto(f"{address}/?corpus={key}&run={run.id}")
+    answered(page, "Map")
+    prepare = page.get_by_role("button", name="Prepare λ")
+    solved = page.locator(".signs .solved")
+    prepare.or_(solved.nth(20)).first.wait_for()
+    still(pid)
+    start = time.perf_counter()
+    if prepare.count():
+        prepare.click()
+    solved.nth(20).wait_for(timeout=10 * PATIENCE)
+    prepared = time.perf_counter() - start
+    still(pid)
+    page.wait_for_function(STILL)
+    slider, strip = page.get_by_role("slider", name=re.compile("^Balance λ")), page.locator(".lambda")
+    strip.evaluate(RELEASED)
+    moves = []
+    for lamb in LETTING_GO:
+        track = slider.bounding_box()
+        assert track is not None, "the slider must be on the page"
+        # the middle of the thumb moves along the track less its own width
+        along = [track["x"] + 8 + (track["width"] - 16) * each for each in (float(slider.input_value()), lamb)]
+        height = track["y"] + track["height"] / 2
+        page.mouse.move(along[0], height)
+        page.mouse.down()
+        sent.clear()
+        page.mouse.move(along[1], height, steps=20)
+        asked = len(sent)
+        page.mouse.up()
+        page.wait_for_function(
+            "lamb => window.shown?.lamb === lamb && window.shown.at > window.released", arg=f"{lamb:g}"
+        )
+        seconds = page.evaluate("window.shown.at - window.released") / 1000
+        numbers = page.locator(".lambda .numbers").inner_text()
+        moves.append({"lamb": lamb, "sent_while_dragged": asked, "seconds": round(seconds, 3), "numbers": numbers})
+        print(f"released at {lamb:g}: {seconds:.2f} s, {asked} sent while dragged", flush=True)
+        page.wait_for_function(STILL)
+        still(pid)
+    page.close()
+    return {"prepared": round(prepared, 1), "moves": moves, "memory_mb": memory(pid), **conditions(began)}
+
+
 def measure_starts(browser: Browser, work: Path, starts: int) -> dict:
     """Seconds from the server's command to the sample's map with a selection, on the page that the server names.
 
@@ -587,6 +650,15 @@ def table(results: dict) -> str:
                 f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
                 f"{live['prepared']} s.",
             ]
+        for objective, slid in found.get("slid", {}).items():
+            seconds = [move["seconds"] for move in slid["moves"]]
+            lines += [
+                "",
+                f"The map's slider at {size}, {objective}: {sum(move['sent_while_dragged'] for move in slid['moves'])} "
+                f"messages while it was dragged {len(seconds)} times; a released lambda's own selection after "
+                f"{statistics.median(seconds):.2f} s (at most {max(seconds):.2f}); prepared in {slid['prepared']} s "
+                f"({conditions_in_words(slid)}; peak {slid['memory_mb']['peak']:,.0f} MB).",
+            ]
         if "explored" in found:
             explored = found["explored"]
             lines += [
@@ -655,6 +727,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="*", default=SIZES, metavar="ROWSxDIM")
     parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
     parser.add_argument("--explored", nargs="*", default=[EXPLORED_AT], metavar="ROWSxDIM", help="for acts on the Map")
+    parser.add_argument("--slid", nargs="*", default=SLID_AT, metavar="ROWSxDIM", help="for the map's own slider")
     parser.add_argument("--stored", nargs="*", default=[STORED_AT], metavar="ROWSxDIM", help="for 200 stored runs")
     parser.add_argument("--starts", type=int, default=5, help="warm starts of the sample; 0: none")
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
@@ -672,16 +745,21 @@ def main() -> None:
         results |= {"date": datetime.date.today().isoformat(), "machine": machine(), "load": load}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
-        for size in dict.fromkeys((*options.sizes, *options.live, *options.explored, *options.stored)):
+        for size in dict.fromkeys((*options.sizes, *options.live, *options.explored, *options.slid, *options.stored)):
             rows, dim = parse(size)
             folder, key = prepare(options.work, rows, dim, runs=size in (*options.sizes, *options.stored))
-            explored = explored_runs(options.work, rows, dim) if size in options.explored else []
+            explored = explored_runs(options.work, rows, dim) if size in (*options.explored, *options.slid) else []
             with serving(folder, DATAMASK_ROOTS=str(options.work.absolute())) as (address, server):
                 if size in options.sizes:
                     kept[size] = kept.get(size, {}) | measure_pages(browser, address, server.pid, key, options.rounds)
                 if size in options.explored:
                     acts = measure_explored(browser, address, server.pid, key, explored, options.rounds)
                     kept[size] = kept.get(size, {}) | {"explored": acts}
+                for run in explored if size in options.slid else ():
+                    slid = measure_slider(browser, address, server.pid, key, run)
+                    entry = kept.setdefault(size, {})
+                    entry["slid"] = entry.get("slid", {}) | {run.config.selection.objective: slid}
+                    write(results, options.output)
                 if size in options.live:
                     kept[size] = kept.get(size, {}) | {
                         "live": {

@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig  # noqa: E402 - after the path
-from datamask.dashboard import sample  # noqa: E402
-from datamask.dashboard.views.outcome import proposed_name  # noqa: E402
+from datamask.dashboard.data import sample  # noqa: E402
+from datamask.dashboard.runs.outcome import proposed_name  # noqa: E402
 from datamask.runs import run_queue, varying  # noqa: E402
 from datamask.runs.store import Run, RunStore  # noqa: E402
 from datamask.runs.sweep import sweep  # noqa: E402

@@ -162,7 +162,7 @@ def frontier_live(stage: Stage) -> None:
 
 def which_lambda(stage: Stage) -> None:
     stage.go("evidence")
-    if stage.page.get_by_test_id("stVegaLiteChart").count() == 0:
+    if stage.page.get_by_test_id("stPlotlyChart").count() == 0:
         stage.page.get_by_role("button", name="Start").click()
     expect(stage.page.get_by_text("A second opinion: ")).to_be_visible(timeout=600_000)
     stage.settle(3)

@@ -2,8 +2,10 @@
 
 import streamlit as st
 
-from datamask.dashboard.ui import corpus_form, corpus_panel, first_look_panel, session
-from datamask.dashboard.ui.frame import frame
+from datamask.dashboard.analyses.overview import panel as corpus_panel
+from datamask.dashboard.data import first_look_panel, form_panel
+from datamask.dashboard.frame.frame import frame
+from datamask.dashboard.shell import session
 
 frame("Data", "Which corpus?")
 
@@ -11,7 +13,7 @@ opening = session.current_opening()
 form, picture = st.columns([1, 2.6], gap="large")
 
 with form:
-    corpus_form.corpus_form(opening)
+    form_panel.corpus_form(opening)
 
 with picture:
     if opening is None and session.outside():

@@ -1,13 +1,14 @@
 """Evidence: what is a selection good for? Lambdas and runs judged by what they were not made from."""
 
-from datamask.dashboard.ui import evidence_sections, sections
-from datamask.dashboard.ui.frame import frame
+from datamask.dashboard.analyses import evidence_panel
+from datamask.dashboard.frame import sections
+from datamask.dashboard.frame.frame import frame
 
 DRAWN = {
-    "Which λ": evidence_sections.which_lambda,
-    "Scoreboard": evidence_sections.scoreboard,
-    "Agreement": evidence_sections.agreement,
-    "Downstream results": evidence_sections.downstream,
+    "Which λ": evidence_panel.which_lambda,
+    "Scoreboard": evidence_panel.scoreboard,
+    "Agreement": evidence_panel.agreement,
+    "Downstream results": evidence_panel.downstream,
 }
 
 section = sections.current("Evidence")

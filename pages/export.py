@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from datamask.dashboard import candidates, words
-from datamask.dashboard.ui import export_cards, report_card, run_menu, run_panel, session, whole_card
-from datamask.dashboard.ui.frame import frame
-from datamask.dashboard.views import listing, provenance
+from datamask.dashboard.analyses.comparison import candidates
+from datamask.dashboard.drawing import words
+from datamask.dashboard.export import cards_panel, report_panel, whole_panel
+from datamask.dashboard.frame.frame import frame
+from datamask.dashboard.runs import listing, menu_panel, provenance, run_panel
+from datamask.dashboard.shell import session
 
 frame("Export", "What do you take home?")
 
@@ -26,16 +28,16 @@ if run is None and finished:
     run = finished[0]
 
 if run is None:
-    export_cards.nothing_yet()
+    cards_panel.nothing_yet()
     st.stop()
 
-run_menu.choose(finished, run)
+menu_panel.choose(finished, run)
 if instead:
     st.info(instead, icon=":material/info:")
 if not listing.is_on(run, opening):
     run_panel.other_corpus(run)
 if not run.has_selection:
-    export_cards.not_finished(run)
+    cards_panel.not_finished(run)
     st.stop()
 
 shards = provenance.shards(run, session.check_readable)
@@ -44,10 +46,10 @@ if shards.newer:
         f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
         "checked against its ids before anything is written."
     )
-export_cards.show(run, shards)
+cards_panel.show(run, shards)
 corpus = opening.corpus if opening is not None and listing.is_on(run, opening) else None
-report_card.show(run, finished, corpus, session.store().cache_dir)
-whole_card.show(run, corpus)
+report_panel.show(run, finished, corpus, session.store().cache_dir)
+whole_panel.show(run, corpus)
 
 st.markdown("**Where does it come from?**")
 st.dataframe(

@@ -1,7 +1,9 @@
 """Lab: what each objective sees, and sweeps over ratio and group size and on parts of the corpus."""
 
-from datamask.dashboard.ui import sections, sweep_sections, toy_panel
-from datamask.dashboard.ui.frame import frame
+from datamask.dashboard.analyses.sweeps import section_panel as sweep_sections
+from datamask.dashboard.analyses.toy import panel as toy_panel
+from datamask.dashboard.frame import sections
+from datamask.dashboard.frame.frame import frame
 
 DRAWN = {
     "Objectives": toy_panel.show,

@@ -38,6 +38,13 @@ LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.run_queue", "runs.applying"}
 WORK = {"work"}
 READERS = {"corpus.readers"}
+PLAIN = {"dashboard", "dashboard.drawing", "dashboard.server", "dashboard.map", "dashboard.linked"}
+"""Rooms of the dashboard that know no streamlit."""
+
+GROUND = BOTTOM | WORK | READERS | RUNS | PLAIN | {"corpus", "dashboard.shell"}
+MAP = GROUND | {"dashboard.map.panels"}
+LINKED = MAP | {"dashboard.linked.panels"}
+FRAME = LINKED | {"dashboard.frame"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
@@ -76,9 +83,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS | {"recipes"},
-    "dashboard": BOTTOM | WORK | READERS | {"corpus", "runs", "runs.applying"},
-    "dashboard.ui": BOTTOM | WORK | READERS | RUNS | {"corpus", "dashboard"},
-    "app": BOTTOM | WORK | {"dashboard", "dashboard.ui"},
+    "dashboard.drawing": BOTTOM | WORK,
+    "dashboard.server": BOTTOM,
+    "dashboard.map": BOTTOM | WORK | READERS | {"corpus", "runs", "dashboard.drawing"},
+    "dashboard.linked": BOTTOM | WORK | READERS | {"corpus", "runs", "dashboard.drawing", "dashboard.map"},
+    "dashboard": BOTTOM | WORK | READERS | PLAIN | {"corpus", "runs", "runs.applying"},
+    "dashboard.shell": GROUND,
+    "dashboard.map.panels": GROUND,
+    "dashboard.linked.panels": MAP,
+    "dashboard.frame": LINKED,
+    "dashboard.panels": FRAME,
+    "dashboard.map_page": FRAME | {"dashboard.panels"},
+    "app": BOTTOM | WORK | PLAIN | {"dashboard.shell", "dashboard.frame", "dashboard.panels", "dashboard.map_page"},
     "sample_data": BOTTOM | {"corpus"},
 }
 """Room -> the other rooms it may import at its top. The room of a module is the longest of these names it begins with
@@ -95,7 +111,7 @@ LAZY: dict[str, set[str]] = {
         "corpus",
         "out_of_core",
         "out_of_core.engines",
-        "dashboard.ui",
+        "dashboard.shell",
         "evaluation",
         "learning",
         "objectives",
@@ -105,6 +121,7 @@ LAZY: dict[str, set[str]] = {
         "runs.sweep",
     },
     "dashboard": {"evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
+    "dashboard.linked": {"evaluation"},
 }
 """Room -> what it may import inside functions besides."""
 
@@ -129,13 +146,27 @@ ALIASES = {
     "runs.driver": "runs.run_queue",
     "__main__": "cli",
     "pages": "app",
+    "dashboard.server.server": "dashboard.shell",
+    **dict.fromkeys(("dashboard.map.canvas_map", "dashboard.map.scene"), "dashboard.map.panels"),
+    **dict.fromkeys(("dashboard.linked.brushing", "dashboard.linked.columns"), "dashboard.linked.panels"),
 }
+"""Modules of another room than their folder's. In the folders of `THINGS` the panels are so by their name."""
+
+THINGS = {
+    "dashboard": "dashboard.panels",
+    "dashboard.map": "dashboard.map.panels",
+    "dashboard.linked": "dashboard.linked.panels",
+}
+"""Room without streamlit -> the room of those of its modules that are called ``panel`` or ``..._panel``."""
+
+STREAMLIT = {"dashboard.shell", "dashboard.frame", "dashboard.map_page", *THINGS.values(), "app"}
+"""Rooms that may import streamlit: whole folders by their name, and the panels of every thing by theirs."""
 
 TORCH = {"objectives", "learning", "testing", "evaluation", "runs.execute", "runs.sweep", "api"}
 """Rooms that load torch when they are imported; `corpus`, `cli` and `dashboard` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {
-    **{room: {"streamlit", "ray"} for room in MAY_IMPORT if room not in ("dashboard.ui", "app", "out_of_core.engines")},
+    **{room: {"streamlit", "ray"} for room in MAY_IMPORT if room not in STREAMLIT | {"out_of_core.engines"}},
     "objectives": {"streamlit", "ray", "pandas"},
     "learning": {"streamlit", "ray", "pandas"},
     "out_of_core.engines": {"streamlit", "torch", "pyarrow", "numpy"},
@@ -148,7 +179,8 @@ def room_of(module: str) -> str:
     name = module.removeprefix("datamask").removeprefix(".")
     known = [*MAY_IMPORT, *ALIASES]
     room = max((k for k in known if k == "" or name == k or name.startswith(f"{k}.")), key=len)
-    return ALIASES.get(room, room)
+    room = ALIASES.get(room, room)
+    return THINGS[room] if room in THINGS and name.endswith(("_panel", ".panel")) else room
 
 
 def module_of(path: Path) -> str:
@@ -238,12 +270,22 @@ def test_every_room_of_the_table_exists():
         ("datamask.runs.writer", "from datamask.runs import execute", 1),
         ("datamask.runs.attempt", "from datamask.runs.execute import execute", 1),
         ("datamask.runs.attempt", "def f():\n    from datamask.runs.execute import execute", 0),
-        ("datamask.dashboard.views.x", "def f():\n    import streamlit", 1),
-        ("datamask.dashboard.charts.x", "from datamask.dashboard.ui import frame", 1),
-        ("datamask.dashboard.ui.x", "import streamlit\nfrom datamask.dashboard import views", 0),
+        ("datamask.dashboard.runs.cost", "def f():\n    import streamlit", 1),
+        ("datamask.dashboard.runs.cost", "from datamask.dashboard.frame import frame", 1),
+        ("datamask.dashboard.runs.cost", "def f():\n    from datamask.dashboard.runs.run_panel import show", 1),
+        ("datamask.dashboard.runs.run_panel", "import streamlit\nfrom datamask.dashboard.runs import cost", 0),
+        ("datamask.dashboard.runs.panel", "import streamlit\nfrom datamask.dashboard.frame import frame", 0),
+        ("datamask.dashboard.runs.panels", "import streamlit", 1),
+        ("datamask.dashboard.drawing.words", "from datamask.dashboard.runs.cost import Cost", 1),
+        ("datamask.dashboard.shell.x", "from datamask.dashboard.map.canvas_map import canvas_map", 1),
+        ("datamask.dashboard.map.x", "from datamask.dashboard.linked.facets import Facet", 1),
+        ("datamask.dashboard.map.preparing_panel", "from datamask.dashboard.linked.columns import rows", 1),
+        ("datamask.dashboard.linked.x_panel", "from datamask.dashboard.runs.run_panel import show", 1),
+        ("datamask.dashboard.frame.x", "from datamask.dashboard.runs.run_panel import show", 1),
+        ("datamask.dashboard.runs.x_panel", "from datamask.dashboard.map_page.page import show", 1),
         ("datamask.cli", "from datamask.evaluation import score_selection", 1),
         ("datamask.cli.parser", "from datamask import dashboard", 1),
-        ("pages.runs", "import streamlit\nfrom datamask.dashboard.ui import frame\nimport datamask.runs.execute", 1),
+        ("pages.runs", "import streamlit\nfrom datamask.dashboard.frame import frame\nimport datamask.runs.execute", 1),
         ("datamask.corpus.x", "if TYPE_CHECKING:\n    import datamask.runs.store", 0),
     ],
 )
@@ -298,15 +340,17 @@ def test_work_out_of_core_loads_no_torch():
     assert not loaded_by(modules) & {"torch", "streamlit", "objectives", "runs", "runs.execute"}
 
 
-def test_the_dashboard_without_its_ui_loads_neither_torch_nor_streamlit():
-    modules = modules_in("dashboard")
-    assert any(m.startswith("datamask.dashboard.views") for m in modules)
-    assert any(m.startswith("datamask.dashboard.charts") for m in modules)
-    assert not loaded_by(modules) & {"torch", "streamlit", "learning", "objectives", "runs.execute"}
+def test_the_dashboard_without_its_panels_loads_neither_torch_nor_streamlit():
+    modules = [module for room in sorted(PLAIN) for module in modules_in(room)]
+    assert all(modules_in(room) for room in PLAIN)
+    assert any(m.endswith(".tables") for m in modules) and any(m.endswith(".chart") for m in modules)
+    assert not loaded_by(modules) & {"torch", "learning", "objectives", "runs.execute", *STREAMLIT, "streamlit"}
 
 
-def test_the_ui_loads_no_torch():
-    assert not loaded_by(modules_in("dashboard.ui")) & {"torch", "learning", "objectives", "runs.execute"}
+def test_the_panels_load_no_torch():
+    modules = [module for room in sorted(STREAMLIT - {"app"}) for module in modules_in(room)]
+    assert all(modules_in(room) for room in STREAMLIT) and any(m.endswith(".panel") for m in modules)
+    assert not loaded_by(modules) & {"torch", "learning", "objectives", "runs.execute"}
 
 
 def test_objectives_and_learning_know_nothing_of_files():

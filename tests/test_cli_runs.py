@@ -194,7 +194,7 @@ def test_texts_alone_can_be_prepared_and_selected(here, capsys):
 
 
 def test_the_runs_folder_of_the_environment_is_the_command_lines_and_the_dashboards(here, capsys, monkeypatch):
-    from datamask.dashboard.ui import session
+    from datamask.dashboard.shell import session
 
     monkeypatch.setenv("DATAMASK_RUNS_DIR", "elsewhere")
     assert run("select", "in.parquet", "--output", "out.parquet", "--json", *FAST) == 0
@@ -213,7 +213,7 @@ def test_the_runs_folder_of_the_environment_is_the_command_lines_and_the_dashboa
     ],
 )
 def test_a_bound_says_among_which_selections_it_holds(here, capsys, options, said):
-    from datamask.dashboard.views import outcome
+    from datamask.dashboard.runs import outcome
 
     assert run("select", "in.parquet", "--output", "o.parquet", "--objective", "pairwise", *FAST, *options) == 0
     text = capsys.readouterr().out

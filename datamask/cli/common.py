@@ -17,7 +17,7 @@ from datamask.cli.output import print_json, say, summary_text
 from datamask.options.amounts import parse_tokens
 from datamask.repeats import Amount, check_amounts
 from datamask.runs import exports
-from datamask.runs.store import Run
+from datamask.runs.store import Run, default_root
 
 DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
 """Exit codes; `datamask.cli` says what they mean."""
@@ -92,6 +92,11 @@ def repeat_amount(options: argparse.Namespace) -> Amount:
     tokens = None if options.repeat_tokens is None else parse_tokens(options.repeat_tokens, "repeat_tokens")
     check_amounts(options.repeats, tokens)
     return Amount(options.repeats, tokens)
+
+
+def of_run(command: Sequence[str], run_id: str, options: argparse.Namespace) -> list[str]:
+    """The words of a command on a run, with the folder of runs where that is not the default one."""
+    return [*command, run_id, *([] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir])]
 
 
 def shell(words: Sequence[str]) -> str:

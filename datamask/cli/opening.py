@@ -17,6 +17,6 @@ def open_dashboard(options: argparse.Namespace) -> int:
         config = corpus_config(options)
         check_apart("runs", options.runs_dir, config.inputs)
     os.environ["DATAMASK_RUNS_DIR"] = str(Path(options.runs_dir).absolute())
-    from datamask.dashboard.ui.server import serve
+    from datamask.dashboard.server.server import serve
 
     return serve(config, options.port)

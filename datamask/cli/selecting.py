@@ -7,7 +7,17 @@ import traceback
 from pathlib import Path
 
 from datamask import catalogue
-from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, repeat_amount, shell, stop_on_signals
+from datamask.cli.common import (
+    DONE,
+    FAULT,
+    STOPPED,
+    check_device,
+    deliver,
+    of_run,
+    repeat_amount,
+    shell,
+    stop_on_signals,
+)
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
@@ -17,7 +27,7 @@ from datamask.repeats import AS_SELECTED, refusal
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
-from datamask.runs.store import Run, RunStore, default_root
+from datamask.runs.store import Run, RunStore
 from datamask.work import lanes
 from datamask.work.pace import PhasePace
 
@@ -107,10 +117,9 @@ def _detach(run: Run, options: argparse.Namespace) -> int:
     """Have the run done in a process of its own, and say how to see and to stop it."""
     typed = catalogue.objective_terms(options.objective) if options.objective else {}
     driver = start_detached(run, [name for name in typed if catalogue.is_own(name)])
-    where = [] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir]
     say(f"run {run.id} in {run.path} goes on by itself")
-    say(f"see it with: {shell(['runs', 'show', run.id, *where])}")
-    say(f"end it with: {shell(['runs', 'stop', run.id, *where])}")
+    say(f"see it with: {shell(of_run(['runs', 'show'], run.id, options))}")
+    say(f"end it with: {shell(of_run(['runs', 'stop'], run.id, options))}")
     if options.json:
         print_json({"run_id": run.id, "path": str(run.path), "pid": driver, "status": run.status().state})
     else:
@@ -140,11 +149,11 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
             RunStore(options.runs_dir).remove(run.id)
         raise error
     if outcome.status.state != "done":
-        words = ["resume", run.id, *([] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir])]
-        say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {shell(words)}")
+        resume = shell(of_run(["resume"], run.id, options))
+        say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {resume}")
         if getattr(options, "weights", None) is not None:
-            words[:2] = ["runs", "export", run.id, "--weights", options.weights]
-            say(f"the weights are written of a finished run; then: {shell(words)}")
+            export = shell([*of_run(["runs", "export"], run.id, options), "--weights", options.weights])
+            say(f"the weights are written of a finished run; then: {export}")
         if options.json:
             print_json({"run_id": run.id, **(outcome.summary or {}), "status": outcome.status.state})
         return STOPPED

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from datamask.cli.common import DONE, check_device, deliver, repeat_amount, shell, stop_on_signals
+from datamask.cli.common import DONE, check_device, deliver, of_run, repeat_amount, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
 from datamask.errors import DatamaskError, OptionError, RunStateError
@@ -20,7 +20,7 @@ from datamask.repeats import AS_SELECTED
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
-from datamask.runs.store import Run, RunStore, default_root
+from datamask.runs.store import Run, RunStore
 from datamask.storage.address import harmless, is_address
 
 STOP_SECONDS, ASK_SECONDS = 10.0, 0.05
@@ -90,8 +90,7 @@ def runs_show(options: argparse.Namespace) -> int:
     if status.summary:
         print(summary_text(run, status.summary, None))
         if why := exports.unwritten(run):
-            where = [] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir]
-            print(f"{why}; write it with: {shell(['resume', run.id, *where])}")
+            print(f"{why}; write it with: {shell(of_run(['resume'], run.id, options))}")
     else:
         print(f"step {status.step:,} of {status.total_steps:,}")
         print("".join(f"{line}\n" for line in _whole_lines(run)) + f"Run folder: {run.path}")

@@ -81,7 +81,15 @@ def made_answer(
                 for ratio in ratios
             ],
             "random": [
-                {"ratio": ratio, "selected": 24, "words": 1200, "value": 6.0, "spread": 0.01} for ratio in ratios
+                {
+                    "ratio": ratio,
+                    "selected": 24,
+                    "words": 1200,
+                    "value": 6.0,
+                    "spread": 0.01,
+                    "luck": 0.004,
+                }
+                for ratio in ratios
             ],
         }
 

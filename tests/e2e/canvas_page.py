@@ -3,11 +3,11 @@
 import numpy as np
 import streamlit as st
 
-from datamask.dashboard.layers import Number, Selection
-from datamask.dashboard.parcels import ground_parcel
-from datamask.dashboard.places import place
-from datamask.dashboard.ui.canvas_map import Named, canvas_layer, canvas_map
-from datamask.dashboard.ui.chosen import KEY
+from datamask.dashboard.map.canvas_map import Named, canvas_layer, canvas_map
+from datamask.dashboard.map.layers import Number, Selection
+from datamask.dashboard.map.parcels import ground_parcel
+from datamask.dashboard.map.places import place
+from datamask.dashboard.shell.chosen import KEY
 
 N = 5000
 rng = np.random.default_rng(0)

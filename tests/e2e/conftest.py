@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.browsing import Running
-from tests.e2e.serving import ends_of_logs
+from tests.e2e.serving import PREPARED, ends_of_logs
 
 RUNNING = Running()
 
@@ -36,6 +36,7 @@ def pytest_runtest_teardown(item, nextitem):
     finally:
         if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
             RUNNING.end()
+            PREPARED.end()
 
 
 @pytest.hookimpl(wrapper=True)

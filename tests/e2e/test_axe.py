@@ -15,8 +15,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds
-from datamask.dashboard.openings import Opening, openings
+from datamask.dashboard.data.openings import Opening, openings
+from datamask.dashboard.map import map_layout
 from datamask.runs import lambda_answers
 from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_answers import made_answer
@@ -27,13 +27,13 @@ from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 LONG = 240_000
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", ".map[data-drawn='1']", ("Starved and over-fed",)),
-    ("data", "[data-testid='stVegaLiteChart'] .marks", ()),
+    ("data", ".js-plotly-plot .main-svg .trace", ()),
     ("runs", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("runs?view=frontier", ".js-plotly-plot .main-svg .trace", ()),
     ("runs?view=compare", ".map[data-drawn='3']", ("Values",)),
     ("lab", ".js-plotly-plot .main-svg", ()),
     ("lab?view=ratio", "[data-testid='stMain'] h3", ()),
-    ("evidence", "[data-testid='stVegaLiteChart'] .marks", ()),
+    ("evidence", ".js-plotly-plot .main-svg .trace", ()),
     ("evidence?view=downstream", "[data-testid='stFileUploader']", ()),
     ("export", "[data-testid='stDownloadButton'] button", ()),
 )
@@ -59,7 +59,7 @@ def stored(folder: Path) -> tuple[Opening, Run]:
     corpus = opening.corpus
     assert corpus is not None, opening.job.error
     keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
-    grounds.keep_crowding(corpus.features[:, 0].astype(np.float32), corpus, store.cache_dir)
+    map_layout.keep_crowding(corpus.features[:, 0].astype(np.float32), corpus, store.cache_dir)
     for lamb in (0.0, 0.25, 0.75, 1.0, 0.5):
         length = math.hypot(lamb, 1 - lamb)
         run = finish_run(

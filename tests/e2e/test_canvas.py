@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from datamask.dashboard.ui import canvas_map
+from datamask.dashboard.shell import components
 from tests.e2e.serving import served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 COORDINATES = 5000 * 8
 """Bytes of the coordinates: no smaller message can hold them."""
@@ -38,89 +39,86 @@ def colours(page, panel: int) -> set[str]:
 
 
 @pytest.mark.timeout(600)
-def test_the_map_keeps_its_place_while_its_colours_change(address, browser):
-    with browser.new_context(viewport={"width": 1200, "height": 700}) as context:
-        page = context.new_page()
-        page.set_default_timeout(240_000)
-        expect.set_options(timeout=240_000)
-        frames = []
-        page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
-        page.goto(address)
-        expect(page.locator(".map[data-drawn='3']")).to_be_visible()
-        said = page.get_by_text(re.compile("^regions"))
-        assert max(frames) > COORDINATES
-        root, stage = page.locator(".map"), page.locator(".stage").first
-        assert root.get_attribute("aria-label") == "Points" and len(colours(page, 0)) > 50
-        assert page.get_by_role("toolbar", name="Tools of the map").get_by_role("button").count() == 7
+def test_the_map_keeps_its_place_while_its_colours_change(address, browser_page: Page):  # noqa: F811
+    page = browser_page
+    frames = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
+    page.goto(address)
+    expect(page.locator(".map[data-drawn='3']")).to_be_visible()
+    said = page.get_by_text(re.compile("^regions"))
+    assert max(frames) > COORDINATES
+    root, stage = page.locator(".map"), page.locator(".stage").first
+    assert root.get_attribute("aria-label") == "Points" and len(colours(page, 0)) > 50
+    assert page.get_by_role("toolbar", name="Tools of the map").get_by_role("button").count() == 7
 
-        # names stand where there is room, the first ones first, as text; the same on every panel, heard once
-        assert root.get_attribute("data-names") == "2"
-        names = page.get_by_role("group", name="Named regions").get_by_role("button")
-        expect(names).to_have_text(["<b>right</b>43 %", "left12 %"])
-        opened = page.get_by_text(re.compile("^opened"))
-        names.first.focus()
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("Enter")
-        expect(opened).to_have_text("opened [3]")
-        expect(names.nth(1)).to_have_attribute("aria-pressed", "true")
-        spot = names.first.bounding_box()
-        x, y = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2
-        page.mouse.click(x, y)
-        expect(opened).to_have_text("opened [7]")
-        # who begins a lasso on a name draws one, and opens nothing
-        page.mouse.move(x, y)
-        page.mouse.down()
-        for across, down in ((30, 0), (30, 30), (0, 30)):
-            page.mouse.move(x - across, y + down, steps=3)
-        page.mouse.up()
-        expect(said).to_have_text("regions 1, picked None")
-        expect(opened).to_have_text("opened [7]")
-        stage.focus()
-        page.keyboard.press("Escape")
-        expect(said).to_have_text("regions 0, picked None")
+    # names stand where there is room, the first ones first, as text; the same on every panel, heard once
+    assert root.get_attribute("data-names") == "2"
+    names = page.get_by_role("group", name="Named regions").get_by_role("button")
+    expect(names).to_have_text(["<b>right</b>43 %", "left12 %"])
+    opened = page.get_by_text(re.compile("^opened"))
+    names.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(opened).to_have_text("opened [3]")
+    expect(names.nth(1)).to_have_attribute("aria-pressed", "true")
+    spot = names.first.bounding_box()
+    x, y = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2
+    page.mouse.click(x, y)
+    expect(opened).to_have_text("opened [7]")
+    # who begins a lasso on a name draws one, and opens nothing
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for across, down in ((30, 0), (30, 30), (0, 30)):
+        page.mouse.move(x - across, y + down, steps=3)
+    page.mouse.up()
+    expect(said).to_have_text("regions 1, picked None")
+    expect(opened).to_have_text("opened [7]")
+    stage.focus()
+    page.keyboard.press("Escape")
+    expect(said).to_have_text("regions 0, picked None")
 
-        # by keyboard alone: closer, to the side, and what is in view as region
-        stage.focus()
-        first = root.get_attribute("data-view")
-        home = json.loads(first)
-        for key in ("+", "+", "ArrowRight", "Enter"):
-            page.keyboard.press(key)
-        expect(said).to_have_text("regions 1, picked None")
-        view = root.get_attribute("data-view")
-        assert json.loads(view)["scale"] == pytest.approx(1.3**2 * home["scale"]) and json.loads(view)["x"] > home["x"]
+    # by keyboard alone: closer, to the side, and what is in view as region
+    stage.focus()
+    first = root.get_attribute("data-view")
+    home = json.loads(first)
+    for key in ("+", "+", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect(said).to_have_text("regions 1, picked None")
+    view = root.get_attribute("data-view")
+    assert json.loads(view)["scale"] == pytest.approx(1.3**2 * home["scale"]) and json.loads(view)["x"] > home["x"]
 
-        # other colours and a live panel move nothing, and coordinates do not travel again
-        frames.clear()
-        page.get_by_text("Other colours").click()
-        expect(page.locator(".panel .title").first).to_have_text("By height")
-        before = colours(page, 2)
-        for step in (1, 2):
-            page.get_by_role("button", name="Next").click()
-            expect(page.locator(".panel .title").nth(2)).to_have_text(f"Step {step}")
-        expect(said).to_have_text("regions 1, picked None")
-        assert root.get_attribute("data-view") == view and max(frames) < COORDINATES
-        assert before & colours(page, 2)
+    # other colours and a live panel move nothing, and coordinates do not travel again
+    frames.clear()
+    page.get_by_text("Other colours").click()
+    expect(page.locator(".panel .title").first).to_have_text("By height")
+    before = colours(page, 2)
+    for step in (1, 2):
+        page.get_by_role("button", name="Next").click()
+        expect(page.locator(".panel .title").nth(2)).to_have_text(f"Step {step}")
+    expect(said).to_have_text("regions 1, picked None")
+    assert root.get_attribute("data-view") == view and max(frames) < COORDINATES
+    assert before & colours(page, 2)
 
-        # a click picks the sample under the pointer, and its label is text, not markup
-        stage.focus()
-        page.keyboard.press("Escape")
-        expect(said).to_have_text("regions 0, picked None")
-        page.keyboard.press("0")
-        expect(root).to_have_attribute("data-view", first)  # drawn anew a frame later
-        view = home
-        points = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
-        row = int(np.argmax(points[:, 0] * (np.abs(points) < 2.2).all(axis=1)))
-        box = stage.bounding_box()
-        x = box["x"] + 1 + stage.evaluate("s => s.clientWidth") / 2 + (points[row, 0] - view["x"]) * view["scale"]
-        y = box["y"] + 1 + stage.evaluate("s => s.clientHeight") / 2 - (points[row, 1] - view["y"]) * view["scale"]
-        page.mouse.move(float(x), float(y))
-        expect(page.locator(".tip")).to_contain_text(f"<b>text</b> of {row}")
-        page.mouse.click(float(x), float(y))
-        expect(said).to_have_text(f"regions 0, picked {row}")
+    # a click picks the sample under the pointer, and its label is text, not markup
+    stage.focus()
+    page.keyboard.press("Escape")
+    expect(said).to_have_text("regions 0, picked None")
+    page.keyboard.press("0")
+    expect(root).to_have_attribute("data-view", first)  # drawn anew a frame later
+    view = home
+    points = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
+    row = int(np.argmax(points[:, 0] * (np.abs(points) < 2.2).all(axis=1)))
+    box = stage.bounding_box()
+    x = box["x"] + 1 + stage.evaluate("s => s.clientWidth") / 2 + (points[row, 0] - view["x"]) * view["scale"]
+    y = box["y"] + 1 + stage.evaluate("s => s.clientHeight") / 2 - (points[row, 1] - view["y"]) * view["scale"]
+    page.mouse.move(float(x), float(y))
+    expect(page.locator(".tip")).to_contain_text(f"<b>text</b> of {row}")
+    page.mouse.click(float(x), float(y))
+    expect(said).to_have_text(f"regions 0, picked {row}")
 
 
-def test_no_name_lies_over_the_ring_of_a_marked_sample(browser):
-    names = (Path(canvas_map.__file__).parent / "canvas" / "names.js").read_text()
+def test_no_name_lies_over_the_ring_of_a_marked_sample(browser_page: Page):  # noqa: F811
+    names = (components.FILES / "names.js").read_text()
     placed = """marked => {
         const element = () => ({ style: {}, dataset: {} }), buttons = [element(), element()];
         const map = { regionNames: [{ x: 100, y: 100, width: 60 }, { x: 300, y: 100, width: 60 }], root: element(),
@@ -129,11 +127,10 @@ def test_no_name_lies_over_the_ring_of_a_marked_sample(browser):
         placeNames(map);
         return [map.root.dataset.names, ...buttons.map((button) => button.hidden)];
     }"""
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.add_script_tag(content=names)
-        assert page.evaluate(placed, []) == ["2", False, False]
-        assert page.evaluate(placed, [[200, 100]]) == ["2", False, False]
-        # on the name, and so near to its edge that the ring would be cut
-        for marked in ([100, 100], [137, 100], [100, 118]):
-            assert page.evaluate(placed, [marked]) == ["1", True, False]
+    page = browser_page
+    page.add_script_tag(content=names)
+    assert page.evaluate(placed, []) == ["2", False, False]
+    assert page.evaluate(placed, [[200, 100]]) == ["2", False, False]
+    # on the name, and so near to its edge that the ring would be cut
+    for marked in ([100, 100], [137, 100], [100, 118]):
+        assert page.evaluate(placed, [marked]) == ["1", True, False]

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.openings import openings
+from datamask.dashboard.data.openings import openings
 from datamask.dashboard.report import sentence
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore

@@ -12,8 +12,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard import words
-from datamask.dashboard.openings import openings
+from datamask.corpus.projections import pca
+from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.drawing import words
 from datamask.evaluation import optimised_by, scoreboard
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -45,6 +47,8 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
     opening = openings(store.root).start(corpus_config, "tiny")
     opening.wait(240)
     corpus, pair = opening.corpus, runs[:2]
+    # a layout that is there already: UMAP is another test's business
+    keep_layout(Layout(pca(corpus.features), 0.5, len(corpus)), corpus, store.cache_dir)
     a, b = (run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool) for run in pair)
     with serving(tmp_path) as (address, server):
         page = browser_page

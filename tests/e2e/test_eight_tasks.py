@@ -13,8 +13,8 @@ from playwright.sync_api import Download, Locator, Page, expect
 from datamask.corpus import Corpus
 from datamask.corpus.projections import pca
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds
-from datamask.dashboard.openings import openings
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import FAILED, STILL, served
@@ -74,7 +74,7 @@ def corpus(tmp_path) -> Corpus:
     opening.wait(LONG)
     made, store = opening.corpus, RunStore(tmp_path / "runs")
     keep_layout(Layout(pca(made.features), 0.5, N), made, store.cache_dir)
-    grounds.keep_crowding(np.random.default_rng(0).random(N).astype(np.float32), made, store.cache_dir)
+    map_layout.keep_crowding(np.random.default_rng(0).random(N).astype(np.float32), made, store.cache_dir)
     return made
 
 
@@ -166,7 +166,8 @@ def test_eight_tasks_in_twelve_clicks_and_three_pages(tmp_path, corpus, browser_
         expect(title).to_have_text(re.compile("rule"))
         third = store.list()[0]
 
-        # 8: take the ids home
+        # 8: take the ids home; the map's title comes before what stands below it
+        page.wait_for_function(STILL)
         ids = hand.downloads(page.get_by_role("button", name=re.compile("^Selection, ")))
         ids.save_as(tmp_path / "ids.parquet")
         expect(page.locator(FAILED)).to_have_count(0)

@@ -12,8 +12,8 @@ import torch
 from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig, SelectionConfig
-from datamask.dashboard.openings import openings
-from datamask.dashboard.ui.frontier_picture import HEIGHT
+from datamask.dashboard.analyses.frontier.picture_panel import HEIGHT
+from datamask.dashboard.data.openings import openings
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
 from datamask.runs.store import RunStore

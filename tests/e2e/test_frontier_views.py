@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from datamask.config import CorpusConfig
-from datamask.dashboard import sweeping
-from datamask.dashboard.openings import openings
+from datamask.dashboard.analyses.frontier import sweeping
+from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan
@@ -26,7 +26,7 @@ LONG = 240.0
 """Seconds; what ends sooner is seen sooner."""
 
 # of the marks of a chart, what they are said to stand for
-LABELS = """svg => [...svg.querySelectorAll("[aria-label]")].map(mark => mark.getAttribute("aria-label"))"""
+HOVERS = """chart => chart.data.flatMap(trace => [...(trace.text || [])])"""
 CURVES = """chart => chart.data.filter(trace => trace.customdata?.length > 1).map(trace =>
     trace.customdata.map((run, i) => [String(run), trace.x[i], trace.y[i]]))"""
 
@@ -43,8 +43,9 @@ def pairwise(page: Page) -> None:
 
 
 def said(mark: str) -> dict[str, str]:
-    """``a: 1; b: 2`` as a dictionary."""
-    return dict(part.split(": ", 1) for part in mark.split("; "))
+    """``<b>title</b><br>a: 1<br>b: 2`` as a dictionary, the title under its own name."""
+    parts = [part.removeprefix("<b>").removesuffix("</b>") for part in mark.split("<br>")]
+    return dict(part.split(": ", 1) if ": " in part else (part, part) for part in parts)
 
 
 def shown(place: Locator, label: str) -> float:
@@ -113,9 +114,9 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
 
         # the select ratio
         page.goto(f"{address}/lab?view=ratio&corpus={opening.key}")
-        chart = main.get_by_test_id("stVegaLiteChart").locator("svg").first
-        expect(chart.locator("[aria-label*='term']").first).to_be_attached()
-        marks = [said(mark) for mark in chart.evaluate(LABELS) if "select ratio, %:" in mark and "raw value" in mark]
+        chart = main.locator(".st-key-ratio_chart .js-plotly-plot")
+        expect(chart.locator(".trace").first).to_be_attached()
+        marks = [said(mark) for mark in chart.evaluate(HOVERS)]
         assert len(marks) == 6
         for mark in marks:
             key = next(
@@ -132,9 +133,9 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
 
         # the group size: the mean over seeds at the moment at which the first of them ends
         page.get_by_role("tab", name="Group size").click()
-        chart = main.get_by_test_id("stVegaLiteChart").locator("svg").first
-        expect(chart.locator("[aria-label*='worst seed']").first).to_be_attached()
-        marks = [said(mark) for mark in chart.evaluate(LABELS) if "worst seed" in mark]
+        chart = main.locator(".st-key-group_chart .js-plotly-plot")
+        expect(chart.locator(".trace").first).to_be_attached()
+        marks = [said(mark) for mark in chart.evaluate(HOVERS)]
         for size in sizes:
             # in the order of their time, which is rounded in the words
             last = [mark for mark in marks if mark["G"] == str(size)][-1]

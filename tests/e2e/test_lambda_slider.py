@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds
+from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
@@ -37,7 +37,7 @@ def ready(tmp_path):
     execute(run, threads=1)
     rng = np.random.default_rng(0)
     keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
-    grounds.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
+    map_layout.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
     with served(tmp_path) as address:
         yield f"{address}/?run={run.id}"
 

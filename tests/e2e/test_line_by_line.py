@@ -14,10 +14,10 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projections import pca
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds
+from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
-from tests.e2e.serving import FAILED, STILL, served
+from tests.e2e.serving import FAILED, STILL, serving
 from tests.e2e.test_canvas import colours
 from tests.e2e.test_walk import browser_page, choose, go, saved  # noqa: F401 - one is a fixture
 
@@ -51,9 +51,9 @@ def test_line_by_line(tmp_path, browser_page: Page):  # noqa: F811
     corpus = open_corpus(CorpusConfig(tuple(map(str, shards))))
     # of the same rows: UMAP itself is another test's business
     keep_layout(Layout(pca(corpus.features), 0.5, N), corpus, store.cache_dir)
-    grounds.keep_crowding(np.random.default_rng(0).random(N).astype(np.float32), corpus, store.cache_dir)
+    map_layout.keep_crowding(np.random.default_rng(0).random(N).astype(np.float32), corpus, store.cache_dir)
 
-    with served(tmp_path) as address:
+    with serving(tmp_path) as (address, _):
         # upload shards
         page.goto(f"{address}/data")
         page.get_by_role("radio", name="Upload").or_(page.get_by_role("button", name="Upload")).first.click()
@@ -65,7 +65,8 @@ def test_line_by_line(tmp_path, browser_page: Page):  # noqa: F811
         expect(page.get_by_text("How is quality spread?")).to_be_visible()
         expect(page.locator(".st-key-menu").get_by_text(f"{N} rows")).to_be_visible()
 
-        # tune lambda, ratio, objective and G
+        # tune lambda, ratio, objective and G; a press that meets the page being drawn anew is lost on a busy machine
+        page.wait_for_function(STILL)
         go(page, "Runs", "How does the learner choose?")
         slider = page.get_by_role("slider", name=re.compile("Balance λ"))
         slider.focus()

@@ -18,8 +18,8 @@ from datamask.api import select
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import Corpus
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds
-from datamask.dashboard.openings import Opening, openings
+from datamask.dashboard.data.openings import Opening, openings
+from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
 from datamask.runs.store import Run, RunStore
@@ -37,6 +37,9 @@ FOCUSED = """() => {
             seen: look.outlineStyle !== "none" || look.boxShadow !== "none" || here.tagName === "INPUT"};
 }"""
 """Who has the focus, in whatever shadow, and whether one sees it; text fields show it by their frame."""
+ENDS = """box => (box.closest(".js-plotly-plot") ?? box.querySelector(".js-plotly-plot")).calcdata.flat()
+    .filter(bar => Number.isFinite(bar.s)).sort((first, second) => first.p - second.p).map(bar => bar.b + bar.s)"""
+"""Where the bars of a Plotly figure end, from its first row on."""
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def opening(tmp_path) -> Opening:
     found.wait(LONG / 1000)
     corpus, cache_dir = found.corpus, RunStore(tmp_path / "runs").cache_dir
     keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, cache_dir)
-    grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, cache_dir)
+    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, cache_dir)
     return found
 
 
@@ -176,10 +179,7 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         bars = page.locator("[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']")
         expect(bars).to_be_visible()
         page.wait_for_function(STILL)
-        ends = bars.locator("path[aria-label*='end:']").evaluate_all(
-            "all => all.map(e => e.getAttribute('aria-label'))"
-        )
-        ends = [float(re.search("end: ([−0-9.e]+)", label)[1].replace("−", "-")) * told.sd for label in ends]
+        ends = [end * told.sd for end in bars.evaluate(ENDS)]
         assert np.diff([0.0, *ends[:-1]]).tolist() == pytest.approx([part.value for part in one.parts], abs=1e-9)
         assert ends[-2:] == pytest.approx(2 * [one.score - one.threshold], abs=1e-9)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from datamask.dashboard.ready_sample import SWITCH
-from datamask.dashboard.sample_work import NOTE, SOLVED, Note
+from datamask.dashboard.data.ready_sample import SWITCH
+from datamask.dashboard.data.sample_work import NOTE, SOLVED, Note
 from tests.e2e.serving import ROOT, serving
 from tests.e2e.websocket_client import Visitor
 

@@ -8,14 +8,15 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from datamask.dashboard.openings import openings
+from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
 
 LONG = 240_000
 RUNS, FRONTIER, COMPARE = "How does the learner choose?", "What does lambda cost?", "What changes between these runs?"
+MAP = "Which samples are kept, and where do they lie?"
 
 
 def at(page: Page, question: str, path: str, **asked: str) -> None:
@@ -32,7 +33,7 @@ def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
     store, corpus = RunStore(tmp_path / "runs"), opening.corpus
-    run, _ = (finish_run(store, corpus, opening.config, corpus.quality, name=name) for name in ("one", "two"))
+    run, other = (finish_run(store, corpus, opening.config, corpus.quality, name=name) for name in ("one", "two"))
     page, here = browser_page, {"corpus": opening.key, "run": run.id}
     tab = lambda name: page.get_by_role("tab", name=name, exact=True)  # noqa: E731 - short, and used on every line
     menu = page.locator(".st-key-menu")
@@ -57,13 +58,34 @@ def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page
         page.go_back()
         at(page, FRONTIER, "/runs", view="frontier", **here)
 
+        # a colour or a search is no step of Back, another run is one
+        menu.get_by_role("link", name="Map").click()
+        expect(page).to_have_url(re.compile("marks=points"))
+        at(page, MAP, "/", marks="points", **here)
+        steps, chosen = page.evaluate("history.length"), {"marks": "points", "colour": "quality", "search": "text"}
+        choose(page, "Colour by", "Quality")
+        expect(page).to_have_url(re.compile("colour=quality"))
+        page.get_by_role("textbox", name="Search the texts").fill("text")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile("search=text"))
+        at(page, MAP, "/", **chosen, **here)
+        assert page.evaluate("history.length") == steps
+        choose(page, "Selected by", "two")
+        expect(page).to_have_url(re.compile(f"run={other.id}"))
+        at(page, MAP, "/", **chosen, **{**here, "run": other.id})
+        page.go_back()
+        expect(page).to_have_url(re.compile(f"run={run.id}"))
+        at(page, MAP, "/", **chosen, **here)
+        page.go_back()
+        at(page, FRONTIER, "/runs", view="frontier", **here)
+
         # addresses from before lead to the same pages, and back
         ids = ",".join(run.id for run in store.list())
         page.goto(f"{address}/compare?corpus={opening.key}&run={run.id}&runs={ids}&tab=Values&marks=points")
         at(page, COMPARE, "/runs", view="compare", runs=ids, tab="Values", marks="points", **here)
         expect(tab("Values")).to_have_attribute("aria-selected", "true")
         page.goto(f"{address}/explore?corpus={opening.key}&run={run.id}&maps=2&marks=points")
-        at(page, "Which samples are kept, and where do they lie?", "/", maps="2", marks="points", **here)
+        at(page, MAP, "/", maps="2", marks="points", **here)
         page.go_back()
         expect(page).to_have_url(re.compile("view=compare"))
         at(page, COMPARE, "/runs", view="compare", runs=ids, tab="Values", marks="points", **here)

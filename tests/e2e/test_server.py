@@ -10,10 +10,9 @@ import pytest
 from streamlit import config
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from datamask.dashboard import old_addresses
-from datamask.dashboard.ui import server
-from datamask.dashboard.ui.frame import PAGES
-from tests.e2e.serving import served, serving
+from datamask.dashboard.frame.frame import PAGES
+from datamask.dashboard.server import old_addresses, server
+from tests.e2e.serving import serving
 from tests.e2e.websocket_client import Visitor
 
 ROUTES = (
@@ -45,7 +44,7 @@ import streamlit as st
 if __name__ == "__main__":
     raise RuntimeError("see /a/folder/of/the/server")
 else:
-    from datamask.dashboard.ui import server
+    from datamask.dashboard.server import server
     app = st.App(__file__, **server.around())
 """
 
@@ -69,7 +68,7 @@ def ask(
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("server")) as where:
+    with serving(tmp_path_factory.mktemp("server")) as (where, _):
         yield where
 
 
@@ -142,7 +141,7 @@ def test_old_addresses_lead_on_below_a_folder_too():
 
 
 def test_listed_names_pass_and_only_they(tmp_path):
-    with served(tmp_path, STREAMLIT_SERVER_ALLOWED_HOSTS="127.0.0.1 select.example.com") as where:
+    with serving(tmp_path, STREAMLIT_SERVER_ALLOWED_HOSTS="127.0.0.1 select.example.com") as (where, _):
         assert ask(where, "/", "select.example.com")[0] == ask(where, "/")[0] == 200
         assert ask(where, "/", "localhost")[0] == 403
 
@@ -150,7 +149,7 @@ def test_listed_names_pass_and_only_they(tmp_path):
 def test_a_fault_is_a_number_for_the_visitor_and_a_traceback_in_the_log(tmp_path):
     script = tmp_path / "failing.py"
     script.write_text(FAILING)
-    with served(tmp_path, script=script) as where, Visitor(where) as visitor:
+    with serving(tmp_path, script=script) as (where, _), Visitor(where) as visitor:
         visitor.draw()
         (said,) = visitor.faults()
         number = said.split("the number ")[1].rstrip(".")

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds
-from datamask.dashboard.openings import openings
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import served
@@ -26,7 +26,7 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")
     # a layout that is there already: UMAP is another test's business
     keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
-    grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, store.cache_dir)
+    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, store.cache_dir)
     first = finish_run(store, corpus, opening.config, corpus.quality, objective="pairwise", estimator="top-quality")
     with served(tmp_path) as address:
         page = browser_page

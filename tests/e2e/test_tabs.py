@@ -12,7 +12,7 @@ from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 PAGE = """
 import streamlit as st
-from datamask.dashboard.ui.tabs import tabs
+from datamask.dashboard.shell.tabs import tabs
 
 def opens():
     st.session_state["opened"] = "first"
@@ -38,7 +38,7 @@ st.write(f"open by the state: {st.session_state['opened']}, turns: {st.session_s
 
 FOUR = """
 import streamlit as st
-from datamask.dashboard.ui.tabs import tabs
+from datamask.dashboard.shell.tabs import tabs
 
 names = ["first", "second", "third", "fourth"]
 for name, tab in zip(names, tabs(names, "opened")):

@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projections import pca
-from tests.e2e.serving import FAILED, STILL, served
+from tests.e2e.serving import FAILED, STILL, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
@@ -43,7 +43,7 @@ def small_sample(tmp_path_factory) -> Path:
 @pytest.fixture
 def dashboard(small_sample, tmp_path):
     """The address of a dashboard of its own, whose sample is the small one."""
-    with served(tmp_path, small_sample) as address:
+    with serving(tmp_path, small_sample) as (address, _):
         yield address
 
 

@@ -15,7 +15,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import Corpus, open_corpus
 from datamask.corpus.projections import pca
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard.facets import codes_of
+from datamask.dashboard.linked.facets import codes_of
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
 from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture

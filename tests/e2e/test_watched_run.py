@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from datamask.dashboard.openings import openings
-from datamask.dashboard.ui.tables import ROW
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.shell.tables import ROW
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from datamask.config import CorpusConfig
 from datamask.config.lambda_question import LambdaQuestion, Target, texts_of
-from datamask.dashboard.openings import openings
+from datamask.dashboard.data.openings import openings
 from datamask.evaluation.lambdas.kept import Kept
 from datamask.evaluation.lambdas.wording import named
 from datamask.runs import lambda_answers

@@ -13,8 +13,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard import groups
-from datamask.dashboard.facets import codes_of
+from datamask.dashboard.linked import groups
+from datamask.dashboard.linked.facets import codes_of
 from datamask.runs.store import RunStore
 from tests.e2e.serving import FAILED, STILL
 

@@ -46,8 +46,8 @@ from streamlit.testing.v1 import AppTest
 
 from datamask.cli.parser import parse, run_config
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard import comparison
-from datamask.dashboard.doors import check_roots
+from datamask.dashboard.analyses.comparison import tables
+from datamask.dashboard.data.inputs import check_roots
 from datamask.errors import InputError, OptionError
 from datamask.options import OPTIONS
 from datamask.runs import records
@@ -60,8 +60,8 @@ def refusal(**options):
         return str(error)
 
 def form():
-    from datamask.dashboard.ui import forms
-    forms.run_form()
+    from datamask.dashboard.runs import form_panel
+    form_panel.run_form()
 
 app = AppTest.from_function(form, default_timeout=60).run()
 order = app.selectbox(key="form_order")
@@ -74,7 +74,7 @@ assert not app.exception and not app.error
 def corpus_form():
     import streamlit as st
 
-    from datamask.dashboard.ui.corpus_form import other_options
+    from datamask.dashboard.data.form_panel import other_options
     st.session_state["others"] = other_options()
 
 corpus_app = AppTest.from_function(corpus_form, default_timeout=60).run()
@@ -111,7 +111,7 @@ print(json.dumps({
                   and (not option.owners or "counterfactual" in option.owners)
                   and f"form_{'learn_' if option.owners else ''}{name}" not in drawn],
     "form": [order.label, order.options, patience.label, patience.help, patience.value],
-    "compared": {name: comparison.SETTINGS[name] for name in ("patience", "order")},
+    "compared": {name: tables.SETTINGS[name] for name in ("patience", "order")},
     "corpus refused": [corpus_refusal(longest=0), corpus_refusal(longest="ten")],
     "corpus command line": corpus_run.arguments("o.parquet")[:8],
     "corpus read back": run_config(parse(corpus_run.arguments("o.parquet"))) == corpus_run,

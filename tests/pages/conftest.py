@@ -12,8 +12,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds, lambda_points
-from datamask.dashboard.openings import Opening, openings
+from datamask.dashboard.analyses.lambda_slider import lambda_points
+from datamask.dashboard.data.openings import Opening, openings
+from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 
@@ -64,7 +65,7 @@ def mapped(opened, store) -> np.ndarray:
     rng = np.random.default_rng(0)
     points = np.array([[0, 0], [10, 0], [0, 10]])[clump] + rng.normal(0, 0.3, (len(corpus), 2))
     keep_layout(Layout(points.astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
-    grounds.keep_crowding(rng.random(len(corpus)).astype(np.float32), corpus, store.cache_dir)
+    map_layout.keep_crowding(rng.random(len(corpus)).astype(np.float32), corpus, store.cache_dir)
     return clump
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from plotly import graph_objects as go
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.opened_parcel import opened_parcel
@@ -27,6 +30,40 @@ def map_data(app: AppTest) -> dict[str, Any] | None:
         if component.proto.component_name == "datamask_map":
             return json.loads(component.proto.json)
     return None
+
+
+def figure(app: AppTest, key: str) -> go.Figure:
+    """The Plotly figure that the page drew under a key."""
+    specs = [chart.proto.spec for chart in app.get("plotly_chart") if _key(chart.proto.id) == key]
+    assert len(specs) == 1, f"{len(specs)} figures under {key}"
+    return go.Figure(_decoded(json.loads(specs[0])))
+
+
+def _decoded(part: Any) -> Any:
+    """A figure's JSON with its arrays as lists."""
+    if isinstance(part, list):
+        return [_decoded(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if "bdata" in part:
+        return np.frombuffer(base64.b64decode(part["bdata"]), part["dtype"]).tolist()
+    return {name: _decoded(each) for name, each in part.items()}
+
+
+def waterfall(app: AppTest) -> pd.DataFrame:
+    """The bars of why a sample is in or out, from top to bottom: ``part, amount, end``."""
+    drawn = figure(app, "why_waterfall")
+    bars = [(place, length, base + length) for bar in drawn.data for place, length, base in zip(bar.y, bar.x, bar.base)]
+    table = pd.DataFrame([bar for bar in bars if bar[1] is not None], columns=["place", "amount", "end"])
+    table = table.sort_values("place", ignore_index=True)
+    return table.assign(part=[drawn.layout.yaxis.ticktext[place] for place in table["place"]])
+
+
+def strip(app: AppTest) -> tuple[list[float], list[bool], list[float]]:
+    """At which lambdas a sample is in: those of all runs, whether in at each, and those of this run."""
+    own, *states = figure(app, "why_strip").data
+    dots = sorted((lamb, dots.name == "in") for dots in states for lamb in dots.x if lamb is not None)
+    return [lamb for lamb, _ in dots], [inside for _, inside in dots], list(own.x)
 
 
 def titles(app: AppTest) -> list[str]:

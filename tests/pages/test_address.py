@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamask.dashboard import shared_view
-from datamask.dashboard.filters import Among, Between
-from datamask.dashboard.regions import Region
-from datamask.dashboard.ui import address, canvas_map
-from datamask.dashboard.ui.sections import SECTIONS
+from datamask.dashboard.frame import address
+from datamask.dashboard.frame.sections import SECTIONS
+from datamask.dashboard.map import canvas_map, shared_view
+from datamask.dashboard.map.filters import Among, Between
+from datamask.dashboard.map.regions import Region
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import map_data
 

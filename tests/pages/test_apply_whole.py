@@ -14,8 +14,8 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.openings import openings
-from datamask.dashboard.ui import whole_card
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.export import whole_panel
 from datamask.errors import InputError, OptionError
 from datamask.runs import applying, detached
 from datamask.runs.execute import execute
@@ -162,7 +162,7 @@ def test_what_is_not_solved_over_all_rows_says_why_and_runs_lead_to_the_rest(pag
     with pytest.raises(OptionError, match="token budget"):
         budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
         applying.over_all_rows(RunConfig(run.config.corpus, budgeted))
-    assert whole_card.sampled(opening.corpus)
+    assert whole_panel.sampled(opening.corpus)
 
 
 def over_all(store, run):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from streamlit import config
 
-from datamask.dashboard.allowed import Allowed
-from datamask.dashboard.codes import OneTimeCode
-from datamask.dashboard.openings import openings
-from datamask.dashboard.ui import corpus_form, session
+from datamask.dashboard.data import form_panel
+from datamask.dashboard.data.allowed import Allowed
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.server.codes import OneTimeCode
+from datamask.dashboard.shell import session
 from tests.dashboard.made_runs import write_shard
 from tests.pages.test_data import button, choose_path, open_and_wait, said
 
@@ -28,8 +29,8 @@ def told(monkeypatch) -> list[str]:
     """What a terminal of its own shows, of a server that has allowed nothing yet."""
     told = []
     code, allowed = OneTimeCode(told.append), Allowed()
-    monkeypatch.setattr(corpus_form, "one_time_code", lambda: code)
-    for module in (corpus_form, session):
+    monkeypatch.setattr(form_panel, "one_time_code", lambda: code)
+    for module in (form_panel, session):
         monkeypatch.setattr(module, "allowed", lambda: allowed)
     return told
 

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from datamask.dashboard import words
+from datamask.dashboard.drawing import words
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import keep_agreement, keep_board
 from tests.dashboard.made_runs import finish_run
@@ -126,7 +126,7 @@ def test_values_and_curves_have_a_tab(page, opened, runs, explained):
     app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Values")
     values = app.dataframe[1].value
     assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
-    assert len(app.get("vega_lite_chart")) == 2
+    assert len(app.get("plotly_chart")) == 2
     explained(app, 6)
 
 
@@ -252,11 +252,11 @@ def test_results_are_attached_and_drawn(page, opened, store, runs, explained):
     app.text_area(key="downstream_text_0").set_value("task,score,seed\nmath,0.5,0\nmath,0.7,1\nlogic,0.2,0").run()
     app.button(key="downstream_attach").click().run()
     assert not app.exception and not app.error
-    assert len(store.get(runs[1].id).results()) == 3 and len(app.get("vega_lite_chart")) == 2
+    assert len(store.get(runs[1].id).results()) == 3 and len(app.get("plotly_chart")) == 2
     assert app.text_area(key="downstream_text_1").value == ""
     explained(app, 6)
     app.button(key="downstream_remove").click().run()
-    assert not store.get(runs[1].id).results() and not app.get("vega_lite_chart")
+    assert not store.get(runs[1].id).results() and not app.get("plotly_chart")
 
 
 def test_three_runs_of_different_kinds(page, opened, runs):

@@ -14,9 +14,9 @@ import pytest
 from datamask.config import CorpusConfig
 from datamask.corpus.copy_growth import COSINES, CopyGrowth, Law
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.dashboard import openings as openings_module
-from datamask.dashboard import ready_sample, sample
-from datamask.dashboard.openings import openings
+from datamask.dashboard.data import openings as openings_module
+from datamask.dashboard.data import ready_sample, sample
+from datamask.dashboard.data.openings import openings
 from datamask.errors import Stopped
 from tests.dashboard.made_runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
@@ -79,7 +79,7 @@ def test_the_overview_adds_up(page, opened):
     app = page(DATA, corpus=opened.key)
     tokens = int(np.nansum(opened.corpus.lengths))
     assert any(f"{tokens / 1000:.3g}" in caption.value for caption in app.caption)
-    assert app.get("vega_lite_chart")
+    assert app.get("plotly_chart")
     assert opened.corpus.fingerprint[:12] in said(app)
 
 
@@ -240,7 +240,7 @@ def test_a_link_from_before_a_restart_opens_the_corpus_anew(page, opened, runs_d
 
 @pytest.mark.parametrize("name", ["*" + "a" * 300, "[b]/*", "loop"])
 def test_no_path_outside_takes_the_page_down(page, tmp_path_factory, monkeypatch, name):
-    monkeypatch.setattr("datamask.dashboard.ui.server.on_loopback", lambda: True)
+    monkeypatch.setattr("datamask.dashboard.server.server.on_loopback", lambda: True)
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "loop").symlink_to(folder / "loop")
     app = choose_path(page(DATA), folder / name)
@@ -320,7 +320,7 @@ def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_
         text = said(app)
         assert "First look: up to 2,000 rows from each of 3 of 3 shards, not a uniform sample" in text.replace("\\", "")
         assert "720 rows that come first in their shards" in text and "30\N{NO-BREAK SPACE}% of 720" in text
-        assert len(app.get("vega_lite_chart")) == 2
+        assert len(app.get("plotly_chart")) == 2
         assert any("Reading rows" in bar.proto.text for bar in app.get("progress"))
         # the Map shows it too, until it has the corpus's own
         assert "First look: up to 2,000 rows from each of 3" in said(page(corpus=opening.key)).replace("\\", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.dashboard import words
+from datamask.dashboard.drawing import words
 from tests.pages.reading import captions
 
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard import words
-from datamask.dashboard.ui import report_card
-from datamask.dashboard.views import outcome, provenance
+from datamask.dashboard.drawing import words
+from datamask.dashboard.export import report_panel
+from datamask.dashboard.runs import outcome, provenance
 from datamask.errors import Stopped
 from datamask.evaluation import score_selection
 from datamask.repeats import Amount
@@ -127,7 +127,7 @@ def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, sto
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert app.button(key="report_measure").label == "Measure it first"
     explained(app, 8)
-    made = report_card.made(run, [run], opened.corpus, store.cache_dir)
+    made = report_panel.made(run, [run], opened.corpus, store.cache_dir)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
     direct = score_selection(opened.corpus, selected, store.cache_dir, "cpu")["objectives"]
     text = html.unescape(made)

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from datamask.config import Quota, SelectionConfig
-from datamask.dashboard import live, sweeping, words
-from datamask.dashboard.ui import frontier_exact
+from datamask.dashboard.analyses.frontier import exact_panel as frontier_exact
+from datamask.dashboard.analyses.frontier import sweeping
+from datamask.dashboard.analyses.lambda_slider import live
+from datamask.dashboard.drawing import words
 from datamask.errors import Stopped
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import finish_run
@@ -224,10 +226,10 @@ def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, expla
                 seed=seed,
             )
     app.run()
-    assert len(app.get("vega_lite_chart")) == 1 and "ends of its own" in captions(app)
+    assert len(app.get("plotly_chart")) == 1 and "ends of its own" in captions(app)
     explained(app, 6)
     app = page("pages/lab.py", view="group", corpus=opened.key)
-    assert len(app.get("vega_lite_chart")) == 1 and "G 8: 2 seeds, G 32: 2 seeds" in captions(app)
+    assert len(app.get("plotly_chart")) == 1 and "G 8: 2 seeds, G 32: 2 seeds" in captions(app)
     explained(app, 8)
     app = page("pages/lab.py", view="transfer", corpus=opened.key)
     assert "hold for the whole" in text_of(app)

@@ -9,7 +9,7 @@ import pytest
 
 from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard import words
+from datamask.dashboard.drawing import words
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
 

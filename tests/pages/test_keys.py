@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from datamask.dashboard.ui import keys
+from datamask.dashboard.frame import keys
+from datamask.dashboard.shell import components
 
-CANVAS = Path(keys.__file__).parent / "canvas"
+BROWSER = components.FILES
 
 
 def test_the_sheet_opens_from_the_menu_and_stays_closed_until_then(page, explained):
@@ -23,7 +23,7 @@ def test_the_sheet_opens_from_the_menu_and_stays_closed_until_then(page, explain
 
 
 def test_every_key_that_a_map_hears_stands_on_the_sheet():
-    script = (CANVAS / "hands.js").read_text(encoding="utf-8")
+    script = (BROWSER / "hands.js").read_text(encoding="utf-8")
     table = re.search(r"const keys = \{(.*?)\n  \};", script, re.S)
     heard = {first or second for first, second in re.findall(r'(?:"(.)"|\b(\w+)): \(\) =>', table[1])}
     assert len(heard) > 10 and heard == {key for names, _ in keys.MAP for key in names}

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from datamask.config import Quota, RunConfig, SelectionConfig
-from datamask.dashboard import explanations, lambda_points, live, sample_work, words
-from datamask.dashboard.ui import lambda_slider
-from datamask.dashboard.views import frontier
+from datamask.dashboard.analyses.explanation import explanations
+from datamask.dashboard.analyses.frontier import tables as frontier
+from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
+from datamask.dashboard.data import sample_work
+from datamask.dashboard.drawing import words
 from datamask.evaluation.explaining import Flip
 from datamask.runs import lambda_answers
 from datamask.runs.execute import execute

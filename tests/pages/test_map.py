@@ -17,14 +17,16 @@ import pytest
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds, topics, words
-from datamask.dashboard.facets import class_facet
-from datamask.dashboard.filters import Among, Between, Filters, Rows
-from datamask.dashboard.openings import openings
-from datamask.dashboard.parcels import ground_parcel
-from datamask.dashboard.places import place
-from datamask.dashboard.regions import Region
-from datamask.dashboard.ui import canvas_map, distribution_panel, groups_panel, linked, names_panel, texts_panel
+from datamask.dashboard.analyses.samples import texts_panel
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.drawing import words
+from datamask.dashboard.linked import brushing, distribution_panel, groups_panel, names_panel, topics
+from datamask.dashboard.linked.facets import class_facet
+from datamask.dashboard.map import canvas_map, map_layout
+from datamask.dashboard.map.filters import Among, Between, Filters, Rows
+from datamask.dashboard.map.parcels import ground_parcel
+from datamask.dashboard.map.places import place
+from datamask.dashboard.map.regions import Region
 from datamask.runs.execute import execute
 from datamask.runs.stored_measures import keep_agreement
 from datamask.work.worker import worker
@@ -43,11 +45,11 @@ def waiting(opened):
         while not job.should_stop() and time.monotonic() < deadline:
             time.sleep(0.02)
 
-    before = worker().find(grounds.key_of(corpus))
+    before = worker().find(map_layout.key_of(corpus))
     if before is not None:  # of another test on the same rows
         before.stop()
         before.wait(120)
-    job = worker().start(grounds.key_of(corpus), work, about="UMAP")
+    job = worker().start(map_layout.key_of(corpus), work, about="UMAP")
     yield job
     job.stop()
 
@@ -370,9 +372,9 @@ def test_a_press_on_a_name_toggles_its_filter(opened, monkeypatch):
     state: dict[str, object] = {}
     monkeypatch.setattr("streamlit.session_state", state)
     for code, expected in ((1, ("2 · b",)), (0, ("1 · a",)), (0, None)):
-        view = linked.Linked(corpus, rows, linked.kept(corpus), "key")
+        view = brushing.Linked(corpus, rows, brushing.kept(corpus), "key")
         names_panel.press(view, names_panel.WORDS, code)
-        condition = linked.kept(corpus).of("cluster")
+        condition = brushing.kept(corpus).of("cluster")
         assert (condition.names if condition is not None else None) == expected
 
 
@@ -510,7 +512,7 @@ def test_distributions_show_what_the_others_let_through(page, opened, store, map
 
 def test_what_the_browser_brushed_is_checked(page, opened, store, mapped, monkeypatch):
     taken = []
-    monkeypatch.setattr(distribution_panel.linked, "take", lambda corpus, condition, name: taken.append(condition))
+    monkeypatch.setattr(distribution_panel.brushing, "take", lambda corpus, condition, name: taken.append(condition))
     facet = class_facet("source", "source", np.array([0, 1, 1]), ("a", "b"))
     view = distribution_panel.Linked(opened.corpus, Rows(3), Filters(), "")
     for answer in (None, "x", {}, {"name": "source"}, {"name": "gone", "bars": [0]}, {"name": "source", "bars": "0"}):
@@ -523,7 +525,7 @@ def test_what_the_browser_brushed_is_checked(page, opened, store, mapped, monkey
 
 def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatch):
     taken, read = [], []
-    monkeypatch.setattr(groups_panel.linked, "take", lambda corpus, condition, name="": taken.append(condition))
+    monkeypatch.setattr(groups_panel.brushing, "take", lambda corpus, condition, name="": taken.append(condition))
     monkeypatch.setattr(groups_panel.chosen, "choose", lambda corpus, row: read.append(row))
     for answer in (None, "x", {}, {"bars": "0"}, {"bars": None}):
         groups_panel.pressed(opened.corpus, "source", ["web", "code"], answer)
@@ -548,7 +550,7 @@ def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, o
     table = next(table.value for table in app.dataframe if "group" in table.value)
     assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-fed"
     assert set(table["verdict"].iloc[1:]) == {"starved"}
-    assert len(app.get("vega_lite_chart")) == 2 and "the filter does not apply" not in captions(app)
+    assert len(app.get("plotly_chart")) == 2 and "the filter does not apply" not in captions(app)
     assert {"cluster", "source", "length band"} <= set(app.selectbox(key="explore_group_by").options)
 
 
@@ -578,7 +580,8 @@ def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page,
     app = page(corpus=opened.key, run=run.id, sample="doc-0007")
     assert app.session_state["sample"] == (opened.corpus.fingerprint, 7)
     assert "doc\\-0007" in said_by(app) and "sample 7 of clump" in app.code[0].value
-    assert map_data(app)["marked"] == [pytest.approx(grounds.layout(opened.corpus, store.cache_dir).points[7].tolist())]
+    points = map_layout.layout(opened.corpus, store.cache_dir).points
+    assert map_data(app)["marked"] == [pytest.approx(points[7].tolist())]
     assert "selected · " in captions(app) and "source " in captions(app)
     app.button(key="sample_close").click().run()
     assert not app.code and map_data(app)["marked"] == [] and "sample" not in app.query_params

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from datamask.config import RunConfig
-from datamask.dashboard import words
-from datamask.dashboard.signs import Sign
-from datamask.dashboard.ui import frame
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.frame import frame
 from datamask.work.worker import worker
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from datamask.dashboard.ui.menus import REMEMBERED
+from datamask.dashboard.shell.menus import REMEMBERED
 from tests.dashboard.made_runs import finish_run
 
 
@@ -76,7 +76,7 @@ def test_what_a_session_remembers_is_bounded_and_holds_what_is_drawn_now():
     def script():
         import streamlit as st
 
-        from datamask.dashboard.ui import menus
+        from datamask.dashboard.shell import menus
 
         turn = st.session_state.setdefault("turn", 0)
         st.session_state["turn"] = turn + 1

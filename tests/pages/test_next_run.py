@@ -8,9 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from datamask.dashboard.filters import Among, Filters
-from datamask.dashboard.ui import lambda_slider, next_run
-from datamask.dashboard.views import frontier
+from datamask.dashboard.analyses.frontier import tables as frontier
+from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
+from datamask.dashboard.map.filters import Among, Filters
+from datamask.dashboard.map_page import next_run
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import titles

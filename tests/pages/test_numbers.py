@@ -3,7 +3,6 @@ of datamask's own."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -19,12 +18,13 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds, live
-from datamask.dashboard.openings import openings
+from datamask.dashboard.analyses.lambda_slider import live
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import write_shard
-from tests.pages.reading import captions, map_data, parcels, runs_table, tick, titles
+from tests.pages.reading import captions, map_data, parcels, runs_table, strip, tick, titles, waterfall
 
 LAMBDAS = (0.2, 0.5, 0.8)
 RATIO = 0.3
@@ -135,7 +135,7 @@ def opening(runs_dir, store, tmp_path):
     assert opened.ready, opened.job.error
     corpus, cache_dir = opened.corpus, store.cache_dir
     keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, cache_dir)
-    grounds.prepare(corpus, cache_dir, lambda share, what: None, lambda: False)
+    map_layout.prepare(corpus, cache_dir, lambda share, what: None, lambda: False)
     return opened
 
 
@@ -311,10 +311,7 @@ def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, mad
     total = (score[row] - threshold) / score.std()
     said = words_of(app)
     assert f"In all {abs(total):.2f} standard deviations of all scores {'above' if total >= 0 else 'below'}" in said
-    tables = [
-        pa.ipc.open_stream(io.BytesIO(chart.proto.data.data)).read_pandas() for chart in app.get("vega_lite_chart")
-    ]
-    bars = next(table for table in tables if "part" in table).set_index("part")["amount"]
+    bars = waterfall(app).set_index("part")["amount"]
     spread = score.std()
     average = score.mean() - threshold
     parts = {
@@ -323,8 +320,7 @@ def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, mad
         "pair-wise similarity": -0.5 * per_pair * (crowding[row] - crowding.mean()) / wide,
     }
     assert {name: bars[name] for name in parts} == pytest.approx({n: v / spread for n, v in parts.items()}, abs=1e-5)
-    strip = next(table for table in tables if "here" in table)
-    assert (strip["state"] == "in").tolist() == [bool(low[row]), bool(mask[row]), bool(high[row])]
+    assert strip(app)[1] == [bool(low[row]), bool(mask[row]), bool(high[row])]
     # where it changes sides: near where the relaxation has more than half of it
     app.button(key="flip").click().run()
     app = after(app, f"flip {run} {row}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from datamask.dashboard.ui import ordering
+from datamask.dashboard.shell import ordering
 
 
 @dataclass

@@ -7,6 +7,8 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from datamask.dashboard.frame import frame
+from datamask.dashboard.shell import background
 from datamask.work.worker import worker
 from tests.pages.reading import captions
 
@@ -37,7 +39,7 @@ def plain():
     """The job without a look of its own."""
     import streamlit as st
 
-    from datamask.dashboard.ui import background
+    from datamask.dashboard.shell import background
 
     if not background.under_way("drawn by the test of progress"):
         st.write("ended")
@@ -47,7 +49,7 @@ def card():
     """The job with everything that a panel may have of its own."""
     import streamlit as st
 
-    from datamask.dashboard.ui import background
+    from datamask.dashboard.shell import background
     from datamask.work.worker import worker
 
     key = "drawn by the test of progress"
@@ -90,8 +92,8 @@ def test_a_job_has_a_bar_and_a_stop(job, explained):
 
 def test_drawing_a_page_or_a_job_sets_aside_what_never_becomes_garbage(page, job, monkeypatch):
     drawn = []
-    for place in ("frame", "background"):
-        monkeypatch.setattr(f"datamask.dashboard.ui.{place}.settled", lambda place=place: drawn.append(place))
+    for place, module in (("frame", frame), ("background", background)):
+        monkeypatch.setattr(module, "settled", lambda place=place: drawn.append(place))
     page()
     assert set(drawn) == {"frame"}
     AppTest.from_function(plain, default_timeout=120).run()

@@ -11,8 +11,8 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.openings import Openings, openings
-from datamask.dashboard.ui.frame import PAGES
+from datamask.dashboard.data.openings import Openings, openings
+from datamask.dashboard.frame.frame import PAGES
 from tests.dashboard.made_runs import finish_run, write_shard
 
 WORDS = "lies outside the folders"
@@ -121,7 +121,7 @@ def test_a_page_waits_for_a_silent_store_for_a_while_only(page, monkeypatch):
     silent, mine = threading.Event(), SimpleNamespace(is_folder=lambda address: False)
     mine.open = lambda address: silent.wait()
     monkeypatch.setattr("datamask.storage.remote.store_of", lambda address: mine)
-    monkeypatch.setattr("datamask.dashboard.ui.corpus_form.LOOK_SECONDS", 0.3)
+    monkeypatch.setattr("datamask.dashboard.data.form_panel.LOOK_SECONDS", 0.3)
     monkeypatch.setenv("DATAMASK_ROOTS", "s3://bucket/shards")
     app = page("pages/data.py")
     app.segmented_control(key="corpus_place").set_value("path").run()

@@ -8,8 +8,9 @@ from streamlit.testing.v1 import AppTest
 
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.openings import openings
-from datamask.dashboard.ui import forms, session
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.runs import form_panel
+from datamask.dashboard.shell import session
 from datamask.runs.run_queue import run_queue
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.pages.reading import runs_table, tick, ticked
@@ -194,7 +195,7 @@ def test_another_learner_brings_its_own_defaults(page, opened):
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/runs.py", corpus=opened.key)
-    learns = name in (*forms.LEARNERS, "paper preset")
+    learns = name in (*form_panel.LEARNERS, "paper preset")
     key(app, "selectbox", "learner" if learns else "estimator").set_value(name).run()
     app.button(key="learn" if learns else "start").click().run()
     assert not app.exception and not app.error
@@ -205,9 +206,9 @@ def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store
 @pytest.mark.parametrize("columns", [(), ("edu",), ("edu", "dclm")])
 def test_the_form_offers_what_so_many_quality_columns_allow(columns):
     def form(columns):
-        from datamask.dashboard.ui import forms
+        from datamask.dashboard.runs import form_panel
 
-        forms.run_form(quality_columns=columns)
+        form_panel.run_form(quality_columns=columns)
 
     app = AppTest.from_function(form, default_timeout=60, args=(columns,)).run()
     labels = app.selectbox(key="form_estimator").options

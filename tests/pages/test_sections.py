@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from datamask.dashboard import toy, words
-from datamask.dashboard.ui.frame import PAGES
-from datamask.dashboard.ui.sections import SECTIONS
+from datamask.dashboard.analyses.toy import solving as toy
+from datamask.dashboard.drawing import words
+from datamask.dashboard.frame.frame import PAGES
+from datamask.dashboard.frame.sections import SECTIONS
 from tests.dashboard.made_runs import finish_run
 
 EVERY = [(title, section) for title, sections in SECTIONS.items() for section in sections]

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from datamask.api import select
-from datamask.dashboard.filters import Among, Between, Filters
-from datamask.dashboard.views import frontier, outcome, provenance
+from datamask.dashboard.analyses.frontier import tables as frontier
+from datamask.dashboard.map.filters import Among, Between, Filters
+from datamask.dashboard.runs import outcome, provenance
 from datamask.runs.run_queue import run_queue
 from tests.dashboard.made_runs import finish_run
 

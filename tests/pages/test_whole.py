@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.openings import openings
-from datamask.dashboard.views import outcome
+from datamask.dashboard.data.openings import openings
+from datamask.dashboard.runs import outcome
 from datamask.runs.execute import execute
 from tests.recipes.made_runs import shard
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import time
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard import explanations
+from datamask.dashboard.analyses.explanation import explanations
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
 from datamask.work.worker import worker
+from tests.pages.reading import strip, waterfall
 
 PATIENCE = 240
 
@@ -37,13 +36,6 @@ def waited(app, prefix):
     raise AssertionError(f"no job {prefix} ended")
 
 
-def chart_table(app, column):
-    """The table under the chart that has this column."""
-    drawn = [chart.proto.data.data for chart in app.get("vega_lite_chart")]
-    tables = [pa.ipc.open_stream(io.BytesIO(data)).read_pandas() for data in drawn if data]
-    return next(table for table in tables if column in table)
-
-
 @pytest.fixture
 def pairwise(store, opened):
     return [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb) for lamb in (0.1, 0.5, 0.9)]
@@ -57,15 +49,13 @@ def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(
     one = told.explain([row])[0]
     app = page(corpus=opened.key, run=run.id, sample=one.id)
     app, _ = waited(app, f"why {run.path} {row} ")
-    bars = chart_table(app, "part")
+    bars = waterfall(app)
     assert list(bars["amount"].iloc[:-1] * told.sd) == pytest.approx([part.value for part in one.parts], abs=1e-9)
     assert bars["end"].iloc[-1] * told.sd == pytest.approx(one.score - one.threshold, abs=1e-9)
     assert bars["end"].iloc[-2] == pytest.approx(bars["end"].iloc[-1], abs=1e-9)
     assert any(one.sentence.split(":")[0] in text.value for text in app.markdown)
-    strip = chart_table(app, "here")
     inside = [bool(other.rows()["selected"][row].as_py()) for other in pairwise]
-    assert list(strip["lambda"]) == [0.1, 0.5, 0.9] and list(strip["state"] == "in") == inside
-    assert list(strip["here"]) == [False, True, False]
+    assert strip(app) == ([0.1, 0.5, 0.9], inside, [0.5])
 
     app.button(key="flip").click().run()
     app, job = waited(app, f"flip {run.path} {row}")

@@ -12,7 +12,8 @@ import pytest
 from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import neighbors, partition_search
-from datamask.dashboard.views import convergence, outcome, provenance
+from datamask.dashboard.analyses.convergence import tables as convergence
+from datamask.dashboard.runs import outcome, provenance
 from datamask.runs import phases
 from datamask.runs.execute import execute
 from tests.reference import truth

@@ -13,7 +13,7 @@ import pytest
 import datamask.api
 from datamask.config import CorpusConfig, QualityColumn, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.views import outcome
+from datamask.dashboard.runs import outcome
 from datamask.errors import OptionError
 from datamask.learning import greedy
 from datamask.runs.execute import execute

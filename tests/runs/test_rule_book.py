@@ -11,7 +11,7 @@ import pytest
 from datamask.config import Quota, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.column_kinds import metadata_columns
-from datamask.dashboard.facets import columns_of
+from datamask.dashboard.linked.facets import columns_of
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import read_rows
 from datamask.feasibility import quota_groups

@@ -12,7 +12,7 @@ import torch
 
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.views import provenance
+from datamask.dashboard.runs import provenance
 from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose

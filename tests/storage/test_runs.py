@@ -12,8 +12,8 @@ import pytest
 from datamask import open_corpus, select
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.dashboard.openings import Openings
-from datamask.dashboard.views import provenance
+from datamask.dashboard.data.openings import Openings
+from datamask.dashboard.runs import provenance
 from datamask.runs.attempt import attempt
 from datamask.runs.store import RunStore
 from datamask.storage import patience

@@ -18,7 +18,9 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.graph_checkpoint import entry_of as graph_checkpoint_entry
 from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbors
 from datamask.corpus.projections.layouts import layout_entry, load_layout
-from datamask.dashboard import grounds, topics, toy
+from datamask.dashboard.analyses.toy import solving as toy
+from datamask.dashboard.linked import topics
+from datamask.dashboard.map import map_layout
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_ends
 from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
 from datamask.evaluation.measures.clusters import _kept_labels, cluster_labels, clusters_entry
@@ -142,9 +144,9 @@ def layout(corpus: Corpus) -> Kind:
 
 def crowding(corpus: Corpus) -> Kind:
     return Kind(
-        grounds.crowding_entry(corpus.fingerprint),
+        map_layout.crowding_entry(corpus.fingerprint),
         Content({}, {"values": np.full(N, 0.5, np.float32)}),
-        lambda folder: grounds.crowding(corpus, folder),
+        lambda folder: map_layout.crowding(corpus, folder),
         {"NaN": put("values", 0, np.nan), "ten times": put("values", 0, 5.0), "other rows": cut("values")},
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from datamask.dashboard.signs import Sign, signed
+from datamask.dashboard.drawing.signs import Sign, signed
 from datamask.errors import InputError, Stopped
 from datamask.work import worker as worker_module
 from datamask.work.worker import Worker, worker

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from datamask.dashboard import placement, svg, words
-from datamask.dashboard.charts.convergence import frame, labels
-from datamask.dashboard.groups import EVEN, FED, STARVED
-from datamask.dashboard.views.convergence import BATCH, EDGE, SUBSET, Curve
-from datamask.dashboard.views.frontier import Line
+from datamask.dashboard.analyses.convergence.chart import frame, labels
+from datamask.dashboard.analyses.convergence.tables import BATCH, EDGE, SUBSET, Curve
+from datamask.dashboard.analyses.frontier.tables import Line
+from datamask.dashboard.drawing import placement, svg, words
+from datamask.dashboard.linked.groups import EVEN, FED, STARVED
 
 WIDTH = 720
 WIDE = placement.LETTER / 7.2

@@ -12,12 +12,18 @@ import pyarrow.compute as pc
 
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, STAND_IN
-from datamask.dashboard import comparison, facets, grounds, groups, svg, words
-from datamask.dashboard.charts import scoreboard as scores
+from datamask.dashboard.analyses.comparison import tables as comparison
+from datamask.dashboard.analyses.convergence import tables as convergence
+from datamask.dashboard.analyses.frontier import tables as frontier
+from datamask.dashboard.analyses.scoreboard import chart as scores
+from datamask.dashboard.analyses.scoreboard import tables as scoreboards
+from datamask.dashboard.drawing import svg, words
+from datamask.dashboard.linked import facets, groups
+from datamask.dashboard.map import map_layout
 from datamask.dashboard.report import figures, raster
 from datamask.dashboard.report.samples import samples
 from datamask.dashboard.report.sentence import sentence
-from datamask.dashboard.views import convergence, frontier, listing, outcome, provenance, scoreboards
+from datamask.dashboard.runs import listing, outcome, provenance
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import read_boards
 
@@ -124,17 +130,17 @@ def _figure(drawing: svg.Drawing, caption: str) -> str:
 def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | None:
     if corpus is None:
         return None
-    layout = grounds.layout(corpus, cache_dir) if cache_dir is not None else None
+    layout = map_layout.layout(corpus, cache_dir) if cache_dir is not None else None
     points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
     chosen = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
     numbers = {"Quality": corpus.quality}
-    if cache_dir is not None and (crowding := grounds.crowding(corpus, cache_dir)) is not None:
+    if cache_dir is not None and (crowding := map_layout.crowding(corpus, cache_dir)) is not None:
         numbers["Crowding"] = crowding
     selected, *coloured = raster.panels(points, chosen, *numbers.values())
     said = [
         f"All {len(corpus):,} samples, far ones cut off; "
-        f"{grounds.reading(STAND_IN.name if layout is None else DEFAULT, layout)}.",
-        f"Crowding: mean cosine to the {grounds.CROWD} nearest samples of the whole corpus, whatever is selected."
+        f"{map_layout.reading(STAND_IN.name if layout is None else DEFAULT, layout)}.",
+        f"Crowding: mean cosine to the {map_layout.CROWD} nearest samples of the whole corpus, whatever is selected."
         if "Crowding" in numbers
         else "A map of crowding is left out: nobody had asked for the corpus's neighbours yet.",
         "Colours end at the 2nd and 98th percentile.",

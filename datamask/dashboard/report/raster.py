@@ -8,8 +8,8 @@ import io
 import numpy as np
 from PIL import Image
 
-from datamask.dashboard.places import place
-from datamask.dashboard.scales import blend, cividis, rgb
+from datamask.dashboard.map.places import place
+from datamask.dashboard.map.scales import blend, cividis, rgb
 
 SIDE = 560
 """Pixels of a panel's side."""

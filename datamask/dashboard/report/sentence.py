@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from datamask import catalogue
-from datamask.dashboard import words
-from datamask.dashboard.views import outcome
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import outcome
 from datamask.runs.store import Run
 
 CLOSE = 1e-6

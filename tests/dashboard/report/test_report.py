@@ -15,11 +15,12 @@ import pytest
 from PIL import Image
 
 from datamask.corpus import open_corpus
-from datamask.dashboard import grounds, words
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map import map_layout
 from datamask.dashboard.report import raster, report, sentence
 from datamask.dashboard.report.page import stored_board
 from datamask.dashboard.report.samples import EACH, samples
-from datamask.dashboard.views import provenance
+from datamask.dashboard.runs import provenance
 from datamask.runs.store import RunStore
 from datamask.runs.stored_measures import keep_board
 from tests.dashboard.made_runs import finish_run, write_shard
@@ -252,7 +253,7 @@ def test_a_map_of_crowding_comes_along_where_it_is_known(world):
 
     assert maps() == ["Quality", "Selected"]
     assert "A map of crowding is left out" in report(runs[1], runs, corpus, store.cache_dir)
-    grounds.keep_crowding(np.linspace(0, 1, len(corpus), dtype=np.float32), corpus, store.cache_dir)
+    map_layout.keep_crowding(np.linspace(0, 1, len(corpus), dtype=np.float32), corpus, store.cache_dir)
     assert maps() == ["Quality", "Crowding", "Selected"]
     assert "mean cosine to the 15 nearest samples" in read(report(runs[1], runs, corpus, store.cache_dir)).text
 

@@ -1,0 +1,185 @@
+"""Agreement: what a run would keep again on a slightly different corpus, and which samples are coin-flips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from datamask import catalogue
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.agreement import tables as agreements
+from datamask.dashboard.analyses.agreement.chart import agreement
+from datamask.dashboard.analyses.comparison.tables import Entry
+from datamask.dashboard.analyses.scoreboard import measuring
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.map import scene
+from datamask.dashboard.map.layers import Blank, Layer, Number
+from datamask.dashboard.shell import background, downloads, session, tables
+from datamask.dashboard.shell.plots import plot
+from datamask.runs.exports import table_csv
+from datamask.runs.store import Run
+from datamask.runs.stored_measures import read_agreement
+
+SHOWN, LISTED = 100, 8
+"""Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
+
+ABOUT = (
+    f"The run is made again, with its own settings, on {agreements.PARTS} random parts of the corpus, each "
+    "without a fifth of the samples. A sample that nearly every part selects is in the consensus core. One that "
+    f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} of them select is a coin-flip: "
+    "whether it is in depends on which other samples happen to be there."
+)
+
+STOPS = "Stops within a second or two. Nothing half done is kept."
+
+
+def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreements.Agreed | None:
+    """What is stored about a run; None: not computed yet."""
+    stored = read_agreement(run, corpus.fingerprint, cache_dir)
+    if stored is None or len(stored[0]) != len(corpus):
+        return None
+    return agreements.agreed(*stored, entry.selected)
+
+
+def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
+    """A panel of the map: how many of the parts select each sample."""
+    agreed = read(entry, run, corpus, cache_dir)
+    if agreed is None:
+        return Blank(entry.label, "not computed yet: Agreement on the Evidence page does it")
+    return Number(f"{entry.label}: selected by parts", agreed.share.astype(np.float32), 0.0, 1.0, False)
+
+
+def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
+    """Numbers, distribution and coin-flips of one of the compared runs."""
+    labels = {entry.letter: entry for entry in entries}
+    letter = (
+        st.segmented_control(
+            "Agreement of",
+            list(labels),
+            default="A",
+            required=True,
+            key="compare_agreement",
+            format_func=lambda name: words.plain(labels[name].label, 60),
+            help=ABOUT,
+        )
+        if st.session_state.get("compare_agreement", "A") in labels
+        else "A"
+    )
+    entry, run = labels[letter], runs[list(labels).index(letter)]
+    agreed = read(entry, run, corpus, cache_dir)
+    if agreed is None:
+        _missing(run, runs, entry, corpus, cache_dir)
+        return
+    numbers, picture = st.columns([1, 1.5], gap="large")
+    with numbers:
+        with st.container(horizontal=True, gap="small"):
+            for label, mask, caption in (
+                ("Consensus core", agreed.core, "in 9 of 10 parts or more"),
+                ("Coin-flips", agreed.flips, "in 3 to 7 of 10 parts"),
+            ):
+                with st.container(gap=None, width="content"):
+                    st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
+                    st.caption(caption)
+        inside = int((agreed.flips & entry.selected).sum())
+        st.markdown(
+            f"{words.percent(agreed.kept)} of what {letter} selected is in the core. A part that holds a "
+            f"selected sample selects it again {words.percent(agreed.repeated)} of the time. Of the "
+            f"{int(agreed.flips.sum()):,} coin-flips {letter} selected {inside:,}."
+        )
+        st.page_link(
+            "pages/runs.py",
+            label="See where they lie: draw Compare as agreement",
+            icon=":material/arrow_forward:",
+            query_params={**session.link_parameters(), "view": "compare"},
+        )
+    with picture:
+        plot(
+            agreement(agreements.histogram(agreed, entry.selected), dark=session.dark()),
+            key="compare_agreement_chart",
+            alt="Samples by the share of random parts that select them",
+        )
+        st.caption(
+            "Only the undecided are drawn: the core, and what no part ever selects, are left out. The fewer "
+            "there are, the less the selection hangs on chance."
+        )
+    _flips(agreed, entry, corpus)
+
+
+def _flips(agreed: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
+    rows = np.flatnonzero(agreed.flips)
+    if not len(rows):
+        st.caption("There is no coin-flip: every sample is nearly always in, or nearly always out.")
+        return
+    rows = rows[np.argsort(np.abs(agreed.share[rows] - 0.5), kind="stable")]
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        st.markdown(
+            f"**The coin-flips**, the most undecided first{f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else ''}",
+            width="content",
+        )
+        st.download_button(
+            f"CSV, {len(rows):,} ids",
+            downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows, entry.selected))),
+            file_name=f"coin-flips-{entry.run_id}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="compare_flips_csv",
+            icon=":material/download:",
+            help="Id, quality, whether selected, and where in the input each sample stands.",
+        )
+    listed = rows[:SHOWN]
+    table = scene.sample_table(corpus, listed)
+    table = table.add_column(0, "parts", [100 * agreed.share[listed]]).add_column(
+        1, "selected", [entry.selected[listed]]
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(listed), LISTED),
+        alt="Coin-flips, the most undecided first",
+        column_config={
+            "parts": st.column_config.NumberColumn(
+                "parts", format="%.0f %%", width="small", help="Share of the parts that select it."
+            ),
+            "selected": st.column_config.CheckboxColumn(width="small"),
+            "text": st.column_config.TextColumn("text", width=370),
+            "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
+
+
+def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
+    key = measuring.agreement_key(run, corpus)
+    with st.container(border=True):
+        st.markdown(f"**Would {entry.letter} keep the same samples again?**")
+        st.write(ABOUT)
+        settings = run.config.selection
+        if settings.ruled or settings.budget is not None:
+            st.caption(
+                "Not for this run: pins, quotas, given rows and budgets mean something else on a part of the "
+                "corpus. Make a run without them to see it."
+            )
+            return
+        if catalogue.estimator(settings.estimator) is catalogue.IMPORTED:
+            st.caption("Not for an imported list: nobody knows how it was chosen, so it cannot be chosen again.")
+            return
+        if background.under_way(key):
+            return
+        background.ending(key)
+        link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+        link |= {"runs": ",".join(other.id for other in runs), "view": "agreement"}
+        sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/evidence.py", link, STOPS)
+        st.button(
+            f"Select again {agreements.PARTS} times",
+            key="measure_agreement",
+            type="primary",
+            icon=":material/casino:",
+            on_click=background.on_press(measuring.start_agreement),
+            args=(run, corpus, cache_dir, sign),
+            help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "
+            "on disk.",
+        )

@@ -1,0 +1,146 @@
+"""The borderline reader on a page: one text at a time, two buttons and a skip, what was kept told only afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.borderline import tables
+from datamask.dashboard.analyses.borderline.tables import DROP, KEEP, SKIP
+from datamask.dashboard.analyses.explanation import explanations
+from datamask.dashboard.analyses.explanation.explanations import Deck
+from datamask.dashboard.drawing import words
+from datamask.dashboard.shell.asking import settled
+from datamask.runs.exports import table_csv
+from datamask.runs.store import Run
+
+KEY = "borderline"
+LETTERS = 6000
+SIZES = (20, 40, 100, 200)
+
+
+def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | None) -> None:
+    """The reader of one run's borderline.
+
+    Args:
+        selected: bool ``(N,)`` of the run. shown: those a filter lets through; None: there is none.
+    """
+    texts = corpus.texts
+    if texts is None:
+        st.caption("This corpus has no texts to read. Add a text column to the shards and open them again.")
+        return
+    reading, side = st.columns([2, 1], gap="large")
+    with side:
+        count = st.selectbox(
+            "Texts",
+            SIZES,
+            1,
+            key=f"{KEY}_count",
+            persist_state="session",
+            help="Half of them just above the threshold, half just below, in random order.",
+        )
+        seed = st.number_input(
+            "Seed",
+            0,
+            10_000,
+            0,
+            key=f"{KEY}_seed",
+            persist_state="session",
+            help="Of the order. Another one shuffles the same texts anew and begins again.",
+        )
+        told = st.container()
+    with reading:
+        st.caption(
+            "Would you rather keep this text, or rather drop it? Half of these texts were kept, half dropped, "
+            "all of them nearly the other. Which is which is told after each answer."
+        )
+        within = shown
+        if shown is not None:
+            within, said = tables.within(shown, selected, count // 2)
+            st.caption(f"**{said}**")
+        task = explanations.deck(run, count // 2, int(seed), within)
+        if not settled(task, KEY):
+            return
+        deck: Deck = task.result
+        name = task.key
+        answers = _answers().setdefault(name, [])
+        _read(name, deck, answers, texts)
+    with told:
+        _tell(run, corpus, deck, name, answers)
+
+
+def _read(name: str, deck: Deck, answers: list[str], texts) -> None:
+    place = len(answers)
+    if place >= len(deck.rows):
+        st.markdown(
+            f"**All {len(deck.rows):,} texts are read.** Take your answers with you, or shuffle them anew with "
+            "another seed."
+        )
+        return
+    st.progress(place / len(deck.rows), text=f"Text {place + 1:,} of {len(deck.rows):,}")
+    with st.container(horizontal=True):
+        for answer, label, key, icon, about in (
+            (KEEP, "Rather keep", "1", ":material/thumb_up:", "The key 1 does the same."),
+            (DROP, "Rather drop", "2", ":material/thumb_down:", "The key 2 does the same."),
+            (SKIP, "Skip", "0", ":material/skip_next:", "You cannot tell; it is not counted. The key 0 does the same."),
+        ):
+            st.button(
+                label,
+                key=f"{KEY}_{answer}",
+                icon=icon,
+                shortcut=key,
+                on_click=_answer,
+                args=(name, place, answer),
+                help=about,
+            )
+    text = texts[int(deck.rows[place])].as_py() or ""
+    with st.container(height=330, border=True):
+        st.code(text[:LETTERS] + ("…" if len(text) > LETTERS else ""), language=None, wrap_lines=True)
+
+
+def _tell(run: Run, corpus: Corpus, deck: Deck, name: str, answers: list[str]) -> None:
+    st.markdown(tables.tally(deck, answers).sentence)
+    if not answers:
+        return
+    place = len(answers) - 1
+    row = int(deck.rows[place])
+    facts = {"quality": words.value(float(corpus.quality[row])), "id": words.plain(corpus.ids[row].as_py(), 80)}
+    st.caption(tables.revealed(deck, place, answers[-1], facts))
+    with st.container(horizontal=True):
+        st.button(
+            "Undo the last",
+            key=f"{KEY}_undo",
+            icon=":material/undo:",
+            type="tertiary",
+            on_click=_undo,
+            args=(name,),
+            help="Takes the last answer back. You know its side by now, so judge it with care.",
+        )
+        st.download_button(
+            "Answers as CSV",
+            lambda: table_csv(tables.answers_table(corpus, deck, answers, run.id)),
+            file_name=f"borderline-{run.id}.csv",
+            mime="text/csv",
+            key=f"{KEY}_csv",
+            on_click="ignore",
+            icon=":material/download:",
+            help="Id, answer, whether selected, agreement, margin and "
+            "quality of every text you answered, in the order of reading.",
+        )
+
+
+def _answers() -> dict[str, list[str]]:
+    """The answers of this session, by run, number of texts and seed."""
+    return st.session_state.setdefault(f"{KEY}_answers", {})
+
+
+def _answer(name: str, place: int, answer: str) -> None:
+    answers = _answers().setdefault(name, [])
+    if len(answers) == place:  # a key pressed twice answers one text
+        answers.append(answer)
+
+
+def _undo(name: str) -> None:
+    if _answers().get(name):
+        _answers()[name].pop()

@@ -1,0 +1,123 @@
+"""Which runs can be compared on a corpus, which cannot and why, and which two a comparison begins with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datamask.config import CorpusConfig
+from datamask.dashboard.data.openings import title_of
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+UNFINISHED = {
+    "queued": "it has not begun yet",
+    "running": "it is still learning",
+    "stopped": "it was stopped before its end; it can be resumed on the Runs page",
+    "interrupted": "its process ended before it did; it can be resumed on the Runs page",
+    "failed": "it failed; the Runs page says why",
+}
+"""What to say of a run that is not done, by its state."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A run that cannot be compared on this corpus, and why: the end of a sentence that begins with its name."""
+
+    run: Run
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """The run's name, or its id where it has none or its record cannot be read."""
+        try:
+            return self.run.config.name or self.run.id
+        except DatamaskError:
+            return self.run.id
+
+
+def candidates(
+    runs: Sequence[Run], fingerprint: str, archived: bool = False, config: CorpusConfig | None = None
+) -> tuple[list[Run], list[Refused]]:
+    """Finished runs on the corpus of that fingerprint, in the order given, and the others with the reason.
+
+    Args:
+        archived: whether runs that were put away are among them.
+        config: how that corpus was opened, so that runs from before its files changed are told from those of others.
+    """
+    fit, others = [], []
+    for run in runs:
+        if not archived and run.label().archived:
+            continue
+        reason = _reason(run, fingerprint, config)
+        if reason is None:
+            fit.append(run)
+        else:
+            others.append(Refused(run, reason))
+    return fit, others
+
+
+def _reason(run: Run, fingerprint: str, config: CorpusConfig | None) -> str | None:
+    """Why a run cannot be compared; None: it can."""
+    state = run.status().state
+    try:
+        of, facts = run.config.corpus, run.facts()
+    except DatamaskError as error:
+        return f"its record cannot be read ({error})"
+    known = facts.get("fingerprint")
+    if known and known != fingerprint:
+        if of == config:
+            return "it selected from these files before they changed, so its rows are others"
+        size = f", {facts['n']:,} samples" if isinstance(facts.get("n"), int) else ""
+        return f"it selected from another corpus: {title_of(of)}{size}"
+    if state != "done":
+        return UNFINISHED.get(state, f"it is {state}")
+    if known != fingerprint or not run.has_rows:
+        return "its record does not say which samples it selected"
+    return None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two runs that a comparison begins with, A before B, and in a sentence why these."""
+
+    first: Run
+    second: Run
+    why: str
+
+
+def made_alone(runs: Sequence[Run]) -> list[Run]:
+    """Those candidates that are no points of sweeps, in the order given."""
+    return [run for run in runs if "sweep" not in run.facts()]
+
+
+def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
+    """B is the run that was opened last, else the newest; A the one opened before it, else the newest other one, those
+    of the same size and then of the same objective first. Where nothing was opened, points of sweeps are looked at only
+    if no two others are there.
+
+    Args:
+        runs: at least two candidates, newest first.
+        opened: ids of the runs that the reader looked at, the latest first; others than candidates do not count.
+    """
+    by_id = {run.id: run for run in runs}
+    seen = [by_id[run_id] for run_id in opened if run_id in by_id]
+    if len(seen) > 1:
+        return Pair(seen[1], seen[0], "the two runs that you opened last")
+    alone = made_alone(runs)
+    aside = not seen and 2 <= len(alone) < len(runs)
+    if aside:
+        runs = alone
+    second = seen[0] if seen else runs[0]
+    mine = second.config.selection
+
+    def unlike(run: Run) -> tuple[bool, bool]:
+        other = run.config.selection
+        return (other.select_ratio, other.budget) != (mine.select_ratio, mine.budget), other.objective != mine.objective
+
+    first = min((run for run in runs if run.id != second.id), key=unlike)
+    size, objective = unlike(first)
+    alike = ("" if size else " that selects as many") + ("" if objective else " by the same objective")
+    about = "run that you opened last" if seen else "newest run"
+    swept = ", points of sweeps aside" if aside else ""
+    return Pair(first, second, f"B is the {about}, A the newest other one{alike}{swept}")

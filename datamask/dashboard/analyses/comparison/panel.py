@@ -1,0 +1,270 @@
+"""Of compared runs the overlap, values, curves and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.comparison import candidates
+from datamask.dashboard.analyses.comparison import tables as comparison
+from datamask.dashboard.analyses.comparison.candidates import Refused
+from datamask.dashboard.analyses.comparison.curves_chart import overlay
+from datamask.dashboard.analyses.comparison.shares_chart import shares
+from datamask.dashboard.analyses.comparison.tables import Entry
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map.layers import Category
+from datamask.dashboard.runs import listing
+from datamask.dashboard.shell import session, tables
+from datamask.dashboard.shell.plots import plot
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+SETTINGS_AT_ONCE, NAMED = 12, 5
+REFUSED_AT_ONCE = 50
+SAME = "Everything else is the same in all of them."
+
+
+_BEGUN = "compare_begun"
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What the page chose by itself: ids, the run opened last by then, and why."""
+
+    chosen: list[str]
+    latest: list[str]
+    why: str
+
+
+def begin(runs: Sequence[Run]) -> None:
+    """Choose two runs where the reader has not: at the first visit, and again once another run was opened.
+
+    Args:
+        runs: candidates, newest first.
+    """
+    opened = session.opened_runs()
+    before = st.session_state.get(_BEGUN)
+    latest = opened[:1]
+    untouched = before is not None and st.session_state.get("compare") == before.chosen and before.latest != latest
+    if len(runs) > 1 and ("compare" not in st.session_state or untouched):
+        pair = candidates.first_pair(runs, opened)
+        st.session_state["compare"] = [pair.first.id, pair.second.id]
+        st.session_state[_BEGUN] = _Begun(st.session_state["compare"], latest, pair.why)
+
+
+def say_begun(chosen: Sequence[str]) -> None:
+    """Say why these runs are shown, where `begin` chose them."""
+    before = st.session_state.get(_BEGUN)
+    if before is not None and list(chosen) == before.chosen:
+        st.caption(f"Chosen for you: {before.why}. Choose others above.")
+
+
+def draw_refused(refused: Sequence[Refused]) -> None:
+    """The runs that cannot be compared here, each by its name and with the reason."""
+    if not refused:
+        return
+    with st.expander(f"{len(refused):,} other run{'s' if len(refused) > 1 else ''} not offered here, and why"):
+        for entry in refused[:REFUSED_AT_ONCE]:
+            st.caption(f"**{words.plain(_name(entry.run), 80)}**: {words.plain(entry.reason, 300)}.")
+        if len(refused) > REFUSED_AT_ONCE:
+            st.caption(f"and {len(refused) - REFUSED_AT_ONCE:,} more")
+
+
+def _name(run: Run) -> str:
+    try:
+        return listing.name_of(run)
+    except DatamaskError:
+        # of a damaged record only the folder's name is left
+        return run.id
+
+
+def overlaps(entries: Sequence[Entry]) -> None:
+    """Overlap of every pair beside what chance gives; two runs get large numbers, more of them a table."""
+    table = comparison.overlaps(entries)
+    if len(table) == 1:
+        pair = table.iloc[0]
+        a, b = entries
+        with st.container(horizontal=True, gap="medium"):
+            for label, value, caption, help_ in (
+                ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
+                ("Kept", words.count(pair.shared), "selected by both", None),
+                ("Lost", words.count(pair.only_first), f"only {a.letter} selected them", None),
+                ("Gained", words.count(pair.only_second), f"only {b.letter} selected them", None),
+            ):
+                with st.container(gap=None, width="content"):
+                    st.metric(label, value, help=help_, width="content")
+                    st.caption(caption)
+        return
+    st.markdown("**Overlap of each pair**", help=_about(None))
+    pairs = pd.DataFrame(
+        {
+            "runs": table.pair,
+            "overlap": 100 * table.overlap,
+            "by chance": 100 * table.chance,
+            "shared": table.shared,
+            "only the first": table.only_first,
+            "only the second": table.only_second,
+        }
+    )
+    st.dataframe(
+        pairs,
+        hide_index=True,
+        lazy=False,
+        alt="Overlap of each pair of runs beside chance",
+        column_config={
+            "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
+            "by chance": st.column_config.NumberColumn(format="%.0f %%"),
+            **{name: st.column_config.NumberColumn(format="localized") for name in pairs.columns[3:]},
+        },
+    )
+
+
+def _about(pair) -> str:
+    text = (
+        "Samples selected by both, as share of those selected by either (Jaccard). By chance: two random "
+        "selections of as many samples, each from those that its run could take (not banned, pruned or left out as "
+        "copies; pinned ones are always in; quotas are not looked at). Where both could take all and selected the "
+        "share r, that is r / (2 − r)."
+    )
+    if pair is not None and pair.most < 1:
+        text += f" Selections of such different sizes overlap by {words.percent(pair.most)} at most."
+    return text
+
+
+def values(entries: Sequence[Entry]) -> None:
+    """Quality and diversity of each run as shares of the attainable gain, raw values beside them."""
+    table = comparison.values(entries)
+    shares = pd.DataFrame(
+        {
+            "run": table.run,
+            "quality": 100 * table.quality,
+            "diversity": 100 * table.diversity,
+            "mean quality": table.raw_quality,
+            "raw diversity": table.raw_diversity,
+        }
+    )
+    share = st.column_config.ProgressColumn(
+        format="%.0f %%",
+        min_value=0,
+        max_value=100,
+        width="small",
+        help="Share of the way from a random subset to the best this term "
+        "reaches. Negative is worse than random; the bar is then empty.",
+    )
+    st.markdown(
+        "**Values**",
+        help="100 % is the best that quality, or that diversity objective, reaches alone; 0 % is "
+        "a random subset of the same size. These are the final selections: where a run was polished by swaps, "
+        "its curve ends before that, at another value. Raw values are on their own scales.",
+    )
+    st.dataframe(
+        shares,
+        hide_index=True,
+        lazy=False,
+        alt="Quality and diversity of each run",
+        column_config={
+            "quality": share,
+            "diversity": share,
+            "run": st.column_config.TextColumn(width=150),
+            "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+            "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
+    for sentence in comparison.caveats(entries):
+        st.caption(words.plain(sentence, 400))
+
+
+def curves(entries: Sequence[Entry]) -> None:
+    """Whole-corpus values of all runs in one chart, where they are on one scale."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        measure = st.segmented_control(
+            "Value",
+            comparison.MEASURES,
+            default="quality",
+            key="compare_measure",
+            required=True,
+            format_func=str.capitalize,
+            label_visibility="collapsed",
+            persist_state="session",
+            help="All are measured on the whole corpus.",
+        )
+        across = st.segmented_control(
+            "Along",
+            ("step", "seconds"),
+            default="step",
+            key="compare_x",
+            required=True,
+            format_func={"step": "Steps", "seconds": "Seconds"}.__getitem__,
+            persist_state="session",
+            label_visibility="collapsed",
+            help="What runs along the axis.",
+        )
+    fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
+    fit["joint"] = fit["quality"] and fit["diversity"] and len({entry.config.lamb for entry in entries}) == 1
+    if not fit[measure]:
+        st.caption(
+            f"These runs have no common scale of {measure}, so heights do not compare here; "
+            "when a curve rises and when it settles does."
+        )
+    table = comparison.curves(entries, measure)
+    if table.empty:
+        st.caption("None of these runs has values of it.")
+        return
+    finals = comparison.finals(entries, measure)
+    plot(
+        overlay(table, [entry.label for entry in entries], across, measure=measure, dark=session.dark(), finals=finals),
+        key="compare_curves",
+        alt=f"{measure} of each run over {across}",
+    )
+    if len(finals):
+        st.caption("◆ where a selection ended once it was polished by swaps after its last step.")
+
+
+def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """What share of each class every run selects, for a metadata column of the reader's choice."""
+    names = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
+    if not names:
+        return
+    name = st.selectbox(
+        "Selected share by",
+        names,
+        key="compare_category",
+        persist_state="session",
+        help="Of all samples of each class, the share that each run selected; n counts all of them.",
+    )
+    table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
+    plot(
+        shares(
+            table, [entry.label for entry in entries], [entry.ratio for entry in entries], name, dark=session.dark()
+        ),
+        key="compare_shares",
+        alt=f"Share of each {name} that each run selected",
+    )
+
+
+def settings(entries: Sequence[Entry]) -> None:
+    """Only what differs; of more than two runs folded away, its names still to be read."""
+    table = comparison.settings(entries)
+    if table.empty:
+        st.markdown("**Settings that differ**", help=SAME)
+        st.caption("None: the same settings on the same rows.")
+        return
+    several = f" ({len(table)})" if len(table) > 1 else ""
+    if len(entries) > 2:
+        few = ", ".join(table["Setting"][:NAMED]) + (", …" if len(table) > NAMED else "")
+        room: DeltaGenerator = st.expander(f"Settings that differ{several}: {words.plain(few, 300)}")
+    else:
+        st.markdown(f"**Settings that differ{several}**", help=SAME)
+        room = st.container()
+    room.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(table), SETTINGS_AT_ONCE),
+        alt="Settings that differ between the runs",
+    )

@@ -1,0 +1,373 @@
+"""Beside the frontier and the sweeps of the Lab: what to sweep, Start, its progress with a Stop, and the baselines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+from datamask import catalogue
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.dashboard.analyses.frontier import sweeping, tables
+from datamask.dashboard.data.openings import OpenCorpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import cost, listing, outcome
+from datamask.dashboard.shell import background, session
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+from datamask.runs.varying import Plan, Point
+from datamask.work.worker import worker
+
+COUNTS = (5, 11, 21, 41)
+SIZES = (2, 8, 32, 128, 512)
+QUICK = "pairwise"
+LIVE = ("pairwise", "facility")
+"""Objectives whose solvers are quick enough for a slider."""
+
+COPIES = {"none": "Keep all", "exact": "Keep the best one"}
+
+SWEEPING = background.Look(
+    "stop_sweep", "Stops within a second. What is done is kept, and Start goes on from there.", beneath=True, every=1.0
+)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all of them ask for first: objectives, ratio and what to do with copies."""
+
+    objectives: tuple[str, ...]
+    ratio: float
+    collapse: str
+
+    @property
+    def options(self) -> dict:
+        """As options of a selection."""
+        return {"select_ratio": self.ratio, "collapse": self.collapse}
+
+
+def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None, ratio: bool = True) -> Shared:
+    """The controls that all views have.
+
+    Args:
+        several: whether more than one objective may be chosen.
+        among: objectives offered; None: all.
+        ratio: whether the select ratio is asked for.
+    """
+    names = list(among or [entry.name for entry in catalogue.OBJECTIVES])
+    about = "What diversity means. Each objective has its own scale, so each gets a curve of its own."
+    if several:
+        if "frontier_objectives" not in st.session_state:
+            st.session_state["frontier_objectives"] = [_first(names)]
+        chosen = st.pills(
+            "Diversity objectives",
+            names,
+            selection_mode="multi",
+            persist_state="session",
+            key="frontier_objectives",
+            wrap=True,
+            help=about,
+            # what stands in brackets would be cut off in the narrow column
+            format_func=lambda name: outcome.objective_label(name).partition(" (")[0],
+        )
+    else:
+        remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
+        first = names.index(remembered[0]) if remembered else 0
+        chosen = [
+            st.selectbox(
+                "Diversity objective",
+                names,
+                first,
+                key=f"frontier_objective_{len(names)}",
+                help=about,
+                format_func=outcome.objective_label,
+                persist_state="session",
+            )
+        ]
+    share = 0.3
+    if ratio:
+        share = st.number_input(
+            "Select ratio",
+            0.0001,
+            0.9999,
+            0.3,
+            step=0.05,
+            format="%.4g",
+            key="frontier_ratio",
+            persist_state="session",
+            help="Share of the corpus to keep. Another ratio is another curve: its 0 % and 100 % are measured anew.",
+        )
+    collapse = st.selectbox(
+        "Of exact copies",
+        tuple(COPIES),
+        1 if opened.sample else 0,
+        key="frontier_copies",
+        persist_state="session",
+        format_func=COPIES.__getitem__,
+        help="What to do with them before selecting. Rows with identical features count as "
+        "copies, whatever their text. Pair-wise similarity and DiSF cannot see copies "
+        "themselves.",
+    )
+    return Shared(tuple(chosen), float(share), collapse)
+
+
+def _first(names: Sequence[str]) -> str:
+    """The objective that is chosen until somebody chooses: the current run's, so that the curve goes through it.
+
+    One alone: a second would take as long again, and is one press away. Without a run the one that is solved within
+    seconds, and whose unreachable side is proved.
+    """
+    run = session.current_run()
+    objective = run.config.selection.objective if run is not None else ""
+    return objective if objective in names else QUICK
+
+
+def lambda_points(settings: Shared) -> tuple[Point, ...]:
+    """The control of a sweep over lambda, and its points."""
+    count = st.select_slider(
+        "Values of λ",
+        COUNTS,
+        11,
+        key="frontier_count",
+        persist_state="session",
+        help="Evenly from 0 (diversity alone) to 1 (quality alone). Values that are stored "
+        "already are not computed again.",
+    )
+    return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
+
+
+def transfer_plans(opened: OpenCorpus, points: Sequence[Point]) -> list[Plan]:
+    """The same points on an eighth, a quarter and all of the corpus."""
+    slices = sweeping.slices(opened.config, len(opened.corpus))
+    return [Plan(corpus, tuple(points), f"{sweeping.plan_name(points[0])}, {name}") for name, corpus in slices.items()]
+
+
+def ratio_points(settings: Shared) -> tuple[Point, ...]:
+    """The controls of a sweep over the select ratio, and its points."""
+    lamb = st.slider(
+        "Balance λ",
+        0.0,
+        1.0,
+        0.5,
+        step=0.05,
+        key="ratio_lamb",
+        persist_state="session",
+        help="The same for all ratios.",
+    )
+    low, high = st.slider(
+        "Ratios, % of the rows",
+        1,
+        95,
+        (5, 50),
+        key="ratio_range",
+        persist_state="session",
+        help="The smallest and the largest share of the corpus to keep.",
+    )
+    count = st.select_slider(
+        "Values of the ratio",
+        (3, 5, 7, 10),
+        5,
+        key="ratio_count",
+        persist_state="session",
+        help="How many ratios, evenly spread.",
+    )
+    ratios = [round(float(share) / 100, 4) for share in np.linspace(low, max(high, low + 1), count)]
+    return sweeping.along_ratio(settings.objectives, list(dict.fromkeys(ratios)), lamb=lamb, collapse=settings.collapse)
+
+
+def group_points(settings: Shared) -> tuple[Point, ...]:
+    """The controls of a sweep over the group size, and its points."""
+    sizes = st.multiselect(
+        "Masks per step, G",
+        SIZES,
+        default=[8, 32, 128],
+        key="group_sizes",
+        persist_state="session",
+        help="Each is tried with every seed.",
+    )
+    left, right = st.columns(2)
+    seeds = left.number_input(
+        "Seeds",
+        1,
+        10,
+        3,
+        key="group_seeds",
+        persist_state="session",
+        help="Repeats with other random numbers; the band shows how far they lie apart.",
+    )
+    steps = right.number_input(
+        "Steps",
+        10,
+        100_000,
+        200,
+        step=100,
+        key="group_steps",
+        persist_state="session",
+        help="Update steps of every run. The paper takes 5,000.",
+    )
+    lamb = st.slider(
+        "Balance λ", 0.0, 1.0, 0.5, step=0.05, key="group_lamb", persist_state="session", help="The same for all."
+    )
+    return sweeping.along_group(
+        sizes, seeds, objective=settings.objectives[0], lamb=lamb, n_epochs=steps, **settings.options
+    )
+
+
+def planned(plans: Callable[[], list[Plan]]) -> list[Plan]:
+    """What `plans` gives; none where the settings contradict each other, which is said."""
+    try:
+        return plans()
+    except DatamaskError as error:
+        st.error(words.sentence(error), icon=":material/error:")
+        return []
+
+
+def start(
+    opened: OpenCorpus,
+    runs: Sequence[Run],
+    plans: Sequence[Plan],
+    label: str = "Start the sweep",
+    watched: tuple[str, Mapping[str, str]] = sweeping.WATCHED,
+) -> None:
+    """What the sweep will cost and its Start button, or its progress where one is under way.
+
+    Args:
+        plans: one per corpus; empty: something is missing, which was said.
+        watched: where it is watched, the script of a page and what its address must hold.
+    """
+    fingerprint = opened.corpus.fingerprint
+    key = sweeping.key_of(fingerprint)
+    if background.under_way(key, SWEEPING):
+        return
+    count = sum(len(plan.points) for plan in plans)
+    if count:
+        sentence, count = price(opened, runs, plans)
+        st.markdown(
+            sentence,
+            help="Every point is a run of its own: it opens on every other page, and it is kept. The "
+            "time is estimated from earlier runs.",
+        )
+    if st.button(
+        label,
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        key="start_sweep",
+        disabled=not count,
+        help="Computes in the background, one point after the other. You can leave this page, or close the browser.",
+    ):
+        begin(opened, plans, watched)
+        st.rerun()
+    background.ending(key, "Stopped. The points that were done are kept; Start goes on with the rest.")
+    job = worker().find(key)
+    if job is not None and job.result:
+        st.warning(f"A point failed: {words.sentence(job.result)}")
+
+
+def begin(opened: OpenCorpus, plans: Sequence[Plan], watched: tuple[str, Mapping[str, str]] = sweeping.WATCHED) -> None:
+    """Start a sweep on the open corpus, or join the one under way."""
+    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plans, watched)
+
+
+def working(opened: OpenCorpus) -> bool:
+    """Whether a sweep is under way on the open corpus."""
+    return background.working(sweeping.key_of(opened.corpus.fingerprint))
+
+
+def plan_of(opened: OpenCorpus, points: Sequence[Point]) -> list[Plan]:
+    """One plan per objective and ratio, so that each has a name that says them."""
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        groups.setdefault(sweeping.plan_name(point), []).append(point)
+    return [Plan(opened.config, tuple(group), name) for name, group in groups.items()]
+
+
+def baselines(opened: OpenCorpus, survey: tables.Survey, settings: Shared) -> None:
+    """Buttons for the baselines that the picture still lacks, for the chosen objectives and ratio."""
+    have = {
+        (spot.settings.objective, spot.settings.estimator)
+        for spot in survey.named
+        if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse
+    }
+    missing = [
+        name
+        for name in sweeping.baseline_names(len(opened.corpus.provenance.columns.get("quality") or ()))
+        if any((objective, name) not in have for objective in settings.objectives)
+    ]
+    if not missing or not settings.objectives:
+        return
+    with st.popover(
+        "Add a baseline",
+        icon=":material/add:",
+        width="stretch",
+        help="A simple way to select, as a point beside the curves: what is the learning worth against it?",
+    ):
+        for name in missing:
+            entry = catalogue.estimator(name)
+            st.button(
+                entry.label.removesuffix(" (baseline)"),
+                key=f"baseline_{name}",
+                width="stretch",
+                disabled=working(opened),
+                on_click=_add_baseline,
+                args=(opened, name, settings),
+                help=f"{entry.about} One run per chosen objective, under which it is measured.",
+            )
+
+
+def _add_baseline(opened: OpenCorpus, name: str, settings: Shared) -> None:
+    try:
+        points = sweeping.baselines([name], settings.objectives, **settings.options)
+        sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plan_of(opened, points))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+
+
+def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
+    """What a sweep will take, in words, and how many of its points are still to be computed.
+
+    Args:
+        runs: on the open corpus; on parts of it, those with the very settings of a plan are looked for.
+    """
+    # runs on other corpora too: the first sweep on a new one has nothing else to be estimated from
+    every = listing.readable(session.store())
+    left: dict[str, list[tuple[Plan, Point]]] = {}
+    total = 0
+    for plan in plans:
+        corpus_runs = (
+            runs if plan.corpus == opened.config else [run for run in every if run.config.corpus == plan.corpus]
+        )
+        done = {run.config.selection for run in corpus_runs if run.status().state == "done"}
+        total += len(plan.points)
+        for point in plan.points:
+            if point.selection not in done:
+                left.setdefault(point.selection.objective, []).append((plan, point))
+    count = sum(map(len, left.values()))
+    if not count:
+        return f"All {total:,} runs are stored.", 0
+    sentence = f"**{count:,}** run{'s' if count > 1 else ''}"
+    if len(left) > 1:
+        sentence += ": " + ", ".join(
+            f"{len(pairs):,} of {words.plain(outcome.objective_label(name), 60)}" for name, pairs in left.items()
+        )
+    sentence += f", {total - count:,} more are stored" if count < total else ""
+    # neither lambda nor seed changes how long a point takes, and there may be hundreds of them
+    kinds = Counter(
+        (plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values() for plan, point in pairs
+    )
+    total_seconds = 0.0
+    for kind, times in kinds.items():
+        seconds = _seconds(opened, *kind, every)
+        if seconds is None:
+            return f"{sentence}. How long they take is known once the first ones are done.", count
+        total_seconds += seconds * times
+    return f"{sentence}. In about **{words.roughly(total_seconds)}**.", count
+
+
+def _seconds(opened: OpenCorpus, on: CorpusConfig, settings: SelectionConfig, runs: Sequence[Run]) -> float | None:
+    """About how long one run takes, on the open corpus or on a part of it."""
+    corpus, whole = opened.corpus, on == opened.config
+    rows = len(corpus) if whole else on.rows or len(corpus)
+    return cost.estimate(settings, rows, corpus.dim, corpus.fingerprint if whole else "", runs).seconds

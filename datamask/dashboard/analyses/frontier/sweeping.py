@@ -1,0 +1,182 @@
+"""Sweeps behind the frontier and the Lab: what to compute, and computing it in the background as runs like any other.
+
+One sweep at a time per open corpus. It takes turns with single runs for the device, and points that any run of the same
+settings has done already are read, not computed. Loads torch only inside the background thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask import catalogue
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.runs import outcome
+from datamask.runs.store import RunStore
+from datamask.runs.varying import Plan, Point
+from datamask.work import lanes
+from datamask.work.job import Job
+from datamask.work.lanes import Priority
+from datamask.work.pace import TELLING_RUNS, RunPace
+from datamask.work.worker import worker
+
+BASELINES = ("random", "top-quality", "soft-quality", "odis", "cluster-balanced", "greedy", "semdedup", "direct")
+
+SLICES = (8, 4)
+"""Parts of the corpus that the transfer check looks at, beside the whole."""
+
+LEAST_ROWS = 200
+"""A slice with fewer rows says nothing."""
+
+
+def lambdas(count: int) -> tuple[float, ...]:
+    """So many lambdas from 0 to 1, both included, even."""
+    return tuple(float(round(lamb, 6)) for lamb in np.linspace(0, 1, count))
+
+
+def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: Any) -> tuple[Point, ...]:
+    """A point per objective and lambda, neighbours in lambda beside each other.
+
+    Args:
+        options: of all points, as for `SelectionConfig.from_options`.
+
+    Raises:
+        OptionError: an option does not hold.
+    """
+    found = []
+    for objective in objectives:
+        found += [
+            Point((("lamb", lamb),), SelectionConfig.from_options(objective=objective, **options, lamb=lamb))
+            for lamb in values
+        ]
+    return tuple(found)
+
+
+def along_ratio(objectives: Sequence[str], ratios: Sequence[float], **options: Any) -> tuple[Point, ...]:
+    """A point per objective and select ratio, lambda among the options."""
+    return tuple(
+        Point(
+            (("select_ratio", ratio),),
+            SelectionConfig.from_options(**{"objective": objective, **options, "select_ratio": ratio}),
+        )
+        for objective in objectives
+        for ratio in ratios
+    )
+
+
+def along_group(sizes: Sequence[int], seeds: int, **options: Any) -> tuple[Point, ...]:
+    """A point per group size G and seed of the paper's method, on calibrated scales."""
+    return tuple(
+        Point(
+            (("n_rollout", size), ("seed", seed)),
+            SelectionConfig.from_options(**{**options, "estimator": "reinforce", "n_rollout": size, "seed": seed}),
+        )
+        for size in sizes
+        for seed in range(seeds)
+    )
+
+
+def baseline_names(columns: int) -> tuple[str, ...]:
+    """The baselines that a corpus of so many quality columns allows."""
+    return tuple(name for name in BASELINES if catalogue.estimator(name).least_columns <= max(columns, 1))
+
+
+def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:
+    """A point per baseline and objective under which it is measured."""
+    return tuple(
+        Point(
+            (("estimator", name),),
+            SelectionConfig.from_options(**{**options, "objective": objective, "estimator": name}),
+        )
+        for objective in objectives
+        for name in names
+    )
+
+
+def slices(corpus: CorpusConfig, n: int) -> dict[str, CorpusConfig]:
+    """The corpora of the transfer check: ``N/8``, ``N/4`` as uniform samples, and ``N``; too small ones left out."""
+    small = {f"N/{part}": replace(corpus, rows=n // part) for part in SLICES if n // part >= LEAST_ROWS}
+    return {**small, "N": corpus}
+
+
+def key_of(fingerprint: str) -> str:
+    """The name under which the worker knows the sweep on a corpus."""
+    return f"sweep-{fingerprint}"
+
+
+WATCHED: tuple[str, Mapping[str, str]] = ("pages/runs.py", {"view": "frontier"})
+"""Where a sweep over lambda is watched: the script of the page, and what its address must hold."""
+
+
+def start(
+    root: str | Path, fingerprint: str, plans: Sequence[Plan], watched: tuple[str, Mapping[str, str]] = WATCHED
+) -> Job:
+    """Do these plans, one after the other, in the background; joins the sweep under way on that corpus.
+
+    Args:
+        watched: where, as `WATCHED`.
+
+    The job's result is the sentence of the first point that failed, or an empty string.
+    """
+    pace = RunPace()
+
+    def work(job: Job) -> str:
+        # torch comes with them, so only here
+        from datamask.evaluation.threads import threads
+        from datamask.runs import run_queue
+        from datamask.runs.sweep import sweep
+
+        trouble, cores = "", run_queue.beside_the_server()
+        total = sum(len(plan.points) for plan in plans)
+        before = 0
+
+        def turn(device: str) -> contextlib.AbstractContextManager:
+            job.report(job.share, "waiting for its turn")
+            return pace.run(lanes.turn(run_queue.device_key(device), Priority.SWEEP, job.should_stop))
+
+        for plan in plans:
+
+            def told(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
+                job.report((before + share * len(plan.points)) / total, what)
+
+            device = plan.points[0].selection.device
+            with threads(cores):
+                done = sweep(
+                    RunStore(root),
+                    plan,
+                    progress=told,
+                    should_stop=job.should_stop,
+                    threads=cores,
+                    reuse=True,
+                    turn=functools.partial(turn, device),
+                )
+            trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
+            before += len(plan.points)
+            if not trouble:
+                job.poll()
+            elif job.should_stop():
+                break
+        return trouble
+
+    count = sum(len(plan.points) for plan in plans)
+    sign = Sign(
+        f"Sweep of {count:,} runs" if count > 1 else "One more run",
+        *watched,
+        "Stops within a second. What is done is kept, and Start goes on from there.",
+        tuple(plan.id for plan in plans),
+    )
+    return worker().start(key_of(fingerprint), work, sign=sign, pace=pace.update if count > TELLING_RUNS else None)
+
+
+def plan_name(point: Point) -> str:
+    """What the runs of a sweep are called before their swept setting: objective and ratio."""
+    settings = point.selection
+    return f"{outcome.objective_label(settings.objective)}, {words.percent(settings.select_ratio)}"

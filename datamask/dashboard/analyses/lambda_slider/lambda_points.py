@@ -1,0 +1,392 @@
+"""The selections behind the map's lambda slider, and how they travel: solved once, a bit or a byte per mark. No torch.
+
+The browser shows any of them at once, without a request: a parcel holds what the map draws of each, packed as one bit
+per drawn sample, or a byte and a count per hexagon, and the numbers beside it in words.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datamask.config import SelectionConfig
+from datamask.config.lambda_question import STEERING
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.frontier.tables import Spot
+from datamask.dashboard.analyses.lambda_slider import live
+from datamask.dashboard.analyses.which_lambda.tables import measure
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map.ends import Ends, common_ends
+from datamask.dashboard.map.layers import Selection
+from datamask.dashboard.map.marks import EVERYTHING, Marks, Seen, marks_of
+from datamask.dashboard.map.parcels import pack
+from datamask.dashboard.map.places import Places, cut
+
+if TYPE_CHECKING:
+    from datamask.evaluation.lambda_path import Answer, SolvedLambda
+
+POSED_BY = (
+    "objective",
+    "select_ratio",
+    "budget",
+    "scale",
+    "center",
+    "prune",
+    "collapse",
+    "pin",
+    "ban",
+    "given",
+    "quotas",
+    "neighbors",
+)
+"""Settings that say which selections there are; the others say how one of them is searched for."""
+
+GRID_SIZE = 22
+"""Lambdas that are solved beforehand."""
+
+SECONDS = {
+    ("pairwise", "free"): 8e-7,
+    ("pairwise", "rules"): 1.3e-6,
+    ("pairwise", "tokens"): 2.2e-6,
+    ("facility", "free"): 3.6e-6,
+    ("facility", "rules"): 3.6e-6,
+    ("facility", "tokens"): 5.5e-6,
+}
+"""Per row and dimension, to pose a problem and solve the whole grid on one idle core, by the objective and by what
+limits the selection: 20,000 rows of 256 dimensions take 4 to 28 s. Facility location's lists take longer than that from
+some 100,000 rows on."""
+
+REFINED_WITHIN = 1.0
+"""Seconds that solving for a lambda may take where the slider is let go; above, it is answered between solved ones."""
+
+AT_ONCE = 3.0
+"""Seconds of preparation that nobody has to ask for."""
+
+
+@dataclass(frozen=True)
+class LambdaPoint:
+    """The selection at one lambda.
+
+    Attributes:
+        lamb: lambda. quality, diversity, joint: as shares of the attainable gain.
+        gap: no selection has a joint value more than this above; None where nothing is proved.
+        exact: whether diversity is the objective's value; else it is measured on lists and at least that.
+        solved_at: the lambda whose selection this is, where it is another one's.
+        quick: whether it was made at once between two solved lambdas, and a run may be worth a little more.
+        bits: the mask, packed; rows: how many it has.
+        run: whether it is the shown run's own selection.
+        stored: the name of the stored run that it is, where it is another run's than the shown one's.
+    """
+
+    lamb: float
+    quality: float
+    diversity: float
+    joint: float
+    gap: float | None
+    exact: bool
+    solved_at: float | None
+    bits: np.ndarray
+    rows: int
+    run: bool = False
+    quick: bool = False
+    stored: str = ""
+
+    @property
+    def mask(self) -> np.ndarray:
+        """Bool ``(rows,)``."""
+        return np.unpackbits(self.bits, count=self.rows).astype(bool)
+
+    def holds(self, row: int) -> bool:
+        """Whether a row is selected."""
+        return bool(self.bits[row // 8] >> (7 - row % 8) & 1)
+
+
+def settings_of(selection: SelectionConfig | None) -> SelectionConfig:
+    """The problem that the slider solves beside a selection: the same but for how it is searched for.
+
+    Args:
+        selection: of the shown run; None: the defaults.
+    """
+    if selection is None:
+        return SelectionConfig.from_options()
+    kept = {name: getattr(selection, name) for name in (*POSED_BY, *(("seed",) if selection.prune else ()))}
+    if kept["budget"] is not None:
+        kept.pop("select_ratio")
+    return SelectionConfig.from_options(**{name: value for name, value in kept.items() if value not in (None, ())})
+
+
+def expected_seconds(corpus: Corpus, settings: SelectionConfig) -> float | None:
+    """What preparing the slider will take; None where that is not known beforehand."""
+    limits = "tokens" if settings.budget is not None else "rules" if settings.ruled else "free"
+    rate = SECONDS.get((settings.objective, limits))
+    return None if rate is None else rate * corpus.features.size
+
+
+def refined(corpus: Corpus, settings: SelectionConfig) -> bool:
+    """Whether a lambda where the slider is let go is solved for itself, as one of the grid is."""
+    seconds = expected_seconds(corpus, settings)
+    return seconds is not None and seconds / GRID_SIZE <= REFINED_WITHIN
+
+
+def prepared_unasked(corpus: Corpus, settings: SelectionConfig) -> bool:
+    """Whether preparing takes so little that nobody has to ask for it.
+
+    Looking at runs loads no torch, so it is not begun where nothing has loaded it yet.
+    """
+    seconds = expected_seconds(corpus, settings)
+    return "torch" in sys.modules and seconds is not None and seconds <= AT_ONCE
+
+
+def refusal(settings: SelectionConfig) -> str:
+    """Why these settings cannot follow a slider, in a sentence; empty where they can."""
+    if settings.objective not in live.OFFERED:
+        return (
+            f"λ can be dragged for {', '.join(live.OFFERED)}, one of them alone; {settings.objective} is selected by "
+            "runs only"
+        )
+    if settings.scale != "calibrated":
+        return f"λ cannot be dragged on the {settings.scale} scale, where it means another balance"
+    return ""
+
+
+WHOLE = (
+    "λ cannot be dragged beside a run on all rows: it would solve the sample of them that is open, which is another "
+    "problem on other scales. Show a run on the sample, or none, to drag λ"
+)
+"""Why there is nothing to drag beside a run on all rows of a corpus beyond memory."""
+
+
+def of_answer(answer: Answer) -> LambdaPoint:
+    """The point of an answer that carries its mask."""
+    return _point(answer, np.packbits(answer.mask), len(answer.mask))
+
+
+def of_solved(solved: SolvedLambda) -> LambdaPoint:
+    """The point of a solved lambda."""
+    return _point(solved.answer, solved.bits, solved.rows)
+
+
+def of_run(spot: Spot, selected: np.ndarray, *, exact: bool = True, shown: bool = True) -> LambdaPoint:
+    """The point of a stored run, with the values that it reports.
+
+    Args:
+        selected: bool ``(N,)``. exact: whether its diversity is exact. shown: whether it is the run that is shown.
+    """
+    joint = spot.lamb * spot.quality + (1 - spot.lamb) * spot.diversity
+    bits = np.packbits(selected)
+    return LambdaPoint(
+        spot.lamb,
+        spot.quality,
+        spot.diversity,
+        joint,
+        spot.gap,
+        exact,
+        None,
+        bits,
+        len(selected),
+        run=shown,
+        stored="" if shown else spot.name,
+    )
+
+
+def posed_alike(settings: SelectionConfig, other: SelectionConfig) -> bool:
+    """Whether a stored run with `other` is a solution of the slider's problem, as the slider itself would solve it.
+
+    Args:
+        settings: the slider's, of `settings_of`. Rules by files of ids are never alike: a file may have changed since.
+    """
+    if other.scope is not None or other.scratch_dir is not None:  # of all rows, where settings ask of the open ones
+        return False
+    plain = (settings.objective, settings.estimator, settings.select_ratio, settings.budget)
+    if (other.objective, other.estimator, other.select_ratio, other.budget) != plain:
+        return False
+    return not (other.pin or other.ban or other.given) and settings_of(other) == settings
+
+
+def with_stored(points: Sequence[LambdaPoint], stored: Sequence[LambdaPoint]) -> list[LambdaPoint]:
+    """Solved points and those of stored runs by rising lambda, of each lambda one.
+
+    One lambda has one answer: what the shown run reports is not contradicted beside it, so it counts before what was
+    solved there. That counts before other runs, as it is what the live slider of the Runs page says too; of these, the
+    best counts.
+    """
+    others = sorted((point for point in stored if not point.run), key=lambda point: point.joint)
+    shown = [point for point in stored if point.run]
+    answers = {point.lamb: point for point in (*others, *points, *shown)}
+    return sorted(answers.values(), key=lambda point: point.lamb)
+
+
+def points_parcel(
+    points: Sequence[LambdaPoint],
+    places: Places,
+    *,
+    dark: bool = False,
+    seen: Seen = EVERYTHING,
+    shown: tuple[str, np.ndarray] | None = None,
+    final: bool = True,
+) -> bytes:
+    """What the map shows of each point: numbers in words, its key, and bits of drawn samples or bytes of cells.
+
+    Args:
+        points: at least one. places: where their rows lie.
+        dark: whether the page is dark. seen: what a filter lets through.
+        shown: name and bool ``(N,)`` of the run that they are held against.
+        final: whether all is solved and proved that will be.
+    """
+    layers = [Selection(f"Selected at λ {point.lamb:g}", point.mask) for point in points]
+    if not seen.ends:
+        # one scale for all of them: a cell that changes its colour has changed its share
+        seen = replace(seen, ends=common_ends(layers, places.cells))
+    looks = [marks_of(layer, places, dark, seen) for layer in layers]
+    entries = [
+        _entry(point, layer.selected, look, shown, final)
+        for point, layer, look in zip(points, layers, looks, strict=True)
+    ]
+    header = {"kind": "lambdas", "points": entries, "shapes": list(looks[0].shapes), "sizes": list(looks[0].sizes)}
+    if places.cells is None:
+        bits = np.packbits(np.array([look.codes for look in looks], bool), axis=1)
+        return pack({**header, "marks": len(places.drawn)}, bits=bits, colors=looks[0].colors)
+    codes = np.array([look.codes for look in looks])
+    # a blank cell has no value; a selection's cells always have one
+    values = np.array([look.values for look in looks], np.float32)
+    return pack({**header, "marks": codes.shape[1]}, codes=codes, values=values, colors=looks[0].colors)
+
+
+def scale_of(points: Sequence[LambdaPoint], places: Places) -> Mapping[type, Ends]:
+    """The colours' scale for all of these points: what is made between them later is drawn on it too.
+
+    Returns:
+        For `Seen.ends`; empty where single samples are drawn, whose colours have no scale.
+    """
+    if places.cells is None:
+        return {}
+    return common_ends([Selection("", point.mask) for point in points], places.cells)
+
+
+def stretches(points: Sequence[LambdaPoint], row: int) -> list[tuple[float, float]]:
+    """From which to which solved lambda a row is selected, stretch by stretch."""
+    selected: list[tuple[float, float]] = []
+    before = False
+    for point in points:
+        inside = point.holds(row)
+        if inside:
+            selected.append((selected.pop()[0] if before else point.lamb, point.lamb))
+        before = inside
+    return selected
+
+
+def _point(answer: Answer, bits: np.ndarray, rows: int) -> LambdaPoint:
+    return LambdaPoint(
+        answer.lamb,
+        answer.quality,
+        answer.diversity,
+        answer.joint,
+        answer.gap,
+        answer.exact,
+        answer.solved_at,
+        bits,
+        rows,
+        quick=not answer.solved and answer.solved_at is None,
+    )
+
+
+def _entry(
+    point: LambdaPoint, selected: np.ndarray, look: Marks, shown: tuple[str, np.ndarray] | None, final: bool
+) -> dict[str, Any]:
+    overlap = None
+    if shown is not None:
+        overlap = int((selected & shown[1]).sum()) / max(int(shown[1].sum()), 1)
+    at_least = "" if point.exact else "≥ "
+    return {
+        "lamb": point.lamb,
+        "run": point.run,
+        "title": look.title,
+        "key": [list(entry) for entry in look.key],
+        "bar": look.bar,
+        "value_words": look.told,
+        "quality": words.percent(point.quality, 1),
+        "diversity": at_least + words.percent(point.diversity, 1),
+        "joint": at_least + words.percent(point.joint, 1),
+        "proof": proof_words(point.gap, final or point.run or bool(point.stored)),
+        "size": words.count(int(selected.sum())),
+        "overlap": None if overlap is None else words.percent(overlap, 1),
+        "note": _note(point),
+    }
+
+
+def _note(point: LambdaPoint) -> str:
+    if point.stored:
+        return f"stored: {cut(point.stored, 40)}"
+    if point.solved_at is not None:
+        return f"the best known here: solved at λ {point.solved_at:g}"
+    return "made at once between solved λ: a run refines it" if point.quick else ""
+
+
+def proof_words(gap: float | None, final: bool) -> str:
+    """How near the best possible, in a few words; empty where nothing is proved or proofs still change."""
+    if gap is None:
+        return ""
+    within = f"within {live.percent_within(gap):.2f}{words.GAP}%"
+    return f"{within} of the best" if final else f"{within}, still proving"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What stands on the slider besides solved points.
+
+    Attributes:
+        kind: judge, flip, sample or run.
+        low, high: lambdas from which to which it reaches, equal where it is one.
+        words: what it is.
+    """
+
+    kind: str
+    low: float
+    high: float
+    words: str
+
+
+def judges(answers: Iterable[Mapping[str, Any]], objective: str, ratio: float | None) -> list[Mark]:
+    """What the search "which lambda?" recommends for an objective, the newest answer of each target.
+
+    Args:
+        answers: stored ones on this corpus, newest first.
+        ratio: that of the selection; the nearest that was tried is taken, and said. None: under a budget.
+    """
+    marks: list[Mark] = []
+    targets = set()
+    for answer in answers:
+        if answer["target"]["kind"] in STEERING:  # a lambda between diversity and another quality than the corpus's
+            continue
+        target = str(answer["target"]["label"])
+        curves = [curve for curve in measure(answer, "cross_entropy")["curves"] if curve["objective"] == objective]
+        if target in targets or not curves:
+            continue
+        targets.add(target)
+        near = min(curves, key=lambda curve: abs(curve["ratio"] - (ratio or 0.0)))
+        where = "" if ratio is not None and np.isclose(near["ratio"], ratio) else f" at {words.percent(near['ratio'])}"
+        for low, high in near["recommended"]:
+            spread = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+            marks.append(Mark("judge", float(low), float(high), f"{cut(target, 40)}{where}: {spread}"))
+    return marks
+
+
+def sample_marks(name: str, points: Sequence[LambdaPoint], row: int, flips_at: float | None) -> list[Mark]:
+    """Where the marked sample is selected, by the points, and the lambda of its flip where that is known.
+
+    Args:
+        name: of the sample. points: by rising lambda; fewer than two tell nothing.
+    """
+    marks = [] if flips_at is None else [Mark("flip", flips_at, flips_at, f"{name} changes sides at λ {flips_at:.3f}")]
+    if len(points) < 2:
+        return marks
+    kept = stretches(points, row)
+    for low, high in kept:
+        everywhere = (low, high) == (points[0].lamb, points[-1].lamb)
+        reach = "at every λ solved" if everywhere else f"at λ {low:g}" if low == high else f"from λ {low:g} to {high:g}"
+        marks.append(Mark("sample", low, high, f"{name} is selected {reach}"))
+    return marks

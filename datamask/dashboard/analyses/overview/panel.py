@@ -1,0 +1,180 @@
+"""The right side of the Data page: the open corpus at a glance, or what a corpus is."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.copies import panel as copies_panel
+from datamask.dashboard.analyses.epochs import panel as epochs_panel
+from datamask.dashboard.analyses.overview import tables
+from datamask.dashboard.analyses.overview.chart import quality_histogram
+from datamask.dashboard.data.openings import Opening
+from datamask.dashboard.drawing import words
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell.plots import plot
+
+TABLE_HEIGHT = 340
+ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("app.py", "See it on the map", ":material/scatter_plot:", {}),
+    ("pages/runs.py", "See what λ costs", ":material/show_chart:", {"view": "frontier"}),
+)
+"""Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
+
+NEAR_HELP = (
+    "Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
+    "similarity and DiSF do not, so collapse them first. Exact copies are rows with identical features, "
+    "whatever their text; the best of each family is not counted."
+)
+
+
+def nothing_open() -> None:
+    """What a corpus is, in the form of its table."""
+    with st.container(border=True):
+        st.subheader("No corpus is open", anchor=False)
+        st.markdown(
+            "A corpus is a set of shards with one row per sample. Three columns are needed, and found "
+            "by name or by type; all others come along, for colours, hover texts and the export."
+        )
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "column": ["id", "quality", "features", "length", "text"],
+                    "what it holds": [
+                        "names the sample, unique",
+                        "how good it is, from any scorer",
+                        "its embedding, d numbers",
+                        "its tokens or characters",
+                        "the sample itself",
+                    ],
+                    "for example": ["doc-000017", "3.42", "[0.013, −0.207, …]", "412", "Return the sorted …"],
+                    "needed": ["yes", "yes", "yes", "no", "no"],
+                }
+            ),
+            hide_index=True,
+            alt="The columns of a corpus",
+        )
+        st.markdown(
+            "Text alone is enough to start: `python -m datamask prepare --text-column text IN --output OUT` "
+            "makes scores and features."
+        )
+
+
+def show(opening: Opening, corpus: Corpus) -> None:
+    """The open corpus: size, quality, problems, first rows.
+
+    Args:
+        opening: of the corpus; what is known of its copies changes while they are counted.
+    """
+    provenance = corpus.provenance
+    counting = _counting(opening)
+    rows, dims, memory, copies = st.columns(4)
+    with rows, st.container(gap=None):
+        st.metric("Rows", words.count(len(corpus)), help="Valid rows: what N means on every page.")
+        total = tables.token_total(corpus)
+        notes = [f"of {provenance.total_rows:,}"] if len(corpus) < provenance.total_rows else []
+        notes += [f"{words.short(total)} tokens"] if total else []
+        st.caption(", ".join(notes) or f"in {len(provenance.files):,} file{'s' if len(provenance.files) > 1 else ''}")
+    with dims, st.container(gap=None):
+        st.metric("Dimensions", words.count(corpus.dim), help="Numbers per embedding, d. Each is scaled to length 1.")
+        st.caption(words.plain(provenance.columns.get("feature", "")))
+    with memory, st.container(gap=None):
+        st.metric("Memory", words.size(tables.memory_bytes(corpus)), help="What this corpus takes while it is open.")
+        st.caption("while open")
+    with copies:
+        st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)
+    picture, remarks = st.columns([1.7, 1], gap="large")
+    with picture:
+        names = provenance.columns.get("quality") or ["quality"]
+        label = " + ".join([names] if isinstance(names, str) else names)
+        st.markdown("**How is quality spread?**")
+        plot(
+            quality_histogram(tables.quality_histogram(corpus), label=label, dark=session.dark()),
+            key="quality_histogram",
+            alt=f"Histogram of {label} over {len(corpus):,} rows",
+        )
+    with remarks:
+        if st.button(
+            "Select from this corpus",
+            type="primary",
+            icon=":material/arrow_forward:",
+            key="go_run",
+            help="Goes to the Runs page: choose quality against diversity, and start.",
+        ):
+            st.switch_page("pages/runs.py", query_params=session.link_parameters())
+        with st.container(gap=None):
+            for script, label, icon, view in ONWARD:
+                st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
+        st.markdown("**Was anything left out?**")
+        _problems(corpus)
+    copies_panel.show(opening)
+    epochs_panel.show(corpus)
+    st.markdown("**What is in it?**")
+    table = tables.first_rows(corpus)
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=TABLE_HEIGHT,
+        lazy=False,
+        alt="The first rows of the corpus",
+        column_config={
+            table.columns[0]: st.column_config.TextColumn(width="medium"),
+            "quality": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )
+    st.caption(
+        f"The first {min(tables.FIRST_ROWS, len(corpus))} rows, long texts cut. Fingerprint {corpus.fingerprint[:12]}."
+    )
+
+
+def _counting(opening: Opening) -> bool:
+    return opening.counting is not None and not opening.counting.ended
+
+
+def _copies(key: str, counting: bool) -> None:
+    opening = session.all_openings().get(key)
+    if opening is None or counting != _counting(opening):
+        # counting began or ended: drawing the whole page again starts or ends this fragment's timer
+        st.rerun()
+    copies, job = opening.copies, opening.counting
+    with st.container(gap=None):
+        near = words.percent(copies.near, 1) if copies.near is not None else "…" if counting else "–"
+        st.metric("Near-copies", near, help=NEAR_HELP)
+        if job is not None and counting:
+            st.progress(min(job.share, 1.0), text="looking for neighbours")
+        elif job is not None and job.state == "failed":
+            st.caption(words.sentence(job.error, 200))
+        elif copies.exact is not None:
+            st.caption(f"{copies.exact:,} exact copies")
+            if copies.near is not None and copies.recall < 1:
+                st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
+        if copies.near is None and not counting:
+            st.button(
+                "Count them",
+                key="count_copies",
+                type="tertiary",
+                icon=":material/search:",
+                on_click=session.all_openings().count_copies,
+                args=(opening,),
+                help="Looks for the nearest rows of every row, in the background; the result is kept.",
+            )
+
+
+def _problems(corpus: Corpus) -> None:
+    provenance = corpus.provenance
+    table = tables.problems(corpus)
+    if len(table):
+        st.dataframe(
+            table,
+            hide_index=True,
+            lazy=False,
+            alt="Rows left out, by reason",
+            column_config={"rows": st.column_config.NumberColumn(format="localized")},
+        )
+    else:
+        st.caption("Every row that was read is valid.")
+    if len(corpus) < provenance.total_rows and provenance.rows_read < provenance.total_rows:
+        st.caption(f"A uniform sample of {provenance.rows_read:,} of {provenance.total_rows:,} rows.")
+    for note in provenance.notes:
+        st.caption(words.plain(note, 400))

@@ -1,0 +1,157 @@
+"""Learning curves of several runs on one scale, the whole way to the final value, and what happens along each of them.
+
+All values are shares of the attainable gain, 0 at a random subset, whatever scale a run was learned in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from datamask.config import SelectionConfig
+from datamask.dashboard.analyses.convergence.phases import phases, started_from
+from datamask.dashboard.analyses.convergence.tables import MEASURES, of_all_rows, thinned
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import listing
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+MOST = 8
+"""Runs drawn in one chart: no more have colours of their own."""
+
+FEWEST = 4
+"""Points of a curve: fewer are said in words, since three dots show no way."""
+
+FINAL = "final"
+"""In the place of a phase, of the selection that the run ended with."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What the chart of several runs draws.
+
+    Attributes:
+        table: ``run, step, seconds, value, phase``, at most some hundred points of each run; the last one is the final
+            value where there is one.
+        turns: the same of the points where a phase begins that is not the first, and where a run went on from another
+            (``phase`` is then that run in words).
+        ends: the same of the last point of each run.
+        runs: labels of those that are drawn, in the order given.
+        without: label -> why there is no curve of it, in words.
+    """
+
+    table: pd.DataFrame
+    turns: pd.DataFrame
+    ends: pd.DataFrame
+    runs: tuple[str, ...]
+    without: dict[str, str]
+
+
+def shares(
+    metrics: Mapping[str, np.ndarray], config: SelectionConfig, anchors: Mapping[str, Any], measure: str
+) -> np.ndarray:
+    """One measure at each record as share of the attainable gain, float64; NaN where there is none.
+
+    Args:
+        anchors: the ends of the run's scales, ``{"quality": {...}, "diversity": {objective: {...}}}``.
+        measure: joint, quality or diversity.
+    """
+    blank = np.full(len(metrics.get("step", ())), np.nan)
+    if config.scale == "calibrated":
+        return metrics.get(measure, blank)
+    quality = _share(metrics.get("raw_quality", blank), anchors.get("quality"))
+    # a weighted sum of raw objectives cannot be taken apart again; its anchors have no common scale
+    diversity = _share(metrics.get("raw_diversity", blank), (anchors.get("diversity") or {}).get(config.objective))
+    if measure == "joint":
+        return config.lamb * quality + (1 - config.lamb) * diversity
+    return quality if measure == "quality" else diversity
+
+
+def lines(runs: Sequence[Run], measure: str = "joint") -> Lines:
+    """The curves of at most `MOST` runs.
+
+    Args:
+        measure: of `MEASURES`.
+    """
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+    tables, turns, without = [], [], {}
+    labels = listing.unlike({run.id: _label(run) for run in runs[:MOST]})
+    for run in runs[:MOST]:
+        label = labels[run.id]
+        try:
+            points, own_turns = _one(run, measure)
+        except DatamaskError as error:
+            without[label] = str(error)
+            continue
+        if (points["phase"] != FINAL).sum() < FEWEST:
+            without[label] = few(points["value"].to_numpy(), bool((points["phase"] == FINAL).any()))
+            continue
+        tables.append(points.assign(run=label))
+        turns.append(own_turns.assign(run=label))
+    blank = pd.DataFrame(columns=["step", "seconds", "value", "phase", "run"])
+    table = pd.concat(tables, ignore_index=True) if tables else blank
+    turning = pd.concat(turns, ignore_index=True) if turns else blank
+    drawn = tuple(label for label in labels.values() if label not in without)
+    ends = table.groupby("run", sort=False).tail(1).reset_index(drop=True)
+    return Lines(table, turning, ends, drawn, without)
+
+
+def few(values: np.ndarray, ended: bool) -> str:
+    """What there is to say of a curve of less than `FEWEST` points.
+
+    Args:
+        values: as shares, in order. ended: whether the last of them is the final one.
+    """
+    on_the_way = len(values) - ended
+    counted = {0: "no value was", 1: "one value was"}.get(on_the_way, f"only {on_the_way} values were")
+    said = f"{counted} measured on the way"
+    if not len(values):
+        return said
+    where = "it ended at" if ended else "the last"
+    return f"{said}, {where} {words.percent(float(values[-1]), 1)}"
+
+
+def _one(run: Run, measure: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The points of one run, and its turns: ``step, seconds, value, phase`` each."""
+    metrics, config, summary = of_all_rows(run.metrics()), run.config.selection, run.status().summary or {}
+    anchors = summary.get("anchors") or run.facts().get("anchors") or {}
+    values = shares(metrics, config, anchors, measure)
+    seconds = metrics.get("seconds", np.full(len(values), np.nan))
+    names = np.full(len(values), "", dtype=object)
+    turns = []
+    for place, phase in enumerate(phases(metrics)):
+        names[phase.first : phase.last + 1] = phase.name
+        measured = phase.first + np.flatnonzero(np.isfinite(values[phase.first : phase.last + 1]))
+        if len(measured) and (place or started_from(run)):
+            begins = f"{phase.name} begins" if place else f"goes on from run {started_from(run)}"
+            turns.append((int(measured[0]), begins))
+    there = thinned(np.flatnonzero(np.isfinite(values)))
+    steps = metrics.get("step", np.zeros(0))
+    points = pd.DataFrame(
+        {"step": steps[there], "seconds": seconds[there], "value": values[there], "phase": names[there]}
+    )
+    end = (summary.get("calibrated") or {}).get(measure)
+    if end is not None and math.isfinite(end):
+        step, second = (points["step"].iloc[-1], points["seconds"].iloc[-1]) if len(points) else (0.0, 0.0)
+        points.loc[len(points)] = [step, second, float(end), FINAL]
+    rows = [{"step": steps[at], "seconds": seconds[at], "value": values[at], "phase": begins} for at, begins in turns]
+    return points, pd.DataFrame(rows, columns=["step", "seconds", "value", "phase"])
+
+
+def _label(run: Run) -> str:
+    try:
+        return listing.name_of(run)
+    except DatamaskError:
+        return run.id
+
+
+def _share(raw: np.ndarray, anchor: Mapping[str, float] | None) -> np.ndarray:
+    if not anchor or not anchor["best"] > anchor["random"]:
+        return np.full(len(raw), np.nan)
+    return (raw - anchor["random"]) / (anchor["best"] - anchor["random"])

@@ -1,0 +1,193 @@
+"""The samples that are shown: how many, how many of them selected, a page of them, and their downloads."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map import scene
+from datamask.dashboard.shell import chosen, downloads, ordering
+from datamask.runs.exports import table_csv
+
+PAGE = 100
+ROW_HEIGHT = 76
+"""Pixels: three lines of a text, so that one sees what it is about."""
+
+WHICH = ("all", "selected", "not selected")
+ABOUT = (
+    "Draw around samples with the lasso or the box, search their texts, or take a range or a group: the map, the "
+    "list and the distributions follow. All samples count, not only the drawn ones. Mark a row, or click a sample on "
+    "the map, to read it. With the keyboard: M on the map marks the sample in its middle, Shift and Space a row of "
+    "the list."
+)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The samples that are listed, page by page, and read one after the other.
+
+    Attributes:
+        name: of what is listed, for the controls' keys.
+        corpus: whose samples.
+        selected: bool ``(N,)`` of the run in question, or None.
+        rows: int64 ``(n,)`` in the order of the list: those of the samples shown that were asked for.
+        shown: how many samples are shown, whether selected or not.
+    """
+
+    name: str
+    corpus: Corpus
+    selected: np.ndarray | None
+    rows: np.ndarray
+    shown: int
+
+
+def listing(name: str, corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -> Listing:
+    """The list of the samples shown, as its controls stand.
+
+    Args:
+        name: of what is listed. passing: bool ``(N,)``, what is shown. selected: bool ``(N,)`` of the run, or None.
+    """
+    which = st.session_state.get(f"{name}_which", WHICH[0]) if selected is not None else WHICH[0]
+    listed = passing
+    if selected is not None and which != WHICH[0]:
+        listed = passing & (selected == (which == WHICH[1]))
+    order = st.session_state.get(f"{name}_order", ordering.ORDERS[0])
+    return Listing(name, corpus, selected, ordering.in_order(corpus, np.flatnonzero(listed), order), int(passing.sum()))
+
+
+def headline(corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -> str:
+    """The samples shown in a sentence: how many, their tokens, how many of them selected and how many one would expect.
+
+    Args:
+        passing: bool ``(N,)``, what is shown. selected: bool ``(N,)`` of the run in question, or None.
+    """
+    count = int(passing.sum())
+    sentence = f"**{count:,}** of {len(corpus):,} samples shown"
+    if corpus.lengths is not None and count:
+        sentence += f", {words.count(corpus.lengths[passing].sum())} tokens"
+    if selected is not None and count:
+        inside = int((selected & passing).sum())
+        sentence += f" · **{inside:,}** of them selected, {words.percent(inside / count)}"
+        if count < len(corpus):
+            sentence += f" against {words.percent(float(selected.mean()))} everywhere"
+    return sentence
+
+
+def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
+    """The list, with what chooses and sorts it. Marking a row makes its sample the chosen one.
+
+    Args:
+        extra: metadata columns to list beside id, quality and text: what each is called, and its name in the shards.
+    """
+    name, corpus, selected = listing.name, listing.corpus, listing.selected
+    if selected is not None:
+        st.segmented_control(
+            "Show",
+            WHICH,
+            default=WHICH[0],
+            required=True,
+            key=f"{name}_which",
+            persist_state="session",
+            help="Which samples to list and download.",
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.selectbox(
+            "Order",
+            ordering.ORDERS,
+            key=f"{name}_order",
+            persist_state="session",
+            width="stretch",
+            help="By which the list below is sorted; equal ones stay in input order.",
+        )
+        pages = max(1, -(-len(listing.rows) // PAGE))
+        page = st.number_input(
+            "Page",
+            1,
+            pages,
+            1,
+            key=f"{name}_page_{pages}",
+            persist_state="session",  # whoever reads a sample comes back to the page it stood on
+            width=115,
+            help=f"{PAGE} samples a page, {pages:,} pages.",
+        )
+    if not listing.shown:
+        st.caption("No sample meets all conditions. Let go of one of them below the map.")
+        return
+    if not len(listing.rows):
+        st.caption("No sample shown is of that kind.")
+        return
+    st.caption("Mark a row, or click a sample on the map, to read it.", help=ABOUT)
+    page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
+    table = scene.sample_table(corpus, page_rows, extra)
+    config = {
+        "text": st.column_config.TextColumn("text", width=182),
+        str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=215),
+        "quality": st.column_config.NumberColumn(format="%.4g", width=70),
+    }
+    order = ["text", "quality"] if "text" in table.column_names else []
+    if selected is not None:
+        table = table.add_column(0, "selected", pa.array(selected[page_rows]))
+        config["selected"] = st.column_config.CheckboxColumn("kept", width=46, help="Whether the run selected it.")
+        order.insert(0, "selected")
+    # a selection is a position in the list: another list must not inherit it
+    key = f"{name}_table_{hash(page_rows.tobytes()):x}"
+    st.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height="stretch",
+        row_height=ROW_HEIGHT if "text" in table.column_names else None,
+        column_order=[*order, *(column for column in table.column_names if column not in order)],
+        column_config=config,
+        key=key,
+        on_select=lambda: _take(corpus, page_rows, key),
+        selection_mode="single-row",
+        alt="Samples shown, one per row",
+    )
+
+
+def download(listing: Listing) -> None:
+    """Buttons that give the listed samples as a file."""
+    rows = listing.rows
+    for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
+        label = f"CSV, {len(rows):,} ids" if kind == "CSV" else kind
+        st.download_button(
+            label,
+            downloads.of_rows(len(rows), partial(_file_of_list, listing, kind)),
+            file_name=f"samples.{kind.lower()}",
+            mime=mime,
+            key=f"{listing.name}_{kind}",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+            disabled=not len(rows),
+            help="Id, quality, whether selected, and where in the input each sample of the list stands.",
+        )
+
+
+def _take(corpus: Corpus, page_rows: np.ndarray, key: str) -> None:
+    marked = st.session_state[key].selection.rows
+    chosen.choose(corpus, int(page_rows[marked[0]]) if marked else None)
+
+
+def _file_of_list(listing: Listing, kind: str) -> bytes:
+    return file_of(listing.corpus, np.sort(listing.rows), listing.selected, kind)
+
+
+def file_of(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, kind: str) -> bytes:
+    """Ids with what is needed to find them again, as CSV or parquet."""
+    table = scene.id_table(corpus, rows, selected)
+    if kind == "CSV":
+        return table_csv(table)
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()

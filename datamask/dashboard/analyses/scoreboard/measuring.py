@@ -1,0 +1,85 @@
+"""Scoreboards and agreements behind a page: computed on request in the background, one thread, and kept on disk.
+
+They wait for the runs and give way to them. Torch is loaded inside the thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing.signs import Sign
+from datamask.runs.store import Run
+from datamask.runs.stored_measures import agreement_entry, board_entry, read_agreement, read_board
+from datamask.work.cache import Cache
+from datamask.work.job import Job
+from datamask.work.lanes import Priority
+from datamask.work.worker import worker
+
+
+def board_key(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> str:
+    """The name under which the worker knows the scoreboard of these runs."""
+    return f"board-{board_entry(runs, corpus.fingerprint).key}-{corpus.fingerprint}"
+
+
+def agreement_key(run: Run, corpus: Corpus) -> str:
+    """The name under which the worker knows the agreement of this run."""
+    return f"agreement-{agreement_entry(run, corpus.fingerprint).key}-{corpus.fingerprint}"
+
+
+def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
+    """The run's selection on every objective: exact raw values by name. Finds the neighbour graph where it is needed.
+
+    Args:
+        run: a done one on this corpus.
+    """
+    from datamask.evaluation.threads import threads
+    from datamask.runs import measuring
+
+    with threads(1):
+        return measuring.objective_values(run, corpus, cache_dir)
+
+
+def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
+    """Measure these runs on every measure; joins the work under way, and goes on with what was stopped."""
+
+    def work(job: Job) -> None:
+        from datamask.evaluation.threads import threads
+        from datamask.runs import measuring
+
+        def whole() -> dict | None:
+            board = read_board(runs, corpus.fingerprint, cache_dir)
+            return None if board is None or board["left"] else board
+
+        with threads(1):
+            Cache(cache_dir).once(
+                board_entry(runs, corpus.fingerprint),
+                whole,
+                lambda: measuring.write_board(
+                    runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
+                ),
+                job.should_stop,
+            )
+
+    return worker().start(board_key(runs, corpus, cache_dir), work, device="cpu", priority=Priority.SWEEP, sign=sign)
+
+
+def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
+    """Select again on random parts of the corpus; joins the work under way where there is one."""
+
+    def work(job: Job) -> None:
+        from datamask.evaluation.threads import threads
+        from datamask.runs import measuring
+
+        with threads(1):
+            Cache(cache_dir).once(
+                agreement_entry(run, corpus.fingerprint),
+                lambda: read_agreement(run, corpus.fingerprint, cache_dir),
+                lambda: measuring.write_agreement(
+                    run, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
+                ),
+                job.should_stop,
+            )
+
+    return worker().start(agreement_key(run, corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign)

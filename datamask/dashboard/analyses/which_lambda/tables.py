@@ -1,0 +1,321 @@
+"""Answers to "which lambda?" as small tables. Pure: the stored record in, data frames and sentences out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from datamask import catalogue
+from datamask.config.lambda_question import STEERING
+from datamask.dashboard.drawing import words
+
+TOP_QUALITY = "top-quality"
+WORDS = {"helps": "better than random", "hurts": "worse than random", "level": "cannot be told apart"}
+NATS = (
+    "How surprised the model is by each word of the texts it must predict: the logarithm of one over the word's "
+    "probability. 0.1 less means that every word seemed some 10 % likelier."
+)
+FAR = 3.0
+"""Beside something better than random, what is so many times as much worse may be left outside the picture."""
+
+
+def label(objective: str) -> str:
+    """An objective's name for people."""
+    return next((entry.label for entry in catalogue.OBJECTIVES if entry.name == objective), objective)
+
+
+def ratios(answer: Mapping) -> list[float]:
+    """The ratios that were tried."""
+    return sorted({curve["ratio"] for curve in answer["measures"][0]["curves"]})
+
+
+def measure(answer: Mapping, name: str) -> Mapping:
+    """One measure's record."""
+    return next(one for one in answer["measures"] if one["name"] == name)
+
+
+def counts_of(record: Mapping) -> str:
+    """What the training text of a measure is counted in: words, or bytes."""
+    return str(record.get("counts", "words"))
+
+
+def nats_help(record: Mapping) -> str:
+    """What the number of a measure means."""
+    if record["name"] != "cross_entropy":
+        return str(record["says"])
+    return NATS if counts_of(record) == "words" else NATS.replace("word", "byte")
+
+
+def main_measure(answer: Mapping) -> Mapping:
+    """The record of the measure that verdicts go by."""
+    first: Mapping = answer["measures"][0]
+    return first
+
+
+def second_measure(answer: Mapping) -> Mapping | None:
+    """The record of the second opinion; None where there is none, as with examples without texts."""
+    return next(iter(answer["measures"][1:]), None)
+
+
+def curves(record: Mapping, ratio: float) -> list[Mapping]:
+    """A measure's curves at one ratio."""
+    return [curve for curve in record["curves"] if curve["ratio"] == ratio]
+
+
+def points(record: Mapping, ratio: float) -> pd.DataFrame:
+    """One row per point: ``objective, lambda, difference, low, high, level, best``."""
+    rows = [
+        {
+            "objective": label(curve["objective"]),
+            "lambda": point["lamb"],
+            "difference": point["difference"],
+            "low": point["low"],
+            "high": point["high"],
+            "level": point["level"],
+            "best": point["lamb"] == curve["best"],
+        }
+        for curve in curves(record, ratio)
+        for point in curve["points"]
+    ]
+    return pd.DataFrame(rows)
+
+
+def recommended(record: Mapping, ratio: float) -> pd.DataFrame:
+    """The recommended lambdas of the leading curve: one row per run of them, ``objective, low, high``; empty where
+    nothing is recommended."""
+    found = [
+        {"objective": label(curve["objective"]), "low": low, "high": high}
+        for curve in curves(record, ratio)
+        if curve["leads"]
+        for low, high in curve["recommended"]
+    ]
+    return pd.DataFrame(found, columns=["objective", "low", "high"])
+
+
+def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
+    """Every selection at one ratio, best first: what it differs from random by, and what that says."""
+    rows = []
+    for curve in curves(record, ratio):
+        for point in curve["points"]:
+            interval = (point["low"], point["high"])
+            rows.append(
+                {
+                    "selection": f"{label(curve['objective'])}, λ {point['lamb']:g}",
+                    **_row(point, interval, curve),
+                    "against random": _against(*interval),
+                    "level with its best": "yes" if point["level"] else "no",
+                }
+            )
+    for named in record["named"]:
+        if named["ratio"] == ratio:
+            interval = (named["low"], named["high"])
+            rows.append(
+                {
+                    "selection": "Top quality",
+                    **_row(named, interval, named),
+                    "against random": WORDS[named["verdict"]],
+                    "level with its best": "",
+                }
+            )
+    for random in record["random"]:
+        if random["ratio"] == ratio:
+            rows.append(
+                {
+                    "selection": "Random",
+                    "value": random["value"],
+                    "difference": 0.0,
+                    "interval": "",
+                    "samples": random["selected"],
+                    "words": random["words"],
+                    "against random": "",
+                    "level with its best": "",
+                }
+            )
+    found = pd.DataFrame(rows).sort_values("value", kind="stable", ignore_index=True)
+    found["texts predicted"] = held_out
+    table = found[
+        [
+            "selection",
+            "difference",
+            "interval",
+            "against random",
+            "level with its best",
+            "value",
+            "samples",
+            "words",
+            "texts predicted",
+        ]
+    ]
+    if counts_of(record) == "bytes":
+        table = table.rename(columns={"words": "bytes"})
+    if record["name"] == "nearness":  # nothing is trained, and nothing predicted
+        table = table.drop(columns="words").rename(columns={"texts predicted": "examples asked"})
+    return table
+
+
+def _row(point: Mapping, interval: tuple[float, float], common: Mapping) -> dict:
+    return {
+        "value": point["value"],
+        "difference": point["difference"],
+        "interval": " to ".join(f"{end:+.4f}".replace("-", "−") for end in interval),
+        "samples": common["selected"],
+        "words": common["words"],
+    }
+
+
+def _against(low: float, high: float) -> str:
+    return WORDS["helps" if high < 0 else "hurts" if low > 0 else "level"]
+
+
+def span(record: Mapping, ratio: float, *, near: bool = False) -> tuple[float, float]:
+    """Bottom and top of the picture: every interval and random, with some air.
+
+    Args:
+        near: show what lies around random, and leave what is far worse outside.
+    """
+    found = [
+        value for curve in curves(record, ratio) for point in curve["points"] for value in (point["low"], point["high"])
+    ] + [0.0]
+    low, high = min(found), max(found)
+    if near and lopsided(record, ratio):
+        high = FAR * -low
+    air = 0.08 * (high - low or 1.0)
+    return low - air, high + air
+
+
+def lopsided(record: Mapping, ratio: float) -> bool:
+    """Whether what is worse than random would squeeze what is better into a line."""
+    low, high = span(record, ratio)
+    return low < 0 and high > 1.5 * FAR * -low
+
+
+def top_quality(record: Mapping, ratio: float) -> Mapping | None:
+    """Top quality's record at one ratio."""
+    return next((one for one in record["named"] if one["ratio"] == ratio), None)
+
+
+def titles(answers: Sequence[Mapping]) -> dict[str, str]:
+    """A short line for a menu by each answer's key: target and when, and between them what tells apart the answers on
+    one target."""
+    names = {answer["key"]: _short(answer["target"]) for answer in answers}
+    told = {
+        answer["key"]: (
+            ", ".join(answer["question"]["objectives"]),
+            _shares(answer["question"]),
+            f"{len(answer['question']['lambdas'])} lambdas",
+            f"seed {answer['question']['seed']}",
+            answer["question"].get("judge", "bigram"),
+        )
+        for answer in answers
+    }
+    found = {}
+    for answer in answers:
+        key = answer["key"]
+        alike = [told[other] for other in names if names[other] == names[key]]
+        differs = [one for place, one in enumerate(told[key]) if len({other[place] for other in alike}) > 1]
+        found[key] = " · ".join([names[key], *differs, words.ago(answer["created"])])
+    return found
+
+
+def _short(target: Mapping) -> str:
+    label = target["label"].removeprefix("held-out text with ")
+    if target["kind"] in STEERING:
+        label = label.removeprefix("the ")
+        label = label[:1].upper() + label[1:]
+    return {"random": "Held-out text", "quality": "Best by quality"}.get(target["kind"], label)
+
+
+def _shares(question: Mapping) -> str:
+    return ", ".join(words.percent(ratio, 0 if ratio >= 0.01 else 1) for ratio in question["ratios"])
+
+
+def asked(question: Mapping, target: str) -> str:
+    """A question in a line: target, objectives, ratios."""
+    objectives = ", ".join(map(label, question["objectives"]))
+    return f"{target[:1].upper()}{target[1:]} · {objectives} · {_shares(question)}"
+
+
+def effect(answer: Mapping, record: Mapping) -> str:
+    """What the difference at the best lambda of the leading curve means for each word; empty unless one helps."""
+    if answer["target"]["circular"] or record["name"] != "cross_entropy":
+        return ""
+    found = [curve for curve in record["curves"] if curve["leads"] and curve["verdict"] == "helps"]
+    if not found:
+        return ""
+    curve = min(found, key=lambda curve: curve["against_random"]["difference"])
+    times = [math.exp(-curve["against_random"][end]) for end in ("difference", "high", "low")]
+    if times[0] >= 2:
+        at, low, high = (f"{one:.1f}" for one in times)
+        size = f"{at} times as likely as after a random selection ({low} to {high} times)"
+    else:
+        at, low, high = (words.percent(one - 1) for one in times)
+        size = f"{at} likelier than after a random selection ({low} to {high})"
+    where = f" and ratio {words.percent(curve['ratio'])}" if len({one["ratio"] for one in record["curves"]}) > 1 else ""
+    return f"At its best, lambda {curve['best']:g}{where}, each unseen {counts_of(record).removesuffix('s')} is {size}."
+
+
+def reading(record: Mapping, ratio: float) -> str:
+    """How the first picture is read."""
+    shaded = (
+        ""
+        if recommended(record, ratio).empty
+        else (" Shaded: recommended, the best and what cannot be told apart from it.")
+    )
+    return (
+        "Difference to a random selection; below 0 is better. Band: 95 % interval. Ring: the best lambda, chosen "
+        f"on other texts than those drawn here.{shaded}"
+    )
+
+
+def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
+    """What was measured, in plain words."""
+    curve = curves(record, ratio)[0]
+    target = answer["target"]
+    near = f"{target['near_copies']:,} near-copies of them"
+    taken = (
+        f"Samples that nearly repeat your {'examples' if target['kind'] in STEERING else 'texts'} "
+        f"({target['near_copies']:,}) were first taken out of the corpus."
+        if target["kind"] == "texts" or target["kind"] in STEERING
+        else f"In each of {answer['splits']} rounds {target['held_out']:,} other samples, and {near}, were first taken "
+        "out of the corpus."
+    )
+    # answers kept by earlier versions have intervals without it
+    luck = ", which counts by how much random selections differ" if "luck" in record["random"][0] else ""
+    halves = (
+        f"The line is the difference to a random selection, the band its 95 % interval{luck}. Half of the texts chose "
+        "the best lambda (ringed); the other half is drawn here, so that the best is not flattered by having been "
+        "picked."
+    )
+    if record["name"] == "nearness":
+        return (
+            f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. Of each of "
+            f"{target['texts']:,} examples the nearest selected sample was looked for among the corpus's own features: "
+            f"the features that selections were made with, since these examples have no texts to judge by. "
+            f"{halves.replace('texts', 'examples')}"
+        )
+    counts = counts_of(record)
+    model = "model" if counts == "words" else "transformer, from the same random weights for every selection of a half,"
+    return (
+        f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
+        f"{curve['words']:,} {counts} were drawn at random from each selection: equally many for all, because more "
+        f"text alone would predict better. A small {model} learned from them and had to predict texts it had never "
+        f"seen, {target['texts']:,} in all ({target['words']:,} words). {halves}"
+    )
+
+
+def second_caption(answer: Mapping) -> str:
+    """What the second measure is, and how independent."""
+    return " ".join(
+        [
+            "Distance from each target text to the nearest training text, in a space made from words alone, "
+            "against a random selection; below 0 is nearer.",
+            *(note for note in answer["notes"] if "second measure" in note),
+        ]
+    )
+
+
+def other_notes(answer: Mapping) -> Sequence[str]:
+    """What a person should know besides."""
+    return [note for note in answer["notes"] if "second measure" not in note]

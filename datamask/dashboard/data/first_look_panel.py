@@ -1,0 +1,108 @@
+"""The first look at a corpus that is being read: map, quality and a rough frontier of some rows, labelled as such."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from datamask.corpus.projections import PROJECTIONS, STAND_IN
+from datamask.dashboard.analyses.overview import tables as overview
+from datamask.dashboard.analyses.overview.chart import quality_histogram, rough_frontier
+from datamask.dashboard.data.first_looks import RATIO, FirstPicture
+from datamask.dashboard.data.openings import Opening
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map.canvas_map import canvas_map
+from datamask.dashboard.map.layers import Number
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell.plots import plot
+
+MAP_HEIGHT = 360
+
+
+def show(opening: Opening) -> None:
+    """What is there of the first look while the corpus is being read; nothing before and after that."""
+    first = opening.first
+    if not opening.under_way:
+        return
+    if first is None:
+        if opening.unlooked:
+            st.caption(f"No first look: {words.sentence(opening.unlooked)}")
+        return
+    look = first.look
+    st.markdown(f"**{words.plain(look.label)}.**")
+    st.caption(
+        f"{len(look.sample):,} rows that come first in their shards; what you see here is replaced when the corpus has "
+        "been read."
+    )
+    map_side, quality_side = st.columns([1.25, 1], gap="large")
+    with map_side:
+        _map(first)
+    with quality_side:
+        _quality(first)
+        _frontier(first)
+    _left_out(first)
+
+
+def _map(first: FirstPicture) -> None:
+    st.markdown("**Where do the rows lie?**")
+    if first.places is None:
+        _under_way(first, "The map is being made.")
+        return
+    sample = first.look.sample
+    canvas_map(
+        "first_map",
+        f"{sample.fingerprint} {STAND_IN.name}",
+        first.parcel,
+        first.places,
+        [Number.of("quality", sample.quality)],
+        alt=f"Map of {len(sample):,} rows of the first look, coloured by quality",
+        height=MAP_HEIGHT,
+    )
+    st.caption(f"{first.places.caption} {STAND_IN.name}: {PROJECTIONS[STAND_IN.name].reading}.")
+
+
+def _quality(first: FirstPicture) -> None:
+    sample = first.look.sample
+    names = sample.provenance.columns.get("quality") or ["quality"]
+    label = " + ".join([names] if isinstance(names, str) else names)
+    st.markdown("**How is quality spread?**")
+    plot(
+        quality_histogram(overview.quality_histogram(sample), label=label, dark=session.dark(), height=130),
+        key="first_quality",
+        alt=f"Histogram of {label} over the {len(sample):,} rows of the first look",
+    )
+
+
+def _frontier(first: FirstPicture) -> None:
+    st.markdown("**What does quality cost in diversity, roughly?**")
+    if first.frontier is None:
+        _under_way(first, "A rough frontier is being solved.")
+        return
+    plot(
+        rough_frontier(first.frontier, dark=session.dark()),
+        key="first_frontier",
+        alt="Rough frontier of the first look: quality against diversity at a few lambdas, a random subset at zero",
+    )
+    st.caption(
+        f"{words.percent(RATIO)} of {first.frontier_rows:,} of these rows by pair-wise similarity, solved at "
+        f"{len(first.frontier)} lambdas; the corpus's own frontier will differ."
+    )
+
+
+def _under_way(first: FirstPicture, what: str) -> None:
+    job = first.job
+    if job.state == "failed":
+        st.caption(words.sentence(job.error, 300))
+    elif not job.ended:
+        waits = " It waits for other work to end." if job.ahead else ""
+        st.caption(f"{what}{waits}")
+
+
+def _left_out(first: FirstPicture) -> None:
+    sentences = [words.sentence(sentence, 300) for sentence in first.look.left_out]
+    if sentences:
+        files = f"{len(sentences):,} shard{'s' if len(sentences) > 1 else ''}"
+        st.warning(f"Left out of the first look, {files}: {sentences[0]}", icon=":material/warning:")
+    dropped = first.look.sample.provenance.dropped
+    if dropped:
+        why = words.plain("; ".join(dropped))
+        st.caption(f"{sum(dropped.values()):,} rows are not valid and were left out: {why}.")

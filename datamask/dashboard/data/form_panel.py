@@ -1,0 +1,392 @@
+"""The left side of the Data page: where the corpus comes from, which column plays which part, how many rows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import zlib
+from dataclasses import replace
+from typing import Any, Literal
+
+import streamlit as st
+
+from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
+from datamask.corpus import Inspection, inspect_inputs
+from datamask.corpus.readers import endings, formats
+from datamask.dashboard.data import sample
+from datamask.dashboard.data.allowed import allowed
+from datamask.dashboard.data.inputs import (
+    UPLOADS,
+    confined_config,
+    idle_uploads,
+    keep_upload,
+    outside_paths,
+    remove_uploads,
+)
+from datamask.dashboard.data.openings import Opening, title_of
+from datamask.dashboard.drawing import words
+from datamask.dashboard.server import server
+from datamask.dashboard.server.codes import TRIES, one_time_code
+from datamask.dashboard.shell import option_control, session
+from datamask.errors import DatamaskError, InputError, Stopped
+from datamask.files import OutsideRoots
+from datamask.options import CORPUS_OPTIONS, InputPaths
+from datamask.storage.address import is_address
+
+PLACES = {"sample": "Sample", "path": "Path", "upload": "Upload"}
+NONE = "(none)"
+Weight = Literal["primary", "secondary"]
+"""How much a button asks to be pressed."""
+
+TRANSFORM_WORDS = {"raw": "as it is", "z": "z-score", "rank": "rank"}
+
+LOOK_SECONDS = 30.0
+"""A page waits so long for a store; what is opened then is read behind it."""
+
+HELP = {
+    "place": "The sample needs nothing. A path is a file, folder or glob on the machine this server runs on. "
+    "Upload is for small sets: files travel through the browser.",
+    "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Of a folder the "
+    "files of one format are read, the first of these that lies there. Addresses such as s3://bucket/shards are read "
+    "where whoever runs this server has allowed them.",
+    "code": "Where the server was started, its terminal shows a code that is right once. It allows what you typed, and "
+    "all that lies in it, for everybody who can open this page, until the server ends.",
+    "upload": "Kept under the runs folder, once per content, so that runs can find them again.",
+}
+
+
+def corpus_form(opening: Opening | None) -> None:
+    """Draw the form; pressing Open starts an opening and makes it the session's corpus.
+
+    Args:
+        opening: what is open already: then opening another is no longer the first thing to do here.
+    """
+    weight: Weight = "secondary" if opening is not None and opening.ready else "primary"
+    place = st.segmented_control(
+        "Where from",
+        list(PLACES),
+        default="sample",
+        key="corpus_place",
+        required=True,
+        format_func=PLACES.__getitem__,
+        help=HELP["place"],
+        width="stretch",
+    )
+    if place == "sample":
+        offer_sample(weight)
+    else:
+        config = _from_paths() if place == "path" else _from_uploads()
+        if config is not None:
+            _mapping(config, weight)
+    offer_recent(opening)
+
+
+def offer_sample(weight: Weight) -> None:
+    """What the built-in sample is, and the button that opens it."""
+    st.markdown(
+        "Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
+        "scored by a few plain rules, embedded in 256 dimensions."
+    )
+    st.caption(
+        "Opens in a few seconds."
+        if sample.is_built()
+        else "Built on first opening, in about half a minute. Nothing is downloaded."
+    )
+    if st.button(
+        "Open the sample",
+        type=weight,
+        icon=":material/folder_open:",
+        width="stretch",
+        key="open_sample",
+        help="Every page works on the sample, so you can try everything before bringing your own shards.",
+    ):
+        _open(sample.config(), sample.TITLE, is_sample=True)
+
+
+def _from_paths() -> CorpusConfig | None:
+    lines = st.text_area(
+        CORPUS_OPTIONS["inputs"].label,
+        key="corpus_paths",
+        help=HELP["path"],
+        height=90,
+        placeholder="/data/shards/*.parquet",
+    )
+    with st.expander("Features or scores in other shards"):
+        sides: dict[str, Any] = {
+            name: tuple(st.text_input(option.label, key=f"corpus_{name}", help=option.help).split())
+            for name, option in CORPUS_OPTIONS.items()
+            if name != "inputs" and isinstance(option.kind, InputPaths)
+        }
+    roots = session.roots()
+    if roots:
+        st.caption("Readable folders: " + ", ".join(words.plain(root) for root in roots))
+    inputs = tuple(line.strip() for line in lines.splitlines() if line.strip())
+    if not inputs:
+        return None
+    try:
+        config = CorpusConfig(inputs, **sides)
+    except DatamaskError as error:  # an address with a secret
+        _say(error)
+        return None
+    try:
+        return confined_config(config, roots)
+    except OutsideRoots as error:
+        _say(error)
+        if server.on_loopback():
+            _by_code(config)
+    except DatamaskError as error:
+        _say(error)
+    return None
+
+
+def _by_code(config: CorpusConfig) -> None:
+    """A field for the code of the server's terminal, which allows what was typed for as long as the server runs."""
+    try:
+        named = outside_paths(config, session.roots())
+    except DatamaskError:  # no path that anything could be allowed at
+        return
+    if not named:  # it is a link below an allowed folder that leads out
+        return
+    with st.form("allow_by_code", border=False):
+        code = st.text_input("Code from the server's terminal", key="allow_code", max_chars=20, help=HELP["code"])
+        pressed = st.form_submit_button(
+            f"Allow {words.plain(', '.join(map(str, named)), 200)}", key="allow", icon=":material/lock_open:"
+        )
+    if not pressed:
+        return
+    if one_time_code().spend(code):
+        allowed().allow(named)
+        st.rerun()
+    st.warning(f"That is not the code. After {TRIES} wrong tries a new one is printed.", icon=":material/lock:")
+
+
+def _from_uploads() -> CorpusConfig | None:
+    files = st.file_uploader(
+        f"Shards: {formats()}",
+        type=[ending[1:] for ending in endings()],
+        key="corpus_uploads",
+        accept_multiple_files=True,
+        help=HELP["upload"],
+    )
+    if not files:
+        _idle_uploads()
+        return None
+    try:
+        return CorpusConfig(tuple(str(keep_upload(file.name, file, session.runs_dir(), _used)) for file in files))
+    except DatamaskError as error:
+        _say(error)
+        return None
+
+
+def _used() -> list[CorpusConfig]:
+    """Every corpus that a run was made from, or that is open or offered for opening."""
+    openings = session.all_openings()
+    used = [opening.config for opening in openings.all()]
+    used += [note.config for note in openings.recent()]
+    for run in session.store().list():
+        with contextlib.suppress(DatamaskError):  # a damaged run cannot be resumed, so it reads nothing
+            used.append(run.config.corpus)
+    return used
+
+
+def _idle_uploads() -> None:
+    """What earlier uploads take up, where nothing reads them any more, and a button that removes them."""
+    idle = idle_uploads(session.runs_dir(), _used())
+    if not idle:
+        return
+    files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
+    if st.button(
+        f"Remove {files} that nothing uses, {words.size(sum(idle.values()))}",
+        key="remove_uploads",
+        type="tertiary",
+        icon=":material/delete:",
+        help="Uploads stay on this server for the runs that were made from them. No run reads these any more, "
+        "and they are not among the corpora opened last.",
+    ):
+        try:
+            remove_uploads(idle)
+        except DatamaskError as error:
+            _say(error)
+            return
+        st.rerun()
+
+
+@st.cache_data(max_entries=16, ttl=30, show_spinner="Looking at the files")
+def _inspect(config: str) -> Inspection:
+    wanted = CorpusConfig.from_dict(json.loads(config))
+    if not any(is_address(path) for paths in wanted.paths.values() for path in paths):
+        return inspect_inputs(wanted)
+    deadline = time.monotonic() + LOOK_SECONDS
+    try:
+        return inspect_inputs(wanted, should_stop=lambda: time.monotonic() > deadline)
+    except Stopped as error:
+        raise InputError(
+            f"looking at these files took longer than {LOOK_SECONDS:g} s; name fewer of them, or select from them on "
+            "the command line"
+        ) from error
+
+
+def _mapping(config: CorpusConfig, weight: Weight) -> None:
+    """Columns, row limit and the Open button, for files that were found."""
+    try:
+        seen = _inspect(json.dumps(config.to_dict()))
+    except DatamaskError as error:
+        _say(error)
+        return
+    amount = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
+    more = "" if seen.complete else " in a first look; there are more"
+    st.markdown(
+        f"**{amount}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
+    )
+    quality = _quality(seen)
+    left, right = st.columns(2)
+    with left:
+        id_column = _choice("id", seen)
+        length_column = _choice("length", seen, optional=True)
+    with right:
+        feature_column = _choice("feature", seen)
+    most = max(2, seen.rows)
+    budget = right.number_input(
+        CORPUS_OPTIONS["rows"].label,
+        2,
+        most,
+        min(most, seen.row_limit or seen.rows),
+        step=1000,
+        key=f"corpus_rows_{seen.rows}_{seen.dim}",
+        help=CORPUS_OPTIONS["rows"].help,
+    )
+    others = other_options()
+    try:
+        chosen = replace(
+            config,
+            id_column=id_column,
+            quality_columns=quality,
+            feature_column=feature_column,
+            length_column=length_column,
+            rows=None if budget >= seen.rows and seen.complete else int(budget),
+            **others,
+        )
+        problems = _inspect(json.dumps(chosen.to_dict())).problems
+    except DatamaskError as error:
+        problems = (str(error),)
+    for problem in problems:
+        _say(problem)
+    if st.button(
+        "Open",
+        type=weight,
+        icon=":material/folder_open:",
+        width="stretch",
+        key="open_corpus",
+        disabled=bool(problems),
+        help="Reads and checks the rows in the background.",
+    ):
+        _open(chosen, title_of(chosen))
+
+
+def other_options() -> dict[str, Any]:
+    """The options that need no place of their own in this form, drawn as their kinds are: name to what was chosen."""
+    return {
+        name: option_control.draw(option, option.default, f"corpus_{name}")
+        for name, option in CORPUS_OPTIONS.items()
+        if option.control is not None
+    }
+
+
+def _choice(role: str, seen: Inspection, optional: bool = False) -> str | None:
+    """A column for a role; None where the guess was left as it was, so that the configuration stays short."""
+    option = CORPUS_OPTIONS[f"{role}_column"]
+    options = list(seen.candidates.get(role, ()))
+    guess = seen.columns.get(role)
+    if optional:
+        options = [NONE, *options]
+    index = options.index(guess) if guess in options else (0 if optional else None)
+    chosen = st.selectbox(
+        option.label,
+        options,
+        index=index,
+        key=f"corpus_{role}_{_tag(options)}",
+        help=option.help,
+        placeholder="choose" if options else "no such column",
+    )
+    return None if chosen in (guess, NONE) else chosen
+
+
+def _tag(options: list[str]) -> str:
+    """Other columns make another control: a choice among the old ones must not survive them."""
+    return f"{zlib.crc32(chr(0).join(options).encode()):08x}"
+
+
+def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
+    options = list(seen.candidates.get("quality", ()))
+    guess = seen.columns.get("quality")
+    names = st.multiselect(
+        CORPUS_OPTIONS["quality_columns"].label,
+        options,
+        [guess] if guess in options else [],
+        help=CORPUS_OPTIONS["quality_columns"].help,
+        key=f"corpus_quality_{_tag(options)}",
+        placeholder="choose",
+    )
+    if not names or names == [guess]:
+        return ()
+    if len(names) == 1:
+        return (QualityColumn(names[0]),)
+    with st.popover("Weights", icon=":material/balance:", width="stretch"):
+        columns = []
+        for name in names:
+            weight = st.number_input(
+                f"Weight of {words.plain(name, 40)}",
+                value=1.0,
+                step=0.1,
+                key=f"weight_{name}",
+                help="The score is multiplied by this before it is added.",
+            )
+            transform = st.segmented_control(
+                f"Scale of {words.plain(name, 40)}",
+                TRANSFORMS,
+                default="z",
+                key=f"transform_{name}",
+                format_func=TRANSFORM_WORDS.__getitem__,
+                required=True,
+                help="Scores of different scales add up only as z-scores or ranks.",
+            )
+            columns.append(QualityColumn(name, float(weight), transform))
+    return tuple(columns)
+
+
+def offer_recent(opening: Opening | None) -> None:
+    """The corpora that were opened before, without the one that is open."""
+    current = opening.key if opening is not None else None
+    recent = [note for note in session.all_openings().recent() if not note.sample and note.key != current]
+    if not recent:
+        return
+    with st.container(gap="xxsmall"):
+        st.caption("Opened before")
+        for note in recent:
+            if st.button(
+                f"{words.plain(note.title, 40)} · {note.rows:,} rows",
+                key=f"recent_{note.key}",
+                type="tertiary",
+                icon=":material/history:",
+                help=words.plain(", ".join(note.config.inputs), 300),
+            ):
+                _open(note.config, note.title)
+
+
+def _open(config: CorpusConfig, title: str, is_sample: bool = False) -> None:
+    """Start an opening, its paths checked once more: a note on disk may be older than the roots."""
+    if not is_sample:
+        try:
+            config = confined_config(config, (*session.roots(), session.runs_dir() / UPLOADS))
+        except DatamaskError as error:
+            _say(error)
+            return
+    session.choose_opening(session.all_openings().start(config, title, sample=is_sample))
+    session.choose_run(None)
+    st.rerun()
+
+
+def _say(problem: object) -> None:
+    """A problem in words for the form: its options are controls here."""
+    st.error(words.sentence(problem), icon=":material/error:")

@@ -1,0 +1,251 @@
+"""What the Plotly figures of the pages share: ground and axes, a key above, bands, lines across, words, hover texts.
+
+These figures stand still: nothing in them is dragged or zoomed, and the wheel scrolls the page. Their key stands above
+them as HTML (`legend.key_of`), because Plotly's own takes its room from the plotting area: it names the traces with
+``showlegend``. Plotly reads marks such as ``<b>`` in all text, so whatever letters come from a corpus or a run pass
+`plain`, `cut` or `hover`.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from plotly import graph_objects as go
+
+from datamask.dashboard.drawing import palette, placement, words
+
+PERCENT: dict[str, Any] = {"ticksuffix": f"{words.GAP}%"}
+"""Of an axis whose values are percentages."""
+
+LINE, NUMBERS = 18, 26
+"""Pixels that a line of an axis' title takes, and its numbers."""
+
+DASHES = ("solid", "7px,3px", "2px,2px", "9px,3px,2px,3px", "4px,2px", "1px,3px", "12px,3px", "6px,2px,1px,2px")
+"""Of the first, second ... curve of a figure, so that they differ without their colours."""
+
+
+def figure(
+    across: dict[str, Any], up: dict[str, Any], *, height: int, dark: bool = False, margin: dict[str, int] | None = None
+) -> go.Figure:
+    """An empty figure.
+
+    Args:
+        across, up: its axes, of `axis`.
+        height: of the whole figure, in pixels.
+        dark: whether the page's ground is dark.
+        margin: pixels at ``l, r, t, b`` where they are not the house's; axes and key make themselves more room.
+    """
+    return go.Figure(
+        layout={
+            "template": palette.template(dark),
+            "height": height,
+            "margin": {"l": 4, "r": 10, "t": 6, "b": 4, **(margin or {})},
+            "xaxis": across,
+            "yaxis": up,
+            "hovermode": "closest",
+            "hoverdistance": 24,
+            "dragmode": False,
+            "barmode": "overlay",
+            "showlegend": False,
+        }
+    )
+
+
+def axis(title: str = "", *, grid: bool = True, **settings: Any) -> dict[str, Any]:
+    """An axis that stands still.
+
+    Args:
+        title: as it is, so `plain` where it is a user's; lines are parted by ``<br>``.
+        grid: whether its values have lines across.
+        settings: whatever else Plotly's axes take.
+    """
+    # an empty title would take room too
+    named = {"title": {"text": title, "font": {"size": 13}}} if title else {}
+    return {
+        **named,
+        "fixedrange": True,
+        "showgrid": grid,
+        "zeroline": False,
+        "tickangle": 0,
+        **settings,
+    }
+
+
+def rows(labels: Sequence[str], pixels: float = 210, *, grid: bool = True) -> dict[str, Any]:
+    """An upright axis with a line for each label, the first on top: the place of the k-th is k."""
+    return axis(
+        grid=grid,
+        tickvals=list(range(len(labels))),
+        ticktext=[cut(label, pixels) for label in labels],
+        range=[len(labels) - 0.5, -0.5],
+        ticklabelstandoff=5,
+    )
+
+
+def log_axis(title: str, low: float, high: float, most: int = 7) -> dict[str, Any]:
+    """A logarithmic axis across, from end to end, both above 0, with up to so many round numbers."""
+    ticks = [float(tick) for tick in log_ticks(low, high, most)]
+    room = 0.02 * max(math.log10(high / low), 0.1)
+    return axis(
+        title,
+        grid=False,
+        type="log",
+        range=[math.log10(low) - room, math.log10(high) + room],
+        tickvals=ticks,
+        ticktext=[words.short(tick) if tick >= 1000 else f"{tick:g}" for tick in ticks],
+    )
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers between two above 0: of 1, 2, 5 times powers of ten those that are at most so many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [factor * 10.0**power for power in powers for factor in factors]
+        ticks = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+        if len(ticks) <= most:
+            return ticks
+    return ticks[:: -(-len(ticks) // most)]
+
+
+def records(table: pd.DataFrame) -> list[Any]:
+    """The rows of a table, their cells as attributes."""
+    return list(table.itertuples())
+
+
+def plain(text: object) -> str:
+    """Text of unknown origin, with Plotly's marks escaped."""
+    return html.escape(str(text))
+
+
+def cut(text: object, pixels: float) -> str:
+    """As `plain`, ended by … where it would be wider than so many pixels."""
+    return plain(ended(text, pixels))
+
+
+def ended(text: object, pixels: float) -> str:
+    """Text that ends by … where it would be wider than so many pixels."""
+    letters, most = str(text), max(int(pixels / placement.LETTER), 2)
+    return letters if len(letters) <= most else letters[: most - 1] + "…"
+
+
+def hover(*lines: tuple[str, object]) -> str:
+    """What the pointer reads at a mark: names with their values; one without a name is a title."""
+    return "<br>".join(f"{plain(name)}: {plain(value)}" if name else f"<b>{plain(value)}</b>" for name, value in lines)
+
+
+HOVER: dict[str, Any] = {"hovertemplate": "%{text}<extra></extra>"}
+"""Of a trace whose ``text`` has what `hover` made."""
+
+BAR_HOVER: dict[str, Any] = {"hovertemplate": "%{hovertext}<extra></extra>"}
+"""Of bars whose ``hovertext`` has it: their ``text`` would be written on them."""
+
+
+def faded(color: str, opacity: float) -> str:
+    """A colour of the palette that lets through what is behind."""
+    red, green, blue = (int(color[k : k + 2], 16) for k in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, fill: str) -> None:
+    """The area between two curves, behind what is drawn after it."""
+    there = np.asarray(x, float)
+    drawn.add_trace(
+        go.Scatter(
+            x=np.concatenate([there, there[::-1]]),
+            y=np.concatenate([np.asarray(low, float), np.asarray(high, float)[::-1]]),
+            mode="lines",
+            line={"width": 0},
+            fill="toself",
+            fillcolor=fill,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+
+
+def line_across(
+    drawn: go.Figure, color: str, *, x: float | None = None, y: float | None = None, dash: str = "3px,3px"
+) -> None:
+    """A thin line at a value of one axis, from end to end of the other, behind all marks."""
+    ends = (
+        {"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper"}
+        if y is None
+        else {"y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "paper"}
+    )
+    drawn.add_shape(type="line", layer="between", line={"color": color, "width": 1.2, "dash": dash}, **ends)
+
+
+def write(
+    drawn: go.Figure,
+    text: str,
+    x: float,
+    y: float,
+    color: str,
+    *,
+    align: str = "left",
+    middle: str = "middle",
+    right: float = 0,
+    down: float = 0,
+    size: int = 12,
+    ground: str | None = None,
+    **refs: str,
+) -> None:
+    """Words in the figure, escaped.
+
+    Args:
+        x, y: the point from which they stand, in the axes' units, or of ``xref``, ``yref``.
+        align, middle: which part of the words stands there: left, center or right; top, middle or bottom.
+        right, down: pixels from there.
+        ground: of a halo, so that curves may pass behind them; None: no halo.
+    """
+    font: dict[str, Any] = {"size": size, "color": color}
+    drawn.add_annotation(
+        text=plain(text).replace("\n", "<br>"),
+        x=x,
+        y=y,
+        showarrow=False,
+        xanchor=align,
+        yanchor=middle,
+        align=align,
+        xshift=right,
+        yshift=-down,
+        font=font if ground is None else halo(font, ground),
+        **refs,
+    )
+
+
+def halo(font: dict[str, Any], ground: str) -> dict[str, Any]:
+    """A font with a halo of the page's own colour, so that lines may pass behind its letters."""
+    return {**font, "shadow": ", ".join([f"0 0 2px {ground}"] * 4)}
+
+
+def key_only(drawn: go.Figure, name: str, **look: Any) -> None:
+    """An entry of the key without a mark in the figure; its name as it is, so `plain` or `cut` where it is a user's."""
+    drawn.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", showlegend=True, **look))
+
+
+def write_below(drawn: go.Figure, title: str, dark: bool) -> None:
+    """The title of the axis across, ended where the figure ends: labels at the left may leave less room than it takes.
+
+    Args:
+        title: as it is, its lines parted by ``<br>``.
+    """
+    drawn.update_layout(margin={"b": NUMBERS + LINE * (title.count("<br>") + 1)})
+    drawn.add_annotation(
+        text=title,
+        x=1,
+        y=0,
+        xref="paper",
+        yref="paper",
+        xanchor="right",
+        yanchor="top",
+        align="right",
+        yshift=-NUMBERS + 4,
+        showarrow=False,
+        font={"size": 13, "color": palette.shades(dark).text},
+    )

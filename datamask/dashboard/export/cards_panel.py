@@ -1,0 +1,202 @@
+"""The cards of the Export page, one for each entry of `datamask.runs.export_table`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import outcome, provenance
+from datamask.dashboard.shell import downloads, session
+from datamask.dashboard.shell.background import on_press
+from datamask.repeats import AS_SELECTED, MOST, Amount
+from datamask.runs import exports
+from datamask.runs.export_table import EXPORTS, Download, Export
+from datamask.runs.store import Run
+from datamask.work.worker import worker
+
+HEIGHT = 350
+"""Of a card in pixels: holds the longest caption and two buttons where four stand side by side at 1280."""
+
+
+def nothing_yet() -> None:
+    """No run to export."""
+    with st.container(border=True):
+        st.subheader("Nothing to take home yet", anchor=False)
+        st.write("A selection is exported once its run has finished. Start one, and come back here.")
+        st.page_link(
+            "pages/runs.py",
+            label="Start a run",
+            icon=":material/arrow_forward:",
+            query_params=session.link_parameters(),
+        )
+
+
+def not_finished(run: Run) -> None:
+    """The chosen run has no selection."""
+    story = outcome.story(run)
+    with st.container(border=True):
+        st.subheader("This run has no selection yet", anchor=False)
+        st.write(f"{story.heading}. {words.sentence(story.text)}" if story else "Its selection is gone.")
+        st.page_link(
+            "pages/runs.py",
+            label="Go to the run",
+            icon=":material/arrow_forward:",
+            query_params={**session.link_parameters(), "run": run.id},
+        )
+
+
+def show(run: Run, shards: provenance.Shards) -> None:
+    """A card for each export, side by side; a wide one below for what there is as much of as one asks for."""
+    plain = [export for export in EXPORTS if not export.amounts]
+    for place, export in zip(st.columns(len(plain)), plain, strict=True):
+        with place:
+            _card(run, export, shards)
+    for export in EXPORTS:
+        if export.amounts:
+            _amount_card(run, export)
+
+
+def _amount_card(run: Run, export: Export) -> None:
+    """One thing to take home of which there is as much as one asks for, or why there is none."""
+    with st.container(border=True):
+        missing = export.missing(run)
+        described, taken = st.columns([2.6, 1], gap="large", vertical_alignment="center")
+        with described:
+            st.markdown(f"**{export.heading}**")
+            st.caption(missing or export.caption)
+            amount = AS_SELECTED if missing else _amount(run)
+        if not missing:
+            with taken:
+                for download in export.downloads:
+                    _download(run, export, download, amount=amount)
+
+
+def _amount(run: Run) -> Amount:
+    """The controls for how much there is to be: in samples, or in tokens where these are known."""
+    summary = run.status().summary or {}
+    selected, tokens = max(int(summary.get("selected") or 1), 1), float(summary.get("tokens") or 0.0)
+    unit, number, _ = st.columns([1, 1, 1], vertical_alignment="bottom")
+    in_tokens = False
+    if tokens > 0:
+        in_tokens = (
+            unit.selectbox(
+                "Count in",
+                ("samples", "tokens"),
+                key=f"weights_unit_{run.id}",
+                help="What the repeats of all samples together come to: so many samples, or so many tokens.",
+            )
+            == "tokens"
+        )
+    number = number if tokens > 0 else unit
+    if in_tokens:
+        wanted = number.number_input(
+            "Tokens to train on",
+            min_value=min(1.0, tokens),
+            # half of what the samples of the selection come to: those of the weights are a little longer or shorter
+            max_value=MOST / 2 * tokens / selected,
+            value=tokens,
+            format="%.0f",
+            key=f"weights_tokens_{run.id}",
+            help="Repeats included; met to the longest sample. At first the tokens of the selection.",
+        )
+        return Amount(tokens=float(wanted))
+    samples = number.number_input(
+        "Samples to train on",
+        min_value=1,
+        max_value=MOST,
+        value=selected,
+        key=f"weights_samples_{run.id}",
+        help="Repeats included; the counts add to exactly this. At first as many as are selected.",
+    )
+    return Amount(samples=int(samples))
+
+
+def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
+    """One thing to take home: what it is, and the buttons for it, or why there are none."""
+    with st.container(border=True, height=HEIGHT):
+        st.markdown(f"**{export.heading}**")
+        if missing := export.missing(run):
+            st.caption(missing)
+            return
+        st.caption(export.caption)
+        st.space("stretch")
+        if export.needs_shards and shards.outside:
+            st.warning(words.sentence(shards.outside), icon=":material/lock:")
+        elif export.needs_shards and not shards.found:
+            st.warning(
+                f"The corpus's shards are no longer where they were; put them back to export {export.needs_shards}."
+            )
+        elif export.needs_shards and (shards.newer or (export.bounded and shards.bytes > provenance.SMALL)):
+            target = run.path / "exports" / export.target
+            _to_folder(
+                run,
+                f"{target.stem}-{run.id}",
+                export.to_disk,
+                target,
+                lambda job: export.write(run, target, job.report, job.should_stop),
+            )
+        else:
+            for download in export.downloads:
+                _download(run, export, download)
+
+
+def _download(run: Run, export: Export, download: Download, **amount: Amount) -> None:
+    stored = run.path / download.stored if download.stored else None
+    st.download_button(
+        download.label if stored is None else f"{download.label}, {words.size(stored.stat().st_size)}",
+        functools.partial(download.content, run, **amount) if stored is None else downloads.of_file(stored),
+        on_click="ignore",
+        file_name=f"{run.id}{download.ending}",
+        mime=download.media_type,
+        icon=":material/download:",
+        width="stretch",
+        key=download.key,
+        help=_with_doubt(run, download.help) if export.needs_shards else download.help,
+    )
+
+
+def _with_doubt(run: Run, help_text: str) -> str:
+    """A button's help, and what of the export cannot be checked."""
+    return " ".join(filter(None, (help_text, exports.unchecked(run))))
+
+
+def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> None:
+    """A button that writes a large file into the run's folder in the background, its progress, and its path."""
+    job = worker().find(key)
+    if job is not None and not job.ended:
+        st.fragment(_working, run_every=0.5)(key)
+        return
+    if job is not None and job.state == "failed":
+        st.error(words.sentence(job.error), icon=":material/error:")
+    elif target.exists():
+        st.caption("Written on this server:")
+        st.code(str(target.resolve()), language=None, wrap_lines=True)
+    st.button(
+        label if not target.exists() else "Write again",
+        key=key,
+        icon=":material/save:",
+        width="stretch",
+        on_click=on_press(worker().start),
+        args=(key, work),
+        help=_with_doubt(
+            run, "Too large for the browser, or to be checked first: written to the run's folder, in the background."
+        ),
+    )
+
+
+def _working(key: str) -> None:
+    job = worker().find(key)
+    if job is None or job.ended:
+        st.rerun()
+    st.progress(min(job.share, 1.0), text=words.plain(job.message))
+    st.button(
+        "Stop",
+        key=f"stop_{key}",
+        icon=":material/stop:",
+        on_click=job.stop,
+        help="Nothing half written is left behind.",
+    )

@@ -1,0 +1,253 @@
+"""The frame of every page: one row with the menu, the open corpus and whatever is running, then the page's question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+
+from datamask.dashboard.data.openings import Opening
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import signed
+from datamask.dashboard.frame import address, keys, sections
+from datamask.dashboard.runs import listing
+from datamask.dashboard.shell import session, theme
+from datamask.dashboard.shell.garbage import settled
+
+PAGES: tuple[tuple[str, str, str], ...] = (
+    ("app.py", "Map", ":material/scatter_plot:"),
+    ("pages/runs.py", "Runs", ":material/play_circle:"),
+    ("pages/evidence.py", "Evidence", ":material/balance:"),
+    ("pages/data.py", "Data", ":material/database:"),
+    ("pages/export.py", "Export", ":material/download:"),
+    ("pages/lab.py", "Lab", ":material/science:"),
+)
+"""Script, label and icon of each page, in the order of the menu. No help texts: their bubbles would stay after the
+click and cover the next link; every page begins with its question."""
+
+KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
+"""Which of nine samples the mark shows as selected: (column, row)."""
+
+LISTED = 3
+"""Runs under way that the menu shows one by one; how many more there are stands beside them."""
+
+MENU = "menu"
+"""Key of the row on top."""
+
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] {padding-left: 1rem; padding-right: 1rem}
+[class*="st-key-live"] [data-stale="true"] {opacity: 1; transition: none}
+[data-testid="stPageLink"] a:focus-visible {outline: 2px solid currentColor; outline-offset: -2px}
+.st-key-menu {border-bottom: 1px solid var(--st-border-color, #8883); padding-bottom: 0.35rem}
+div:has(> .st-key-menu_state) {min-width: min(100%, 320px)}
+.st-key-unseen_question {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+</style>"""
+"""What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
+meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose end goes
+to a line of its own before it is squeezed; and a heading that only screen readers meet. Pages work without it."""
+
+WORDS = (
+    ("Quality", "the score you brought, higher is better"),
+    ("Diversity", "how little the selected samples repeat each other, by the objective you choose"),
+    ("Balance λ", "1 is quality alone, 0 diversity alone"),
+    ("Select ratio", "the share of the samples that is selected"),
+    ("Run", "one selection, from its settings to its result, kept in a folder"),
+)
+"""What the help of the menu explains on every page."""
+
+
+def _mark() -> str:
+    """Nine samples, four of them kept, and the name, as SVG; its two tones read on a light and on a dark ground."""
+    dots = "".join(
+        f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="3.3" fill="#2B86C5"/>'
+        if (x, y) in KEPT
+        else f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="2.7" fill="none" stroke="#8A949E" stroke-width="1.2"/>'
+        for x in range(3)
+        for y in range(3)
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="148" height="28" viewBox="0 0 148 28">'
+        + dots
+        + '<text x="37" y="20" font-family="system-ui, sans-serif" font-size="19" font-weight="600" '
+        'fill="#2B86C5">datamask</text></svg>'
+    )
+
+
+def _favicon() -> Image.Image:
+    """The mark without its name, 60 by 60. Drawn here, because an icon by name would be fetched from the web."""
+    y, x = np.mgrid[0:60, 0:60]
+    picture = np.zeros((60, 60, 4), np.uint8)
+    for column in range(3):
+        for row in range(3):
+            distance = np.hypot(x - (10 + 20 * column), y - (10 + 20 * row))
+            selected = (column, row) in KEPT
+            picture[(distance < 8.5) if selected else (distance < 7) & (distance > 4.5)] = (
+                (43, 134, 197, 255) if selected else (138, 148, 158, 255)
+            )
+    return Image.fromarray(picture)
+
+
+def frame(title: str, question: str, about: str = "", *, seen: bool = True, view: str = "") -> None:
+    """Draw what every page shares. Call it first: it sets the page's configuration.
+
+    Args:
+        title: the page's name, as in the menu and the browser's tab.
+        question: the one question the page answers, drawn below the menu.
+        about: what the menu's help explains of this page, as Markdown.
+        seen: whether the question takes room; else it is there for screen readers alone.
+        view: the open section of a page that has some: its controls stand in the address.
+    """
+    settled()
+    st.set_page_config(
+        page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
+    )
+    st.html(STYLE + theme.READABLE)
+    st.session_state[session.SHOWN] = title
+    address.follow(view or title)
+    opening = session.current_opening()
+    with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
+        st.image(_mark(), width=148, alt="datamask")
+        with st.container(horizontal=True, width="content", gap="xxsmall"):
+            for script, label, icon in PAGES:
+                link = {**session.link_parameters(), **sections.remembered(label)}
+                st.page_link(script, label=label, icon=icon, query_params=link, width="content")
+        with st.container(
+            key="menu_state", horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"
+        ):
+            _running()
+            with st.container(
+                horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="right", gap="small"
+            ):
+                _corpus(opening)
+                keys.draw()
+                _help(question, about)
+        if not seen:
+            with st.container(key="unseen_question", width=1):
+                st.title(question, anchor=False)
+    if seen:
+        st.title(question, anchor=False)
+    trouble = st.session_state.pop("trouble", None)
+    if trouble:
+        st.warning(words.sentence(trouble))
+
+
+def _corpus(opening: Opening | None) -> None:
+    if opening is None:
+        st.markdown("No corpus open yet", text_alignment="right")
+    elif (corpus := opening.corpus) is not None:
+        st.markdown(
+            f"**{words.plain(opening.title, 40)}** · "
+            f"{words.of_total(len(corpus), corpus.provenance.total_rows)} · {corpus.dim:,} dimensions",
+            text_alignment="right",
+        )
+    elif opening.under_way:
+        st.markdown(f"**{words.plain(opening.title, 40)}**", text_alignment="right")
+        st.fragment(_opening_live, run_every=1.0)(opening.key)
+    else:
+        st.markdown(f"**{words.plain(opening.title, 40)}** · not open: {opening.job.state}", text_alignment="right")
+
+
+def _help(question: str, about: str) -> None:
+    with st.popover("Help", icon=":material/help:", type="tertiary", width="content"):
+        st.markdown(f"**{question}**")
+        if about:
+            st.markdown(about)
+        st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in WORDS))
+
+
+def _opening_live(key: str) -> None:
+    opening = session.all_openings().get(key)
+    if opening is None or not opening.under_way:
+        st.rerun()
+    st.progress(min(opening.job.share, 1.0), text="opening …", width=120)
+
+
+def _running() -> None:
+    long_work = signed()
+    # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
+    busy = listing.apart(
+        listing.running(session.store(), session.run_queue()),
+        [sweep for job in long_work for sweep in job.sign.sweeps],
+        [run_id for job in long_work for run_id in job.sign.runs],
+    )
+    if busy or long_work:
+        # those at work first: a queue may be long
+        busy.sort(key=lambda job: job.state != "running")
+        with st.container(key="live", horizontal=True, width="content", gap="small"):
+            if long_work:
+                st.fragment(_signed_live, run_every=1.0)(tuple((job.key, job.sign.arrived()) for job in long_work))
+            if busy:
+                st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
+            if len(busy) > LISTED:
+                st.caption(f"and {len(busy) - LISTED:,} more", width="content")
+
+
+def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
+    """Long work that is no run; once one of them ends, or more of it has come, the whole page is drawn again."""
+    settled()
+    jobs = {(job.key, job.sign.arrived()): job for job in signed()}
+    if set(jobs) != set(drawn):
+        st.rerun()
+    with st.container(horizontal=True, gap="small"):
+        for key, arrived in drawn:
+            job = jobs[key, arrived]
+            progress = [words.percent(job.share), words.soon(job.left)]
+            # what a sweep is at belongs to it: its runs have no entry of their own
+            beneath = job.message if job.sign.sweeps else ""
+            watched = _under_way(
+                key, job.sign.title, ", ".join(filter(None, progress)), job.share, beneath, job.stop, (), job.sign.stops
+            )
+            if watched:
+                address.take_again()
+                st.switch_page(job.sign.page, query_params={**session.link_parameters(), **job.sign.link})
+
+
+def _running_live(drawn: tuple[str, ...]) -> None:
+    """The jobs that were under way when the page was drawn; once one of them ends, the whole page is drawn again."""
+    settled()
+    busy = {job.run_id: job for job in listing.running(session.store(), session.run_queue(), only=drawn)}
+    if set(busy) != set(drawn):
+        st.rerun()
+    with st.container(horizontal=True, gap="small"):
+        for run_id in drawn:
+            job = busy[run_id]
+            stops = "Stops within a second. What was learned is kept and can be resumed."
+            if _under_way(run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,), stops):
+                st.switch_page("pages/runs.py", query_params={**session.link_parameters(), "run": run_id})
+
+
+def _under_way(
+    key: str,
+    title: str,
+    progress: str,
+    share: float,
+    beneath: str,
+    stop: Callable[..., None],
+    args: tuple[str, ...],
+    stops: str,
+) -> bool:
+    """What is under way, in two lines beside its two buttons; whether Watch was pressed.
+
+    Args:
+        key: of the buttons. progress, share: how far it is. beneath: what it is at; "": nothing to say.
+        stop, args: what Stop calls. stops: the help text of that button.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
+        with st.container(gap=None, width=230):
+            st.markdown(f"**{words.plain(title, 40)}**")
+            st.progress(min(max(share, 0.0), 1.0), text=words.plain(progress))
+            if beneath:
+                st.caption(words.plain(beneath, 80))
+        watched = st.button(
+            "Watch",
+            key=f"watch_{key}",
+            icon=":material/show_chart:",
+            type="tertiary",
+            help="Goes to the page that shows it.",
+        )
+        st.button(
+            "Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args, help=stops
+        )
+    return watched

@@ -1,0 +1,166 @@
+"""The columns that the linked views look at: what every corpus and run have, and what the shards brought besides.
+
+A column of the shards that is called as one of the former, or as a view, is shown as ``NAME (column)``: both can be
+looked at. Everything is cached for all sessions, bounded, and read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.agreement import settled_rows
+from datamask.dashboard.linked import facets, groups, topics
+from datamask.dashboard.linked.facets import Facet
+from datamask.dashboard.map import map_layout
+from datamask.dashboard.map.filters import Holding, Inside, Rows
+from datamask.dashboard.map.layers import Blank, Category, Layer, layer_of_column, number
+from datamask.dashboard.map.scene import RunColumns
+
+QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
+    "quality",
+    "similarity to neighbours",
+    "marginal diversity in this run",
+    "score",
+    "length",
+)
+"""Names of what every corpus and run have; all others are columns of the shards."""
+
+SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
+
+TAKEN = frozenset(
+    (
+        *(QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED, CLUSTER, BAND, Holding("").name, Inside(()).name),
+        *(settled_rows.BY_PROOF, settled_rows.BY_PARTS),
+    )
+)
+"""Names that mean the same on every corpus, whether there is such a thing yet or not."""
+
+
+def shown_names(columns: Iterable[str]) -> dict[str, str]:
+    """What each column of the shards is called in the linked views, by its name in the shards."""
+    columns = list(columns)
+    shown: dict[str, str] = {}
+    for name in columns:
+        label = name
+        while label in TAKEN or (label != name and label in columns):
+            label += " (column)"
+        shown[name] = label
+    return shown
+
+
+def shown_name(corpus: Corpus, column: str) -> str:
+    """What a metadata column is called in the linked views."""
+    return shown_names(corpus.metadata.column_names)[column]
+
+
+def columns_shown(corpus: Corpus, names: Iterable[str]) -> dict[str, str]:
+    """Those of these names that are metadata columns, each with the column's name in the shards."""
+    column_of = {label: column for column, label in shown_names(corpus.metadata.column_names).items()}
+    return {name: column_of[name] for name in names if name in column_of}
+
+
+def rows(corpus: Corpus, cache_dir: Path, run_id: str | None, run: RunColumns | None) -> Rows:
+    """What filters, distributions and groups look at; the map's places are not among it."""
+    crowding, clusters = map_layout.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
+    return _rows(
+        corpus.identity, run_id or "", crowding is not None, clusters is not None, corpus, run, crowding, clusters
+    )
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the columns")
+def _rows(
+    identity: str,
+    run_id: str,
+    has_crowding: bool,
+    has_topics: bool,
+    _corpus: Corpus,
+    _run: RunColumns | None,
+    _crowding: np.ndarray | None,
+    _clusters: topics.Topics | None,
+) -> Rows:
+    numbers, classes = facets.columns_of(_corpus.metadata, _corpus.metadata_columns)
+    shown = shown_names(_corpus.metadata.column_names)
+    numbers = {shown[name]: values for name, values in numbers.items()}
+    classes = {shown[name]: codes for name, codes in classes.items()}
+    length, unit = lengths(_corpus)
+    numbers = {
+        QUALITY: _corpus.quality,
+        **({LENGTH: length} if length is not None else {}),
+        **({CROWDING: _crowding} if _crowding is not None else {}),
+        **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}),
+        **numbers,
+    }
+    if _run is not None:
+        classes[SELECTED] = (_run.selected.astype(np.int32), ("not selected", "selected"))
+    if _clusters is not None:
+        classes[CLUSTER] = (_clusters.codes, _clusters.names)
+    if length is not None:
+        classes[BAND] = groups.bands(length, unit)
+    return Rows(len(_corpus), numbers, classes, _corpus.texts)
+
+
+def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
+    """How long each sample is, float64 ``(N,)``, and in what: as given, else by its text's characters, else unknown."""
+    if corpus.lengths is not None:
+        return corpus.lengths, "tokens"
+    texts = corpus.texts
+    if texts is None:
+        return None, ""
+    return pc.utf8_length(texts).cast(pa.float64()).to_numpy(), "characters"
+
+
+def choices(rows: Rows, has_run: bool) -> list[str]:
+    """Names for the menus of the map's panels, crowding included before it is known."""
+    first = [*([SELECTED] if has_run else []), QUALITY, CROWDING]
+    if has_run:
+        first += [MARGINAL, SCORE, settled_rows.BY_PROOF, settled_rows.BY_PARTS]
+    return list(dict.fromkeys([*first, *rows.numbers, *(name for name in rows.classes if name != SELECTED)]))
+
+
+def distributions(corpus: Corpus, run_id: str | None, rows: Rows) -> list[Facet]:
+    """Every number and class of some rows as bars to brush; bands and clusters are the groups' business."""
+    return _distributions(corpus.identity, run_id or "", tuple(rows.numbers), tuple(rows.classes), rows)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Counting")
+def _distributions(
+    identity: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...], _rows: Rows
+) -> list[Facet]:
+    drawn = [facets.number_facet(name, title_of(name), _rows.numbers[name]) for name in numbers]
+    drawn += [
+        facets.class_facet(name, title_of(name), *_rows.classes[name])
+        for name in classes
+        if name not in (CLUSTER, BAND)
+    ]
+    return [facet for facet in drawn if facet is not None]
+
+
+def layer(corpus: Corpus, name: str, rows: Rows, run_id: str | None) -> Layer:
+    """What a panel of the map shows of one of these columns; a blank panel while its values are being computed."""
+    if name == CROWDING and name not in rows.numbers:
+        return Blank(title_of(name), "waits for the neighbours")
+    return _layer(corpus.identity, run_id or "", name, corpus, rows)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _layer(identity: str, run_id: str, name: str, _corpus: Corpus, _rows: Rows) -> Layer:
+    if name in _rows.numbers:
+        return number(title_of(name), _rows.numbers[name])
+    column = columns_shown(_corpus, [name]).get(name)
+    if column is not None:
+        return replace(layer_of_column(_corpus.metadata_columns[column], _corpus.metadata[column]), title=name)
+    codes, names = _rows.classes[name]
+    return Category.of(title_of(name), pa.chunked_array([pa.DictionaryArray.from_arrays(codes, list(names))]))
+
+
+def title_of(name: str) -> str:
+    """What stands over a panel: a column of the shards keeps its own spelling."""
+    return name[0].upper() + name[1:] if name in (QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED) else name

@@ -1,0 +1,141 @@
+"""Charts of where a selection is starved or over-fed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from plotly import graph_objects as go
+
+from datamask.dashboard.drawing import figures, palette, words
+from datamask.dashboard.drawing.interval_dots import interval_dots
+from datamask.dashboard.linked.groups import EVEN, FED, STARVED, Heat
+
+
+def dots(table: pd.DataFrame, ratio: float, *, dark: bool = False) -> go.Figure:
+    """Selected share of each group with its interval, the dashed line being the share of all samples.
+
+    Args:
+        table: of `first_groups`.
+        ratio: share of all samples.
+        dark: whether the page's ground is dark.
+    """
+    tone = palette.shades(dark)
+    hover_texts = [
+        figures.hover(
+            ("", row.group),
+            ("selected share", words.percent(row.share, 1)),
+            ("from", words.percent(row.low, 1)),
+            ("to", words.percent(row.high, 1)),
+            ("selected", f"{row.selected:,}"),
+            ("of", f"{row.n:,}"),
+        )
+        for row in figures.records(table)
+    ]
+    return interval_dots(
+        table,
+        "share",
+        hover_texts,
+        {STARVED: tone.best, FED: tone.accent, EVEN: tone.random},
+        overall=ratio,
+        title="selected share, with 95 % interval",
+        ticks={"nticks": 6, **figures.PERCENT},
+        dark=dark,
+    )
+
+
+def first_groups(table: pd.DataFrame, limit: int = 14) -> pd.DataFrame:
+    """The groups worth a look, most starved on top, most over-fed at the bottom; all where there are few.
+
+    Half of the places belong to each side, as far as it has groups; what is left goes to the farthest others.
+    """
+    if len(table) <= limit:
+        return table.sort_values("share", kind="stable")
+    sides = [table[table["verdict"] == verdict].head(limit // 2).index for verdict in (STARVED, FED)]
+    kept = sides[0].append(sides[1])
+    kept = kept.append(table.index.difference(kept, sort=True)[: limit - len(kept)])
+    return table.loc[kept].sort_values("share", kind="stable")
+
+
+def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
+    """Selected share over the clusters' mean quality (up) and mean similarity to neighbours (across).
+
+    A press on a cell selects it: its number is its place in the heat's table.
+
+    Args:
+        heat: what to draw.
+        dark: whether the page's ground is dark.
+        height: of the whole figure, in pixels.
+    """
+    tone = palette.shades(dark)
+    table = heat.table
+    top = max(float(table["share"].max()), heat.ratio + 0.25 * (1 - heat.ratio))
+    shades = [color for _, color in palette.share_scale(dark)]
+    drawn = figures.figure(
+        _steps(
+            [label.partition(" to ")[0] for label in heat.crowding],
+            "similarity to neighbours, from … on:<br>crowded on the right",
+        ),
+        _steps(heat.quality, "quality, rising upwards"),
+        height=height,
+        dark=dark,
+    )
+    # bars, because the cells of a heat-map of Plotly's cannot be pressed
+    drawn.add_trace(
+        go.Bar(
+            x=table["crowding"],
+            base=table["quality"] - 0.5,
+            y=[1.0] * len(table),
+            width=1.0,
+            marker={
+                "color": 100 * table["share"],
+                "cmin": 0,
+                "cmax": 100 * top,
+                "colorscale": list(zip((0.0, heat.ratio / top, 1.0), shades, strict=True)),
+                "colorbar": {
+                    "title": {"text": "selected", "font": {"size": 13}},
+                    "thickness": 14,
+                    "len": 0.8,
+                    "outlinewidth": 0,
+                    "nticks": 6,
+                    **figures.PERCENT,
+                },
+                "line": {"color": tone.ground, "width": 2},
+            },
+            text=[words.percent(share) for share in table["share"]],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            textfont={"size": 12, "color": tone.text},
+            hovertext=[
+                figures.hover(
+                    ("selected share", words.percent(row.share, 1)),
+                    ("from", words.percent(row.low, 1)),
+                    ("to", words.percent(row.high, 1)),
+                    ("samples", f"{row.n:,}"),
+                    ("clusters", row.clusters),
+                    ("mean quality of the clusters", heat.quality[row.quality]),
+                    ("mean similarity", heat.crowding[row.crowding]),
+                )
+                for row in figures.records(table)
+            ],
+            **figures.BAR_HOVER,
+            # what is pressed opens its texts; nothing turns pale
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+        )
+    )
+    drawn.update_layout(clickmode="event+select")
+    return drawn
+
+
+def _steps(labels: Sequence[str], title: str) -> dict:
+    return figures.axis(
+        title,
+        grid=False,
+        tickvals=list(range(len(labels))),
+        ticktext=[figures.plain(label).replace(" to ", " to<br>") for label in labels],
+        tickangle=0,
+        tickfont={"size": 10},
+        range=[-0.5, len(labels) - 0.5],
+    )

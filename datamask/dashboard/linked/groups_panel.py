@@ -1,0 +1,259 @@
+"""Starved and over-fed: the selected share of clusters, classes and bands against the pool's; each opens its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import palette, words
+from datamask.dashboard.linked import brushing, columns, groups, topics
+from datamask.dashboard.linked.brushing import Linked
+from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
+from datamask.dashboard.map import map_layout
+from datamask.dashboard.map.filters import Among
+from datamask.dashboard.shell import background, chosen, session
+from datamask.dashboard.shell.components import component
+from datamask.dashboard.shell.plots import plot
+from datamask.work.worker import worker
+
+CLUSTER = "cluster"
+HEAT, TABLE, GROUP_BY, FEW = "explore_heat", "explore_groups_table", "explore_group_by", "explore_few_groups"
+BESIDE = 8
+"""Groups beside the map; all of them stand below it."""
+
+GROUPING = background.Look("stop_topics", "Stops within a second. You can start it again later.")
+ABOUT = (
+    "Clusters hold similar samples, found by k-means on the features; they are called by the words that their "
+    "texts hold more often than all texts do."
+)
+
+
+def show(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
+    """The heat-map on the left, the groups on the right.
+
+    Args:
+        selected: bool ``(N,)`` of the run.
+    """
+    left, right = st.columns([1, 1.4], gap="large")
+    with left:
+        _heat(view, selected, cache_dir)
+    with right:
+        _groups(view, selected)
+
+
+def show_few(view: Linked, selected: np.ndarray) -> None:
+    """The most starved and the most over-fed groups in a narrow column, as bars to press; nothing without groups.
+
+    Args:
+        selected: bool ``(N,)`` of the run.
+    """
+    choices = [name for name in _choices(view) if name != columns.SELECTED]
+    if not choices:
+        return
+    by = st.session_state.get(GROUP_BY)
+    by = by if by in choices else choices[0]
+    codes, names = view.rows.classes[by]
+    table = _shares(view.corpus.identity, view.key, by, len(names), codes, names, selected)
+    ratio, drawn = float(selected.mean()), first_groups(table, BESIDE)
+    labels, tone = [str(group) for group in drawn["group"]], palette.shades(session.dark())
+    condition = view.filters.of(by)
+    taken = condition.names if isinstance(condition, Among) else ()
+
+    st.markdown(
+        "**Starved and over-fed**",
+        help=f"The selected share of each group; the line marks {words.percent(ratio)}, that of all samples. "
+        f"{len(drawn):,} of {len(table):,} groups, those farthest from it; all samples count, filtered out or not. "
+        "Press one to see its samples. All groups with their intervals, and the column they are made by, are below "
+        "the map.",
+    )
+    component("strips", ("elements", "strips"))(
+        key=FEW,
+        on_brush_change=lambda: pressed(view.corpus, by, labels, st.session_state[FEW].get("brush")),
+        data={
+            "small": True,
+            "facets": [
+                {
+                    "name": by,
+                    "title": f"Selected share by {by}",
+                    "labels": labels,
+                    "shares": drawn["share"].tolist(),
+                    "n": drawn["n"].tolist(),
+                    "selected": drawn["selected"].tolist(),
+                    "verdicts": drawn["verdict"].tolist(),
+                    "ratio": ratio,
+                    "brush": [k for k, label in enumerate(labels) if label in taken],
+                }
+            ],
+            "colors": {groups.STARVED: tone.best, groups.FED: tone.accent, groups.EVEN: tone.random},
+        },
+    )
+
+
+def pressed(corpus: Corpus, by: str, labels: Sequence[str], answer: object) -> None:
+    """Take what the browser says was pressed: ``{"bars": [...]}``, places among the labels; the rest is ignored."""
+    bars = answer.get("bars") if isinstance(answer, dict) else None
+    if not isinstance(bars, list):
+        return
+    names = tuple(labels[k] for k in bars if isinstance(k, int) and 0 <= k < len(labels))
+    if names:
+        open_group(corpus, Among(by, names))
+    else:
+        brushing.take(corpus, None, by)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _shares(
+    identity: str,
+    run_key: str,
+    by: str,
+    count: int,
+    _codes: np.ndarray,
+    _names: tuple[str, ...],
+    _selected: np.ndarray,
+) -> pd.DataFrame:
+    """As `groups.shares`, kept: it is drawn with every drawing of the page."""
+    return groups.shares(_codes, _names, _selected)
+
+
+def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
+    corpus = view.corpus
+    st.markdown(
+        "**Clusters by quality and crowding**",
+        help=f"What share of them was selected. {ABOUT} The steps hold about equal numbers of samples. Press a "
+        "cell to see its texts.",
+    )
+    if topics.load(corpus, cache_dir) is None:
+        _waiting(corpus, cache_dir)
+        return
+    crowding = map_layout.crowding(corpus, cache_dir)
+    if crowding is None:
+        st.caption("Waits for the neighbours, which are being found for the map.")
+        return
+    codes, names = view.rows.classes[CLUSTER]
+    heat = groups.heat(codes, names, corpus.quality, crowding, selected)
+
+    def opened() -> None:
+        cells = st.session_state[HEAT].selection.points
+        if cells and 0 <= cells[0]["point_index"] < len(heat.table):
+            open_group(corpus, Among(CLUSTER, tuple(heat.table.iloc[cells[0]["point_index"]]["members"])))
+
+    plot(
+        heat_map(heat, dark=session.dark()),
+        key=HEAT,
+        on_select=opened,
+        alt="Selected share over mean quality and crowding of the clusters",
+    )
+    st.caption(
+        f"Orange: less than everywhere, which is {words.percent(heat.ratio)}; blue: more. All samples count, "
+        "filtered out or not. Press a cell to see its texts."
+    )
+
+
+def _waiting(corpus: Corpus, cache_dir: Path) -> None:
+    job = worker().find(topics.key_of(corpus))
+    if job is None or job.state == "done":
+        # done and not there: it was taken off the disk since, or stands in another runs folder
+        job = topics.start(corpus, corpus.texts, cache_dir)
+    if background.under_way(job.key, GROUPING):
+        return
+    if job.state == "done":
+        st.rerun()
+    else:
+        st.caption(
+            "Grouping " + ("was stopped." if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}")
+        )
+        st.button(
+            "Group them now",
+            key="start_topics",
+            icon=":material/play_arrow:",
+            on_click=background.on_press(topics.start),
+            args=(corpus, corpus.texts, cache_dir),
+            help="Runs in the background, once per corpus.",
+        )
+
+
+def _choices(view: Linked) -> list[str]:
+    """Columns that divide the samples into groups."""
+    return [name for name, (_, names) in view.rows.classes.items() if len(names) > 1]
+
+
+def _groups(view: Linked, selected: np.ndarray) -> None:
+    corpus, classes = view.corpus, view.rows.classes
+    choices = _choices(view)
+    if not choices:
+        st.caption("This corpus has no column with groups.")
+        return
+    if st.session_state.get(GROUP_BY, choices[0]) not in choices:
+        del st.session_state[GROUP_BY]
+    by = st.selectbox(
+        "Selected share of each",
+        choices,
+        key=GROUP_BY,
+        persist_state="session",
+        help=ABOUT + " Columns of your shards with repeating values are groups too, and so are bands of length.",
+    )
+    codes, names = classes[by]
+    table = groups.shares(codes, names, selected, corpus.lengths)
+    ratio, count = float(selected.mean()), len(table)
+    drawn = first_groups(table)
+    plot(
+        dots(drawn, ratio, dark=session.dark()),
+        key="explore_dots",
+        alt=f"Selected share of each {by} with its interval",
+    )
+    more = f" The {len(drawn):,} farthest from it of {count:,}." if len(drawn) < count else ""
+    st.caption(
+        f"Dashed: {words.percent(ratio)}, the share of all samples.{more} The intervals are Wilson's at 95 %: a "
+        f"selection without preference would leave about {max(1, round(0.05 * count)):,} of {count:,} groups "
+        "outside of theirs."
+    )
+    listed = table.assign(
+        interval=[
+            f"{words.percent(a)} to {words.percent(b)}" for a, b in zip(table["low"], table["high"], strict=True)
+        ],
+        share=100 * table["share"],
+    )
+    listed_columns = [
+        "group",
+        "verdict",
+        "share",
+        "interval",
+        "selected",
+        "n",
+        *(["tokens"] if "tokens" in listed else []),
+    ]
+
+    def opened() -> None:
+        marked = st.session_state[TABLE].selection.rows
+        if marked:
+            open_group(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)))
+
+    st.dataframe(
+        listed[listed_columns],
+        hide_index=True,
+        lazy=False,
+        height=240 if count > 6 else "auto",
+        key=TABLE,
+        on_select=opened,
+        selection_mode="single-row",
+        column_config={
+            "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
+            "verdict": st.column_config.TextColumn(width="small"),
+            "interval": st.column_config.TextColumn(width="small"),
+            "share": st.column_config.NumberColumn("share", format="%.1f %%"),
+            **{name: st.column_config.NumberColumn(format="localized") for name in listed_columns[4:]},
+        },
+        alt=f"Selected share of each {by}, starved and over-fed first",
+    )
+    st.caption("Starved and over-fed groups first. Mark a row to see its texts.")
+
+
+def open_group(corpus: Corpus, condition: Among) -> None:
+    """Show these samples alone, and list them beside the map: a sample that was read there makes room."""
+    brushing.take(corpus, condition)
+    chosen.choose(corpus, None)

@@ -1,0 +1,178 @@
+"""Names of the regions on the map: by what they are named, the clusters behind them, and what a press on one does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.linked import columns, groups_panel, topics
+from datamask.dashboard.linked.brushing import Linked, take
+from datamask.dashboard.linked.region_names import RegionName, region_names
+from datamask.dashboard.map import map_layout
+from datamask.dashboard.map.canvas_map import Named
+from datamask.dashboard.map.filters import Among, Rows
+from datamask.dashboard.map.scene import Ground
+from datamask.dashboard.runs import listing
+from datamask.dashboard.shell import background, session
+from datamask.work.worker import worker
+
+BY = "explore_names"
+WORDS, NOTHING = "words of clusters", "nothing"
+CLASSES = 100
+"""Of a column, at most: one with more is a list of names rather than of groups."""
+
+ABOUT = (
+    "A name stands where its group is the commonest on the map; zoom in to see more of them. Press one to see its "
+    "samples alone, again to see all. Clusters are called by the words that their texts hold more often than all texts "
+    "do: a name, not an explanation."
+)
+NAMING = background.Look(
+    "stop_naming",
+    "Stops within a second. You can start it again later.",
+    every=1.0,
+    place="live_naming",
+    says=lambda job: f"Names for the regions: {background.message(job)}",
+)
+
+
+def choices(corpus: Corpus, rows: Rows) -> list[str]:
+    """What the regions of this corpus can be named by; nothing alone where there is nothing."""
+    columns_of_classes = [
+        name
+        for name, (_, names) in rows.classes.items()
+        if name not in (columns.SELECTED, columns.CLUSTER, columns.BAND) and 2 <= len(names) <= CLASSES
+    ]
+    return [*([WORDS] if corpus.texts is not None else []), *columns_of_classes, NOTHING]
+
+
+def control(corpus: Corpus, rows: Rows) -> str:
+    """The menu; what is chosen in it."""
+    known = choices(corpus, rows)
+    if st.session_state.get(BY, known[0]) not in known:
+        del st.session_state[BY]
+    by = st.selectbox("Names by", known, key=BY, help=ABOUT, persist_state="session")
+    if known == [NOTHING]:
+        st.caption(
+            "No names: the shards brought neither texts, whose words could name a region, nor a column of "
+            f"2 to {CLASSES} classes."
+        )
+    return by
+
+
+def column_of(by: str) -> str:
+    """The column of groups behind a choice; an empty string for no names."""
+    return {WORDS: columns.CLUSTER, NOTHING: ""}.get(by, by)
+
+
+def prepare(corpus: Corpus, cache_dir: Path, by: str) -> None:
+    """Start the clusters where they are wanted and may start by themselves, and draw how they stand.
+
+    It waits for the user on a large corpus, after it was stopped or has failed, and while a run needs the cores; and
+    for the layout, which is what people look at first.
+    """
+    if by != WORDS or topics.load(corpus, cache_dir) is not None:
+        return
+    job, layout_job = worker().find(topics.key_of(corpus)), worker().find(map_layout.key_of(corpus))
+    if layout_job is not None and not layout_job.ended:
+        return
+    # done and not on disk: the cache was emptied since
+    begun = job is not None and job.state != "done"
+    if not begun and len(corpus) <= map_layout.BY_ITSELF and not listing.running(session.store(), session.run_queue()):
+        job = topics.start(corpus, corpus.texts, cache_dir)
+    if job is not None and not job.ended:
+        background.follow(job, NAMING)
+        return
+    ended = "have no names yet"
+    if job is not None and job.state in ("failed", "stopped"):
+        ended = (
+            "were not named: it was stopped"
+            if job.state == "stopped"
+            else f"were not named: {words.plain(job.error, 300)}"
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"The regions {ended}.", width="content")
+        st.button(
+            "Name them now",
+            key="start_naming",
+            type="tertiary",
+            icon=":material/label:",
+            on_click=background.on_press(topics.start),
+            args=(corpus, corpus.texts, cache_dir),
+            help="Groups similar samples and finds words for them, in the background, once per corpus.",
+        )
+
+
+def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) -> list[Named]:
+    """What stands on the map, the largest groups first.
+
+    Args:
+        view: with the conditions that hold. by: a choice of `control`.
+        selected: bool ``(N,)`` of the run, if there is one.
+    """
+    column = column_of(by)
+    if column not in view.rows.classes:
+        return []
+    codes, known = view.rows.classes[column]
+    if column == columns.CLUSTER and len(known) == 1:
+        return []
+    identity = view.corpus.identity
+    named = _names(identity, ground.kind, ground.places.cells is None, column, len(known), ground, codes, known)
+    kept = None if selected is None else _kept(identity, view.key, column, len(known), codes, selected)
+    everywhere = 0.0 if selected is None else float(selected.mean())
+    answer = []
+    for region in named:
+        sentence, share = f"{region.short}: {region.n:,} samples", ""
+        if kept is not None:
+            share = words.percent(kept[region.code])
+            sentence += f", {share} kept against {words.percent(everywhere)} everywhere"
+        answer.append(Named(region.code, region.short, share, region.x, region.y, f"{sentence}. Press to see them."))
+    return answer
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _names(
+    identity: str,
+    projection: str,
+    points: bool,
+    column: str,
+    count: int,
+    _ground: Ground,
+    _codes: np.ndarray,
+    _known: tuple[str, ...],
+) -> list[RegionName]:
+    return region_names(_ground.places.points, _ground.places.view, _codes, _known)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _kept(
+    identity: str, run_key: str, column: str, count: int, _codes: np.ndarray, _selected: np.ndarray
+) -> np.ndarray:
+    """The selected share of each group, by its code."""
+    inside = _codes >= 0
+    sizes = np.bincount(_codes[inside], minlength=count)
+    hits = np.bincount(_codes[inside & _selected], minlength=count)
+    return hits / np.maximum(sizes, 1)
+
+
+def opened(view: Linked, by: str) -> list[int]:
+    """Codes of the groups whose samples are shown alone."""
+    column = column_of(by)
+    condition = view.filters.of(column)
+    if not isinstance(condition, Among):
+        return []
+    known = view.rows.classes[column][1]
+    return [known.index(name) for name in condition.names if name in known]
+
+
+def press(view: Linked, by: str, code: int) -> None:
+    """Show the samples of a group alone; all again where they are. For the map's `on_name`."""
+    column = column_of(by)
+    name = view.rows.classes[column][1][code]
+    if view.filters.of(column) == Among(column, (name,)):
+        take(view.corpus, None, column)
+    else:
+        groups_panel.open_group(view.corpus, Among(column, (name,)))

@@ -1,0 +1,188 @@
+"""Which samples the linked views show: conditions that all must hold, tested against every row. Pure.
+
+A view owns at most one condition, under its own name: a new one replaces the old. Each view is drawn from what all the
+*other* views let through, so that a histogram shows what its own brush could still take in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.dashboard.map.regions import Region, rows_inside
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What conditions look at.
+
+    Attributes:
+        n: how many rows there are.
+        numbers: float ``(N,)`` by name; NaN where a row has none.
+        classes: codes ``(N,)`` and their names, by name; a code of -1 has no name.
+        texts: strings, or None.
+        points: float ``(N, 2)``, places on the map that regions were drawn on; None before there is a map.
+    """
+
+    n: int
+    numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
+    classes: Mapping[str, tuple[np.ndarray, tuple[str, ...]]] = field(default_factory=dict)
+    texts: pa.ChunkedArray | None = None
+    points: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number from `low` to `high`, both included; a row without a number is out."""
+
+    name: str
+    low: float
+    high: float
+
+    def mask(self, rows: Rows) -> np.ndarray:
+        """Bool ``(N,)``."""
+        # float64, or the ends would be rounded to the values' kind and rows at an end change sides
+        values = np.asarray(rows.numbers[self.name], np.float64)
+        return (values >= self.low) & (values <= self.high)
+
+    @property
+    def said(self) -> str:
+        """The condition in words."""
+        return f"{self.name} {self.low:.4g} to {self.high:.4g}"
+
+
+@dataclass(frozen=True)
+class Among:
+    """A class with one of these names."""
+
+    name: str
+    names: tuple[str, ...]
+
+    def mask(self, rows: Rows) -> np.ndarray:
+        """Bool ``(N,)``."""
+        codes, known = rows.classes[self.name]
+        wanted = np.isin(np.array([*known, ""], object), list(self.names))
+        wanted[-1] = False  # the code -1 reads this one
+        return wanted[codes]
+
+    @property
+    def said(self) -> str:
+        """The condition in words."""
+        more = len(self.names) - 2
+        return f"{self.name}: {', '.join(self.names[:2])}" + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A text that holds all of these words, in any order, whatever their case."""
+
+    text: str
+    name: str = "search"
+
+    def mask(self, rows: Rows) -> np.ndarray:
+        """Bool ``(N,)``."""
+        found = np.ones(rows.n, bool)
+        for word in self.text.split():
+            if rows.texts is None:
+                return np.zeros(rows.n, bool)
+            hits = pc.match_substring(rows.texts, word, ignore_case=True).fill_null(False)
+            found &= hits.to_numpy() if isinstance(hits, pa.ChunkedArray) else hits.to_numpy(zero_copy_only=False)
+        return found
+
+    @property
+    def said(self) -> str:
+        """The condition in words."""
+        return f"text holds “{self.text}”"
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A place in one of the regions drawn on the map."""
+
+    regions: tuple[Region, ...]
+    name: str = "region"
+
+    def mask(self, rows: Rows) -> np.ndarray:
+        """Bool ``(N,)``."""
+        found = np.zeros(rows.n, bool)
+        if rows.points is not None:
+            found[rows_inside(rows.points, self.regions)] = True
+        return found
+
+    @property
+    def said(self) -> str:
+        """The condition in words."""
+        return "region on the map" if len(self.regions) == 1 else f"{len(self.regions)} regions on the map"
+
+
+Condition = Between | Among | Holding | Inside
+
+
+def _knows(rows: Rows, condition: Condition) -> bool:
+    """Whether these rows have what a condition is on."""
+    if isinstance(condition, Between):
+        return condition.name in rows.numbers
+    return not isinstance(condition, Among) or condition.name in rows.classes
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Conditions by name, all of which must hold. Without any, everything is shown."""
+
+    conditions: tuple[Condition, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.conditions)
+
+    def of(self, name: str) -> Condition | None:
+        """The condition of that name."""
+        return next((one for one in self.conditions if one.name == name), None)
+
+    def taking(self, condition: Condition) -> Filters:
+        """With one more condition, in the place of the one of the same name."""
+        kept = tuple(condition if one.name == condition.name else one for one in self.conditions)
+        return Filters(kept if self.of(condition.name) is not None else (*kept, condition))
+
+    def without(self, name: str) -> Filters:
+        """Without the condition of that name."""
+        return Filters(tuple(one for one in self.conditions if one.name != name))
+
+    def known(self, rows: Rows) -> Filters:
+        """Without conditions on what these rows do not have."""
+        return Filters(tuple(condition for condition in self.conditions if _knows(rows, condition)))
+
+    def renamed(self, rows: Rows, shown: Mapping[str, str]) -> Filters:
+        """With conditions on columns by the names that these rows show them under, where they know no other such name.
+
+        Args:
+            shown: name under which a column is shown, by its name in the shards.
+        """
+        renamed = Filters()
+        for condition in self.conditions:
+            if isinstance(condition, Between | Among) and not _knows(rows, condition):
+                by_column = replace(condition, name=shown.get(condition.name, condition.name))
+                condition = by_column if _knows(rows, by_column) else condition
+            renamed = renamed.taking(condition)
+        return renamed
+
+    def mask(
+        self,
+        rows: Rows,
+        skip: Iterable[str] = (),
+        mask_of: Callable[[Condition, Rows], np.ndarray] = lambda one, rows: one.mask(rows),
+    ) -> np.ndarray:
+        """The rows that are shown, bool ``(N,)``.
+
+        Args:
+            skip: names of conditions to leave out.
+            mask_of: answers for one condition; the place for a cache.
+        """
+        shown = np.ones(rows.n, bool)
+        for one in self.conditions:
+            if one.name not in skip:
+                shown &= mask_of(one, rows)
+        return shown

@@ -1,0 +1,106 @@
+"""Crowding and a layout under way: started by themselves, with progress and a stop, drawn in a fragment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map import map_layout
+from datamask.dashboard.runs import listing
+from datamask.dashboard.shell import background, session
+from datamask.work.job import Job
+from datamask.work.worker import worker
+
+
+def layout_control(key: str, help_before: str = "") -> str:
+    """The control that chooses a projection; its name.
+
+    Args:
+        help_before: a sentence that its help begins with.
+    """
+    about = " ".join(kind.about for kind in PROJECTIONS.values())
+    return st.segmented_control(
+        "Layout",
+        list(PROJECTIONS),
+        default=DEFAULT,
+        required=True,
+        key=key,
+        persist_state="session",
+        help=f"{help_before}{about} Until the chosen one is there, {STAND_IN.name} stands in.",
+    )
+
+
+def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
+    """Start what is missing where it may start by itself, and draw how it stands; nothing once all is there.
+
+    It waits for the user on a large corpus, after it was stopped or has failed, and while a run needs the cores. One
+    layout is computed at a time: a second waits for the first.
+
+    Args:
+        wanted: name of the projection.
+    """
+    has_crowding = map_layout.crowding(corpus, cache_dir) is not None
+    job = worker().find(map_layout.key_of(corpus))
+    if job is not None and not job.ended:
+        _draw(job, wanted, has_crowding, corpus, cache_dir)
+        return
+    if has_crowding and map_layout.layout(corpus, cache_dir, wanted) is not None:
+        return
+    what, meanwhile = _words(wanted)
+    if job is not None and job.state in ("failed", "stopped") and job.about == wanted:
+        ended = "was stopped" if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}"
+        _offer(f"{what} {ended}.{meanwhile}", corpus, cache_dir, wanted)
+    elif len(corpus) > map_layout.BY_ITSELF:
+        _offer(f"{what} of {len(corpus):,} samples takes many minutes.{meanwhile}", corpus, cache_dir, wanted)
+    elif listing.running(session.store(), session.run_queue()):
+        _offer(f"{what} waits until no run needs the processor.{meanwhile}", corpus, cache_dir, wanted)
+    else:
+        job = map_layout.start(corpus, cache_dir, wanted)
+        _draw(job, wanted, has_crowding, corpus, cache_dir)
+
+
+def _words(wanted: str) -> tuple[str, str]:
+    """What is computed, as the subject of a sentence, and a sentence on what is drawn until then."""
+    if PROJECTIONS[wanted].at_once is not None:
+        return f"Measuring what {wanted} keeps", ""
+    return f"The {wanted} layout", f" The map below is {STAND_IN.name}."
+
+
+def _offer(sentence: str, corpus: Corpus, cache_dir: Path, wanted: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(sentence, width="content")
+        st.button(
+            "Compute it now",
+            key="start_layout",
+            type="tertiary",
+            icon=":material/play_arrow:",
+            on_click=background.on_press(map_layout.start),
+            args=(corpus, cache_dir, wanted),
+            help="Runs in the background, once per corpus; it is kept on disk.",
+        )
+
+
+def _draw(job: Job, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
+    def says(job: Job) -> str:
+        if PROJECTIONS[wanted].at_once is None and map_layout.layout(corpus, cache_dir, wanted) is None:
+            after = f", then {wanted}" if str(job.about) != wanted else ""
+            text = f"The map is {STAND_IN.name} for now; {job.about} comes next{after}."
+        else:
+            text = f"{job.about} is under way."
+        return f"{text} {background.message(job)}"
+
+    background.follow(
+        job,
+        background.Look(
+            "stop_layout",
+            "Stops within a second. You can start it again later.",
+            every=1.0,
+            says=says,
+            stop_label=lambda job: f"Stop {job.about}",
+            over=lambda: not had_crowding and map_layout.crowding(corpus, cache_dir) is not None,
+        ),
+    )

@@ -1,0 +1,218 @@
+"""What a run will cost, before it starts: rows, tokens, memory, and about how long it takes.
+
+Time comes from runs already made: on this corpus, with this objective and estimator, else on other corpora, scaled by
+the work of a step. Without any, there is no number: a guess about an unknown machine would be worse than none.
+
+Tokens come from runs with this objective on this corpus, at this lambda or on both sides of it. Without any, nobody
+knows how long the rows will be that an objective prefers: two ends are said, average rows and the rows of best quality.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from datamask import catalogue
+from datamask.config import SelectionConfig
+from datamask.dashboard.drawing import words
+from datamask.runs.store import Run
+
+LOOKED_AT = 40
+"""Newest runs looked at for a measurement; older ones may come from other hardware anyway."""
+
+ALIKE = ("objective", "estimator", "scale", "prune", "collapse", "center", "pin", "ban", "quotas", "given")
+"""Settings on which it depends how long the selected rows are, besides lambda and their number."""
+
+WARM = 5
+"""Steps of an unfinished run from which its pace is believed; the first ones still compile and load."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate.
+
+    Attributes:
+        selected: S. tokens: its tokens, or what S rows of average length have; None without lengths.
+        measured: whether the tokens are those of earlier runs, or of the settings themselves.
+        best_tokens: of the S rows of best quality, None where it is not known.
+        seconds: about how long, None where nothing was measured yet. basis: where the number comes from.
+        exact: whether exactly S rows are selected; a token budget is filled by about so many.
+        memory: bytes the features, their neighbour lists and a step's masks take together.
+    """
+
+    selected: int
+    tokens: float | None
+    seconds: float | None
+    basis: str
+    memory: int
+    exact: bool = True
+    measured: bool = False
+    best_tokens: float | None = None
+
+
+def work(config: SelectionConfig, n: int, dim: int) -> float:
+    """The work of all steps in arbitrary units: masks times rows of a batch times dimensions, over all steps."""
+    rows = round(n * (1 - config.prune))
+    if (steps := config.planned_steps(rows)) is None:  # an estimator without steps
+        return 0.0
+    masks = float(steps) * (config.n_rollout or 1) * (config.partial or 1.0)
+    return masks * rows * dim
+
+
+def estimate(
+    config: SelectionConfig,
+    n: int,
+    dim: int,
+    fingerprint: str,
+    runs: Iterable[Run],
+    tokens: float | None = None,
+    best_tokens: Callable[[int], float | None] | None = None,
+) -> Cost:
+    """What a run with these settings will cost on a corpus of n rows and dim dimensions.
+
+    Args:
+        config: the settings.
+        n, dim, fingerprint: of the corpus. tokens: its sum of lengths, if it has lengths.
+        runs: stored runs, newest first.
+        best_tokens: tokens of so many rows of best quality, if the corpus has lengths.
+
+    Raises:
+        OptionError: the ratio selects none or all of the rows.
+    """
+    runs = list(itertools.islice(runs, LOOKED_AT))
+    selected = config.size(n, tokens)
+    needs_graph = any(catalogue.objective(name).needs_neighbors for name, _ in config.terms)
+    masks = (config.n_rollout or 1) * n * (config.partial or 1.0)
+    memory = n * dim * 4 + (n * 64 * 8 if needs_graph else 0) + int(masks * 5)
+    seconds, basis = _time(config, n, dim, fingerprint, runs)
+    best = None if best_tokens is None or tokens is None or config.budget is not None else best_tokens(selected)
+    length = None if tokens is None or config.budget is not None else _length(config, selected, fingerprint, runs)
+    filled: float | None
+    if config.budget is not None:
+        filled, measured = config.budget, True
+    elif length is not None:
+        filled, measured = length * selected, True
+    else:
+        filled, measured = None if tokens is None else tokens * selected / n, False
+    return Cost(selected, filled, seconds, basis, int(memory), config.budget is None, measured, best)
+
+
+def sentence(cost: Cost, n: int) -> str:
+    """The cost in a line or two of Markdown."""
+    if cost.seconds is None:
+        return f"{_rows(cost, n)}. No run like this yet, so no estimate of the time."
+    return f"{_rows(cost, n)}, in about **{words.roughly(cost.seconds)}**."
+
+
+def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int, solver: str) -> str:
+    """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused.
+
+    Args:
+        solver: what is solved by.
+    """
+    first = solve or learn
+    if first is None:
+        raise ValueError("solve and learn are both None: at least one of the ways must have a cost")
+    ways = [(words.plain(solver), solve), ("learning masks", learn)]
+    known = [
+        f"{name} about **{words.roughly(cost.seconds)}**" for name, cost in ways if cost and cost.seconds is not None
+    ]
+    if not known:
+        return f"{_rows(first, n)}. No run like it yet, so no estimate of the time."
+    unknown = [f"{name} not known yet" for name, cost in ways if cost and cost.seconds is None]
+    return f"{_rows(first, n)}. Time: {', '.join([*known, *unknown])}."
+
+
+def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
+    """`details` of either way."""
+    return " ".join(
+        f"{name} {details(cost)}" for name, cost in (("Solve.", solve), ("Learn masks.", learn)) if cost is not None
+    )
+
+
+def _rows(cost: Cost, n: int) -> str:
+    """What is selected."""
+    rows = f"Selects {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
+    if cost.tokens and (cost.measured or cost.best_tokens is None):
+        rows += f", about {words.short(cost.tokens)} tokens"
+    elif cost.tokens and cost.best_tokens is not None:
+        rows += (
+            f" ({words.short(cost.tokens)} tokens at average length, {words.short(cost.best_tokens)} if they were "
+            "those of best quality)"
+        )
+    return rows
+
+
+def details(cost: Cost) -> str:
+    """Where the estimate comes from, for a help text."""
+    said = f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbour lists and masks."
+    if cost.tokens is None or not cost.exact:
+        return said
+    return said + (
+        " Tokens: from earlier runs like this one."
+        if cost.measured
+        else " Tokens: an objective may prefer "
+        "long rows or short ones; how many it takes is known once a run like this one is done."
+    )
+
+
+def _length(config: SelectionConfig, selected: int, fingerprint: str, runs: Sequence[Run]) -> float | None:
+    """Tokens of a selected row, read off earlier runs of this corpus between whose lambdas this one lies."""
+    known: dict[float, float] = {}
+    for run in runs:
+        then, summary = run.config.selection, run.status().summary or {}
+        alike = all(getattr(then, name) == getattr(config, name) for name in ALIKE)
+        size = summary.get("selected") or 0
+        # another size selects other rows: a little more or less changes nothing
+        if (
+            alike
+            and summary.get("tokens")
+            and run.facts().get("fingerprint") == fingerprint
+            and abs(size - selected) <= 0.1 * selected
+        ):
+            known.setdefault(then.lamb, summary["tokens"] / size)
+    if not catalogue.estimator(config.estimator).guided:
+        return next(iter(known.values()), None)
+    below = max((lamb for lamb in known if lamb <= config.lamb), default=None)
+    above = min((lamb for lamb in known if lamb >= config.lamb), default=None)
+    if below is None or above is None:
+        return None
+    share = (config.lamb - below) / (above - below) if above > below else 0.0
+    return known[below] + share * (known[above] - known[below])
+
+
+def _time(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Sequence[Run]) -> tuple[float | None, str]:
+    scaled = None
+    for run in runs:
+        then, facts = run.config.selection, run.facts()
+        if then.estimator != config.estimator or then.objective != config.objective or not facts.get("dim"):
+            continue
+        learning, steps, around = _spent(run)
+        # a run that was done before its ceiling would have been done as early under a higher one
+        before, planned = then.planned_steps(facts["n"]) or 0, config.planned_steps(n)
+        early = run.status().state == "done" and steps < before
+        if learning is None:
+            continue
+        rows = facts["n"]
+        same = facts.get("fingerprint") == fingerprint
+        done = work(then, rows, facts["dim"]) * steps / max(before, 1)
+        ahead = work(config, n, dim) * (min(1.0, steps / planned) if early and planned else 1.0)
+        scale = ahead / done if done > 0 else n / rows
+        seconds = learning * scale + around * (1 if same else n / rows)
+        if same:
+            return seconds, "measured on an earlier run of this corpus"
+        scaled = scaled or seconds
+    return scaled, "scaled from a run on another corpus" if scaled else "no run like this one has been made here yet"
+
+
+def _spent(run: Run) -> tuple[float | None, int, float]:
+    """Seconds of learning, the steps they went into, and seconds of everything else; None where nothing is known."""
+    summary = run.status().summary
+    if summary and summary.get("seconds") is not None:
+        learning = float(summary["seconds"])
+        return learning, int(summary.get("steps") or 0), max(0.0, (summary.get("seconds_total") or 0.0) - learning)
+    metrics = run.metrics()
+    if len(metrics.get("seconds", ())) < WARM:
+        return None, 0, 0.0
+    return float(metrics["seconds"][-1]), int(metrics["step"][-1]), 0.0

@@ -1,0 +1,491 @@
+"""The Run form: every choice of a `SelectionConfig` as a control with label, help text and the catalogue's default.
+
+What to select is asked once, and two ways lead to it. *Solve* takes the quickest estimator that comes with a proof, or
+another one that draws no masks, chosen under More settings. *Learn masks* is the paper's way, with its own settings in
+sight. Options that both have (steps, polish) are two controls each, since their defaults differ.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from datamask import catalogue
+from datamask.config import PAPER_PRESET, SelectionConfig
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import outcome
+from datamask.dashboard.shell import option_control
+from datamask.errors import OptionError
+from datamask.options import LEARNER_OPTIONS, OPTIONS, Number, Whole
+from datamask.options.amounts import tokens_text
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+PAPER = "paper preset"
+DEVICES = ("auto", "cpu", "cuda")
+COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies", "near": "Keep the best of near-copies"}
+
+AMOUNTS = ("rows", "tokens")
+
+SOLVE, LEARN = "solve", "learn"
+"""The two ways of the form."""
+
+LEARNERS = tuple(entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults)
+"""Estimators that draw masks: those of Learn masks. The others are those of Solve."""
+
+IN_SIGHT = ("n_rollout", "n_epochs", "partial", "init", "max_lr", "min_lr")
+"""Options of a learner that stand below the two buttons; the rest of them is under More settings."""
+
+DEFAULTS: dict[str, Any] = {
+    "amount": "rows",
+    "cosine": 0.95,
+    "name": "",
+    "way": SOLVE,
+    **{name: option.default for name, option in OPTIONS.items() if option.help and not option.owners},
+    "estimator": catalogue.AUTO,
+    "budget": "",
+    **{name: next(iter(option.owners.values())) for name, option in OPTIONS.items() if option.owners},
+    **catalogue.estimator(catalogue.auto(OPTIONS["objective"].default)).defaults,
+    "learner": LEARNERS[0],
+    **{
+        f"learn_{name}": next(option.owners[owner] for owner in LEARNERS if owner in option.owners)
+        for name, option in OPTIONS.items()
+        if set(option.owners) & set(LEARNERS)
+    },
+}
+"""Of every control; those of the solver's own options are automatic's, else the first estimator's that has them; those
+of the learner's are the first learner's that has them."""
+
+HELP = {
+    **{name: option.help for name, option in OPTIONS.items() if option.help},
+    "amount": "Select a share of the rows, or as many rows as fill a number of tokens.",
+    "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
+    "name": "What to call this run in lists and pictures. You can change it later.",
+    "learner": "How the score of a sampled mask reaches its samples. With exact credit few masks are enough; REINFORCE "
+    "is the paper's method; the paper preset is its published quick-test setting, which cannot be changed.",
+}
+"""Of every control."""
+
+
+@dataclass(frozen=True)
+class RunForm:
+    """What the form says.
+
+    Attributes:
+        solve, learn: the settings of either way; None where they contradict each other, which is then said.
+        solver: what the button of the first is called. about: what it takes, in a few words.
+        name: of the run; empty: made from the settings.
+        place: for the cost and the buttons, above the settings of the learner.
+    """
+
+    solve: SelectionConfig | None
+    learn: SelectionConfig | None
+    solver: str
+    about: str
+    name: str
+    place: DeltaGenerator
+
+
+def _key(name: str) -> str:
+    return f"form_{name}"
+
+
+def _prepare(defaults: dict[str, Any]) -> None:
+    """Give every control its remembered value: Streamlit forgets a control's state when another page is shown."""
+    remembered = st.session_state.setdefault("form_values", {})
+    for name, value in {**DEFAULTS, **defaults}.items():
+        st.session_state.setdefault(_key(name), remembered.get(name, value))
+
+
+def _now(name: str) -> Any:
+    """A control's value, to be passed as its default too: a browser that mounts a control anew starts it there.
+
+    Without it, a number would fall to its least value and a menu to its first line, unasked, when a run begins or ends.
+    """
+    return st.session_state[_key(name)]
+
+
+def _place_of(name: str, options: Sequence[str]) -> int:
+    """Where a menu's present choice stands among its options."""
+    value = _now(name)
+    return list(options).index(value) if value in options else 0
+
+
+def _remember() -> None:
+    values = st.session_state["form_values"]
+    for name in DEFAULTS:
+        if _key(name) in st.session_state:
+            values[name] = st.session_state[_key(name)]
+
+
+def _resolved(estimator: str, objective: str) -> str:
+    """The choice of an estimator, with the one that automatic takes for the objective in its place."""
+    return catalogue.auto(objective) if estimator == catalogue.AUTO else estimator
+
+
+def _options_of(estimator: str) -> Mapping[str, Any]:
+    """The options that an estimator has, with their defaults; not of automatic, see `_resolved`."""
+    if estimator == PAPER:
+        return {name: value for name, value in PAPER_PRESET.items() if name in LEARNER_OPTIONS}
+    return catalogue.estimator(estimator).defaults
+
+
+def _draws_masks(estimator: str) -> bool:
+    return estimator == PAPER or estimator in LEARNERS
+
+
+def _estimator_changed() -> None:
+    """Another estimator brings its own defaults."""
+    _take_defaults(_resolved(st.session_state[_key("estimator")], st.session_state[_key("objective")]))
+
+
+def _objective_changed(before: str) -> None:
+    """Another objective may be another estimator's, where that is automatic. `before`: the estimator until now."""
+    after = _resolved(st.session_state[_key("estimator")], st.session_state[_key("objective")])
+    if after != before:
+        _take_defaults(after)
+
+
+def _take_defaults(estimator: str) -> None:
+    # a learner that automatic takes has its own controls beside these
+    if not _draws_masks(estimator):
+        for name, value in _options_of(estimator).items():
+            st.session_state[_key(name)] = value
+
+
+def _learner_changed() -> None:
+    """Another learner brings its own defaults: a step size of one is nonsense for another."""
+    for name, value in _options_of(st.session_state[_key("learner")]).items():
+        st.session_state[_key(f"learn_{name}")] = value
+
+
+def _take_preset() -> None:
+    st.session_state[_key("learner")] = PAPER
+    _learner_changed()
+
+
+def _estimators(columns: Sequence[str]) -> list[str]:
+    """Automatic, the estimators that draw no masks and that so many columns allow, and by each of several columns."""
+    names: list[str] = [catalogue.AUTO]
+    for entry in catalogue.ESTIMATORS:
+        if entry.name in LEARNERS or entry.least_columns > max(len(columns), 1):
+            continue
+        names.append(entry.name)
+        if entry.by_column and len(columns) > 1:
+            names += [f"{entry.name}:{column}" for column in columns]
+    current = st.session_state.get(_key("estimator"))
+    return names if current in names or current is None else [*names, current]
+
+
+def use_settings(config: SelectionConfig) -> None:
+    """Fill the form with a run's settings. For a button's `on_click`."""
+    values = {k: v for k, v in config.to_dict().items() if k in DEFAULTS and v is not None}
+    learner = PAPER if config.preset == "paper" else config.estimator
+    if _draws_masks(learner):
+        own = {name: values.pop(name) for name in LEARNER_OPTIONS if name in values}
+        values |= {f"learn_{name}": value for name, value in own.items()}
+        values |= {"learner": learner, "way": LEARN}
+        del values["estimator"]  # the other way is left as it is
+        if learner == PAPER:
+            del values["scale"]
+    elif config.estimator == catalogue.IMPORTED.name:
+        del values["estimator"]  # how its ids were found is not known
+    else:
+        values["way"] = SOLVE
+        if config.estimator == catalogue.auto(config.objective):
+            values["estimator"] = catalogue.AUTO
+    if config.collapse not in ("none", "exact"):
+        values |= {"collapse": "near", "cosine": float(config.collapse)}
+    values["amount"] = "rows" if config.budget is None else "tokens"
+    if config.budget is not None:
+        values["budget"] = tokens_text(config.budget)
+    for name, value in values.items():
+        st.session_state[_key(name)] = value
+        st.session_state.setdefault("form_values", {})[name] = value
+
+
+def take_ratio(ratio: float) -> None:
+    """Let the form select a share of the rows. For a button's `on_click`."""
+    for name, value in {"amount": "rows", "select_ratio": ratio}.items():
+        st.session_state[_key(name)] = value
+        st.session_state.setdefault("form_values", {})[name] = value
+
+
+def choose_way(way: str) -> None:
+    """Remember which way was taken last: rules are held against it. For a button's `on_click`."""
+    st.session_state[_key("way")] = way
+    st.session_state.setdefault("form_values", {})["way"] = way
+
+
+def _objectives() -> list[str]:
+    """The catalogue's objectives, and a weighted sum where a run with one was loaded into the form."""
+    names = [entry.name for entry in catalogue.OBJECTIVES]
+    current = st.session_state.get(_key("objective"))
+    return names if current in names or current is None else [*names, current]
+
+
+def run_form(
+    defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = (), tokens: float | None = None
+) -> RunForm:
+    """Draw the controls in the present column.
+
+    Args:
+        defaults: defaults that differ from the catalogue's on this corpus.
+        quality_columns: the open corpus's. tokens: all of its samples' together; None: they have no lengths.
+    """
+    _prepare(defaults or {})
+    state = st.session_state
+    with st.container(gap=None):
+        st.slider("Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"])
+        with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
+            st.caption("diversity alone", width="content")
+            st.caption("quality alone", width="content")
+    _amount(tokens)
+    estimator = _resolved(state[_key("estimator")], state[_key("objective")])
+    with st.container(gap="xxsmall"):
+        objectives = _objectives()
+        st.selectbox(
+            "Diversity objective",
+            objectives,
+            _place_of("objective", objectives),
+            key=_key("objective"),
+            help=HELP["objective"],
+            format_func=outcome.objective_label,
+            on_change=_objective_changed,
+            args=(estimator,),
+        )
+        st.caption(_sees(state[_key("objective")]))
+    place = st.container()
+    learner = _learner()
+    with st.expander("More settings"):
+        about = _solver(quality_columns)
+        st.markdown("**Learn masks, further**")
+        _controls_of(
+            [name for name in LEARNER_OPTIONS if name not in IN_SIGHT], _options_of(learner), "learn_", learner == PAPER
+        )
+        st.markdown("**Both**")
+        _control("scale")
+        _corpus_options()
+    _remember()
+    values = {key: state[_key(key)] for key in DEFAULTS if _key(key) in state}
+    chosen = {}
+    refused = []
+    for way in (SOLVE, LEARN):
+        try:
+            chosen[way] = _selection({**values, "way": way})
+        except OptionError as error:
+            refused.append(words.sentence(error))
+    for sentence in dict.fromkeys(refused):
+        place.error(sentence, icon=":material/error:")
+    solver = "Solve" if state[_key("estimator")] == catalogue.AUTO else "Start"
+    return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, about, state[_key("name")].strip(), place)
+
+
+def _learner() -> str:
+    """The learner and those of its settings that one looks at; which it is."""
+    learner = str(_now("learner"))
+    with st.container(border=True, gap="xsmall"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown("**Learn masks**", width="content")
+            st.button(
+                "Paper's preset",
+                key="paper_preset",
+                type="tertiary",
+                icon=":material/description:",
+                on_click=_take_preset,
+                help="The published quick-test setting, which never changes; another learner below takes it back.",
+            )
+        _controls_of(IN_SIGHT, _options_of(learner), "learn_", learner == PAPER, in_pairs=True)
+        learners = [*LEARNERS, PAPER]
+        st.selectbox(
+            "Learner",
+            learners,
+            _place_of("learner", learners),
+            key=_key("learner"),
+            help=HELP["learner"],
+            format_func=_estimator_label,
+            on_change=_learner_changed,
+        )
+        st.caption(_estimator_about(learner))
+    return learner
+
+
+def _solver(quality_columns: Sequence[str]) -> str:
+    """What Solve takes, and its settings; in a few words what it takes now."""
+    estimators = _estimators(quality_columns)
+    chosen = st.selectbox(
+        "Estimator of Solve",
+        estimators,
+        _place_of("estimator", estimators),
+        key=_key("estimator"),
+        help=f"{HELP['estimator']} Learn masks has learners of its own.",
+        format_func=_estimator_label,
+        on_change=_estimator_changed,
+    )
+    estimator = _resolved(chosen, st.session_state[_key("objective")])
+    about = f"{_estimator_label(estimator)} here. " if chosen == catalogue.AUTO else ""
+    if _draws_masks(estimator):
+        st.caption(f"{about}No solver is proved for this objective: masks are learned, at the defaults.")
+    else:
+        st.caption(about + _estimator_about(estimator))
+        _controls_of(LEARNER_OPTIONS, _options_of(estimator))
+    if not catalogue.estimator(estimator).guided:
+        st.caption("It looks at neither λ nor the objective.")
+    return _estimator_label(estimator)
+
+
+def _amount(tokens: float | None) -> None:
+    """How much to select: a share of the rows, or tokens where samples have lengths."""
+    if tokens:
+        st.segmented_control(
+            "How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"), help=HELP["amount"]
+        )
+    else:
+        st.session_state[_key("amount")] = "rows"
+    if tokens and st.session_state[_key("amount")] == "tokens":
+        st.session_state[_key("budget")] = _now("budget") or tokens_text(float(f"{0.3 * tokens:.2g}"))
+        st.text_input(
+            "Token budget",
+            key=_key("budget"),
+            help=f"{HELP['budget']} The corpus has {words.short(tokens)}.",
+            placeholder="150M",
+        )
+    else:
+        st.number_input(
+            "Select ratio",
+            0.0001,
+            0.9999,
+            _now("select_ratio"),
+            step=0.05,
+            format="%.4g",
+            key=_key("select_ratio"),
+            help=HELP["select_ratio"],
+        )
+
+
+def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False, prefix: str = "") -> None:
+    option_control.draw(OPTIONS[name], _now(prefix + name), _key(prefix + name), place, disabled)
+
+
+def _controls_of(
+    names: Iterable[str], options: Mapping[str, Any], prefix: str = "", fixed: bool = False, in_pairs: bool = False
+) -> None:
+    """The controls of those options that the estimator has: number fields in two columns, choices below them.
+
+    Args:
+        in_pairs: choices stand in the two columns too.
+    """
+    offered = [name for name in names if name in options and OPTIONS[name].control is not None]
+    paired = [name for name in offered if in_pairs or isinstance(OPTIONS[name].kind, (Number, Whole))]
+    columns = st.columns(2) if paired else ()
+    for place, name in zip(itertools.cycle(columns), paired):
+        _control(name, place, fixed, prefix)
+    for name in offered:
+        if name not in paired:
+            _control(name, None, fixed, prefix)
+
+
+def _corpus_options() -> None:
+    """What every estimator has: which rows may be selected, the seed, the device, the name."""
+    for name, option in OPTIONS.items():
+        if option.control is not None and not option.owners and name != "scale":
+            _copies() if name == "collapse" else _control(name)
+    left, right = st.columns(2)
+    left.number_input("Seed", 0, 2**53 - 1, _now("seed"), step=1, key=_key("seed"), help=HELP["seed"])
+    devices = DEVICES if _now("device") in DEVICES else (*DEVICES, _now("device"))
+    right.selectbox(
+        "Device",
+        devices,
+        _place_of("device", devices),
+        key=_key("device"),
+        help=HELP["device"],
+        accept_new_options=True,
+    )
+    st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
+
+
+def _copies() -> None:
+    """What becomes of copies, and from which cosine on two rows are copies of each other."""
+    st.selectbox(
+        OPTIONS["collapse"].label,
+        tuple(COLLAPSE),
+        _place_of("collapse", tuple(COLLAPSE)),
+        key=_key("collapse"),
+        help=HELP["collapse"],
+        format_func=COLLAPSE.__getitem__,
+    )
+    if st.session_state[_key("collapse")] == "near":
+        st.number_input(
+            "Cosine of a near-copy",
+            0.5,
+            1.0,
+            _now("cosine"),
+            step=0.01,
+            format="%.3g",
+            key=_key("cosine"),
+            help=HELP["cosine"],
+        )
+
+
+def remembered(way: str | None = None) -> SelectionConfig:
+    """The settings the form was left with, or its defaults, without drawing it: what the next run will be.
+
+    Args:
+        way: `SOLVE` or `LEARN`; None: the one that was taken last.
+
+    Raises:
+        OptionError: they contradict each other.
+    """
+    values = {**DEFAULTS, **st.session_state.get("form_values", {})}
+    return _selection(values if way is None else {**values, "way": way})
+
+
+def _selection(values: Mapping[str, Any]) -> SelectionConfig:
+    """The settings of the way that is among the values."""
+    if own := [name for name in catalogue.objective_terms(values["objective"]) if catalogue.is_own(name)]:
+        raise OptionError(
+            f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
+            f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here"
+        )
+    learns = values["way"] == LEARN
+    estimator = values["learner"] if learns else _resolved(values["estimator"], values["objective"])
+    amount = "budget" if values["amount"] == "tokens" else "select_ratio"
+    options = {name: values[name] for name, option in OPTIONS.items() if name in values and not option.owners}
+    del options["budget" if amount == "select_ratio" else "select_ratio"]
+    collapse = values["collapse"]
+    options |= {"estimator": estimator, "collapse": f"{values['cosine']:g}" if collapse == "near" else collapse}
+    if estimator == PAPER:
+        return SelectionConfig.from_options(**{**options, **PAPER_PRESET, "preset": "paper"})
+    own_options = _options_of(estimator)
+    if learns:
+        own_options = {name: values[f"learn_{name}"] for name in own_options}
+    elif not _draws_masks(estimator):
+        own_options = {name: values[name] for name in own_options}
+    return SelectionConfig.from_options(**options, **own_options)
+
+
+def _sees(objective: str) -> str:
+    return " ".join(catalogue.objective(name).sees for name in catalogue.objective_terms(objective))
+
+
+def _estimator_label(name: str) -> str:
+    if name == catalogue.AUTO:
+        return "Automatic"
+    if name == PAPER:
+        return "Paper preset (REINFORCE, fixed)"
+    column = catalogue.quality_column(name)
+    return catalogue.estimator(name).label + (f" by {column}" if column else "")
+
+
+def _estimator_about(name: str) -> str:
+    if name == PAPER:
+        return (
+            "The published quick-test setting: REINFORCE, 128 masks, 5,000 steps, each on a tenth of the corpus, "
+            "raw scale. Slow."
+        )
+    return catalogue.estimator(name).about

@@ -1,0 +1,104 @@
+"""What people add to a run: its name, notes and tags, and whether it is put away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from datamask.dashboard.drawing import words
+from datamask.dashboard.shell import menus
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+
+def find(key: str) -> tuple[str, bool]:
+    """A search among runs and whether archived ones are shown, in a popover.
+
+    Args:
+        key: of the page, for the controls' keys.
+    """
+    search = st.session_state.get(f"{key}_find", "")
+    with st.popover(
+        f"Runs with “{words.plain(search, 20)}”" if search.strip() else "Find",
+        icon=":material/filter_list:",
+        help="Fewer or more runs in the menu.",
+    ):
+        search = st.text_input(
+            "Name or tag",
+            key=f"{key}_find",
+            persist_state="session",
+            help="Only runs whose name, id or tags hold all of these words.",
+        )
+        archived = st.toggle(
+            "Show archived runs",
+            key=f"{key}_archived",
+            persist_state="session",
+            help="Runs that were put away are left out of every menu, unless this is on.",
+        )
+    return search, archived
+
+
+def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str], key: str) -> None:
+    """A popover with the name, notes and tags of one of these runs.
+
+    Args:
+        runs: which may be edited. names: of all, by id. known: tags to offer. key: of the page, for the controls' keys.
+    """
+    with st.popover("Labels", icon=":material/edit:", help="Name, notes, tags; archive a run."):
+        by_id = {run.id: run for run in runs}
+        menus.settle(f"{key}_edit", {listed: names[listed] for listed in by_id})
+        run_id = st.selectbox(
+            "Run",
+            list(by_id),
+            format_func=names.__getitem__,
+            key=f"{key}_edit",
+            help="Which of the compared runs to describe.",
+        )
+        run = by_id.get(run_id, runs[0])
+        edit(run, known)
+
+
+def edit(run: Run, known: Sequence[str] = ()) -> None:
+    """The fields of one run and a button that keeps them.
+
+    Args:
+        known: tags to offer beside the run's own.
+    """
+    label = run.label()
+    name = st.text_input(
+        "Name",
+        run.config.name,
+        key=f"name_{run.id}",
+        max_chars=80,
+        help="What this run is called in lists and pictures.",
+    )
+    notes = st.text_area(
+        "Notes",
+        run.config.notes,
+        key=f"notes_{run.id}",
+        max_chars=2000,
+        help="Anything worth remembering. Kept in the run's folder.",
+    )
+    tags = st.multiselect(
+        "Tags",
+        list(dict.fromkeys([*label.tags, *known])),
+        list(label.tags),
+        key=f"tags_{run.id}",
+        accept_new_options=True,
+        placeholder="type a word, press Enter",
+        help="Short words to find it by.",
+    )
+    archived = st.toggle(
+        "Archived",
+        label.archived,
+        key=f"archived_{run.id}",
+        help="Put away: kept on disk with all it found, but left out of menus and pictures.",
+    )
+    if st.button("Save", key=f"save_{run.id}", type="primary", help="Keeps all of this in the run's folder."):
+        try:
+            run.relabel(name.strip(), notes.strip(), tags, archived)
+        except DatamaskError as error:
+            st.error(words.sentence(error))
+        else:
+            st.rerun()

@@ -1,0 +1,276 @@
+"""Rules for the next run: made from what the Map shows, listed with a way to remove each, obeyed by the Runs page.
+
+The list is kept beside the runs under a name made from its content, and the name stands in the URL (``?rules=...``):
+it survives a reload, travels with a link, and two people never overwrite each other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+
+from datamask.config import Quota, SelectionConfig
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.linked import columns as linked_columns
+from datamask.dashboard.linked.brushing import Linked
+from datamask.dashboard.map.filters import Among
+from datamask.dashboard.runs import form_panel
+from datamask.dashboard.shell import session
+from datamask.errors import DatamaskError
+from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleStore, share_words
+
+KEY = "rules"
+
+SAID = {PIN: "Pinned", BAN: "Banned", GIVEN: "You have", QUOTA: "Quota"}
+ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inventory_2:", QUOTA: ":material/percent:"}
+OFFERS = {
+    PIN: ("Pin these {:,}", "The next run selects all of them, whatever their score."),
+    BAN: ("Ban these {:,}", "The next run selects none of them."),
+    GIVEN: (
+        "I have these {:,}",
+        "You have them already: the next run selects others that go well with them, and "
+        "judges both together. They are not exported again.",
+    ),
+}
+
+
+def book(corpus: Corpus) -> RuleBook:
+    """The rules for the next run on this corpus; none where those in the URL are of another corpus."""
+    name = st.query_params.get(KEY) or st.session_state.get(KEY)
+    rule_book = _rule_store().load(name) if name else None
+    if rule_book is None or rule_book.fingerprint != corpus.fingerprint:
+        return RuleBook(corpus.fingerprint)
+    if name and st.query_params.get(KEY) != name:
+        st.query_params[KEY] = name
+    return rule_book
+
+
+def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda: None) -> None:
+    """Buttons that make a rule of the samples that are shown, and the rules made so far.
+
+    Args:
+        passing: bool ``(N,)``.
+        beside: draws what else there is to do with them, on the same line.
+    """
+    corpus, count = view.corpus, int(passing.sum())
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(
+            "**In the next run**",
+            width="content",
+            help="Filter first: by a lasso on the map, a search, a "
+            "distribution or a group. Then say what the next run must do with what is shown. The rules wait on "
+            "the Runs page, above Solve.",
+        )
+        if view.filters and count:
+            description = ", ".join(condition.said for condition in view.filters.conditions)
+            for kind, (label, about) in OFFERS.items():
+                st.button(
+                    label.format(count),
+                    key=f"rule_{kind}",
+                    icon=ICONS[kind],
+                    type="tertiary",
+                    on_click=_add_rows,
+                    args=(corpus, kind, passing, description),
+                    help=about,
+                )
+        else:
+            st.caption("filter samples to pin, ban or set aside", width="content")
+        columns = _columns(view)
+        if columns:
+            with st.popover(
+                "Quota",
+                icon=ICONS[QUOTA],
+                type="tertiary",
+                help="How large a share of the next selection a group may or must have.",
+            ):
+                _quota(view, columns)
+        beside()
+        # on the same line: what is made of these buttons is seen without scrolling
+        reason = _made(corpus)
+    refused(reason)
+
+
+def _made(corpus: Corpus) -> str:
+    """The rules made so far, and the ways to a run under them; gives why there is none, "" where there is."""
+    if not book(corpus).rules:
+        return ""
+    reason = _reason_now(corpus)
+    listed(corpus)
+    st.page_link(
+        "pages/runs.py",
+        label="Start a run under these rules",
+        icon=":material/arrow_forward:",
+        query_params=session.link_parameters(),
+        disabled=bool(reason),
+    )
+    if reason:
+        st.page_link(
+            "pages/runs.py",
+            label="Change the settings",
+            icon=":material/tune:",
+            query_params=session.link_parameters(),
+        )
+    return reason
+
+
+def listed(corpus: Corpus, heading: str = "") -> RuleBook:
+    """The rules made so far, each with a button that removes it; nothing where there is none."""
+    rule_book = book(corpus)
+    if rule_book.rules and heading:
+        st.markdown(heading)
+    for place, rule in enumerate(rule_book.rules):
+        st.button(
+            words.plain(rule_line(rule), 120),
+            key=f"rule_{place}",
+            icon=":material/close:",
+            type="tertiary",
+            on_click=_keep,
+            args=(rule_book.without(place),),
+            help="Press to remove this rule.",
+        )
+    return rule_book
+
+
+def rule_line(rule: Rule) -> str:
+    """A rule on one line."""
+    if rule.quota is not None:
+        return f"{rule.said}: {share_words(rule.quota)}"
+    return f"{SAID[rule.kind]} {rule.count:,}: {rule.said}"
+
+
+def applied(settings: SelectionConfig, corpus: Corpus) -> tuple[SelectionConfig, str]:
+    """The settings under the rules, and ""; where nothing can obey them the settings as they were, and the reason."""
+    rule_book = book(corpus)
+    if not rule_book.rules:
+        return settings, ""
+    try:
+        return _rule_store().applied(settings, rule_book, corpus), ""
+    except DatamaskError as error:
+        return settings, str(error)
+
+
+def refused(reason: str) -> None:
+    """Say why no selection can obey the rules; nothing where there is no reason."""
+    if reason:
+        st.error(f"No selection can obey these rules. {words.sentence(reason)}.", icon=":material/rule:")
+
+
+def _reason_now(corpus: Corpus) -> str:
+    """Why the next run, as its form is set, cannot obey the rules; "" where it can."""
+    try:
+        settings = form_panel.remembered()
+    except DatamaskError as error:
+        return str(error)
+    return _reason(corpus.identity, repr(settings), repr(book(corpus)), settings, corpus)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _reason(identity: str, settings: str, rules: str, _settings: SelectionConfig, _corpus: Corpus) -> str:
+    return applied(_settings, _corpus)[1]
+
+
+def _quota(view: Linked, columns: list[str]) -> None:
+    corpus = view.corpus
+    conditions = [condition for condition in view.filters.conditions if isinstance(condition, Among)]
+    shown = {name: linked_columns.shown_name(corpus, name) for name in columns}
+    among = next((condition for condition in conditions if condition.name in shown.values()), None)
+    bound = next((rule.quota for rule in book(corpus).of(QUOTA) if rule.quota is not None), None)
+    if bound is not None:  # quotas divide the selection by one column
+        columns = [name for name in columns if name == bound.column] or columns
+    start = next((place for place, name in enumerate(columns) if among is not None and shown[name] == among.name), 0)
+    column = st.selectbox("Column", columns, start, key=f"quota_column_{start}", help="Quotas are on one column.")
+    codes, names = view.rows.classes[shown[column]]
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    order = [str(names[place]) for place in np.argsort(-counts, kind="stable") if counts[place]]
+    wanted = among.names[0] if among is not None and among.name == shown[column] else None
+    place = order.index(wanted) if wanted in order else 0
+    value = st.selectbox(
+        "Group",
+        order,
+        place,
+        key=f"quota_value_{column}_{place}",
+        help="Largest first. Its samples get a share of the next selection.",
+    )
+    count = int(counts[list(map(str, names)).index(value)])
+    share = count / len(codes)
+    st.caption(f"{count:,} samples, {words.percent(share, 1)} of the corpus.")
+    low = st.number_input(
+        "At least, % of the selection",
+        0.0,
+        100.0,
+        round(100 * share, 1),
+        1.0,
+        format="%.4g",
+        key=f"quota_low_{value}",
+        help="The next selection has at least this share of it.",
+    )
+    high = st.number_input(
+        "At most, % of the selection",
+        0.0,
+        100.0,
+        100.0,
+        1.0,
+        format="%.4g",
+        key=f"quota_high_{value}",
+        help="The next selection has at most this share of it.",
+    )
+    st.button(
+        "Add this quota",
+        key="rule_quota",
+        icon=":material/add:",
+        disabled=low > high,
+        on_click=_add_quota,
+        args=(corpus, column, value, count),
+        help="It joins the rules for the next run; one on the same group is replaced.",
+    )
+
+
+def _columns(view: Linked) -> list[str]:
+    """Columns of the shards that divide the samples into named groups."""
+    return [
+        column.name
+        for column in view.corpus.metadata_columns.values()
+        if column.kind == "class" and len(view.rows.classes[linked_columns.shown_name(view.corpus, column.name)][1]) > 1
+    ]
+
+
+def _add_rows(corpus: Corpus, kind: str, passing: np.ndarray, description: str) -> None:
+    rows = np.flatnonzero(passing)
+    try:
+        rule = Rule(kind, description[:200], len(rows), _rule_store().keep_rows(corpus, rows))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    _keep(book(corpus).adding(rule))
+
+
+def _add_quota(corpus: Corpus, column: str, value: str, count: int) -> None:
+    # read now, not when the button was drawn: a number typed just before the press was not drawn yet
+    low, high = (st.session_state[f"quota_{end}_{value}"] / 100 for end in ("low", "high"))
+    try:
+        rule = Rule(QUOTA, f"{column} {value}", count, quota=Quota(column, value, low, high))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    _keep(book(corpus).adding(rule))
+
+
+def _keep(changed: RuleBook) -> None:
+    """Make these the rules for the next run."""
+    try:
+        name = _rule_store().save(changed) if changed.rules else None
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    st.session_state[KEY] = name
+    if name is None:
+        st.query_params.pop(KEY, None)
+    else:
+        st.query_params[KEY] = name
+
+
+def _rule_store() -> RuleStore:
+    return RuleStore(session.runs_dir())

@@ -1,0 +1,26 @@
+// Hears what a map asks the server for while the page stands still, and shows nothing. It stands in the fragment that
+// answers, so that an answer redraws that fragment alone and not the page.
+//
+// Of two questions that reach a busy server, it gets the later one alone; so each goes with those before it, numbered.
+
+const LISTENING = new WeakMap();
+const REPEATED = 8; // questions that go together
+STORE.asked ??= {};
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  if (!data) return;
+  const before = LISTENING.get(parentElement);
+  if (before) STORE.bell.removeEventListener("ask", before);
+  const hear = ({ detail: { name, question } }) => {
+    if (name !== data.name) return;
+    const asked = STORE.asked[name] ?? [], number = (asked.at(-1)?.number ?? 0) + 1;
+    STORE.asked[name] = [...asked, { ...question, number }].slice(-REPEATED);
+    setTriggerValue("asked", STORE.asked[name]);
+  };
+  LISTENING.set(parentElement, hear);
+  STORE.bell.addEventListener("ask", hear);
+  return lasting(parentElement, () => {
+    STORE.bell.removeEventListener("ask", hear);
+    LISTENING.delete(parentElement);
+  });
+}

@@ -1,0 +1,186 @@
+"""Shares of groups against pandas and against the definition of the interval; classes and names by brute force."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.optimize import brentq
+
+from datamask.dashboard.analyses.classes import tightness as classes
+from datamask.dashboard.linked import groups, topics
+from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 7), (7, 7), (3, 5), (40, 1000), (1, 1), (500, 1000)])
+def test_wilson_ends_are_where_the_score_test_turns(hits, n):
+    low, high = (end.item() for end in groups.wilson(np.array([hits]), np.array([n])))
+    share = hits / n
+
+    def score(p):
+        return (share - p) ** 2 - groups.Z**2 * p * (1 - p) / n
+
+    expected_low = 0.0 if hits == 0 else brentq(score, 1e-12, min(share, 1 - 1e-9) - 1e-9)
+    expected_high = 1.0 if hits == n else brentq(score, share + 1e-9, 1 - 1e-12)
+    assert (low, high) == pytest.approx((expected_low, expected_high), abs=1e-6)
+    assert 0 <= low <= share <= high <= 1
+
+
+def test_wilson_covers_what_it_says():
+    rng = np.random.default_rng(0)
+    for p, n in ((0.3, 40), (0.05, 60)):
+        low, high = groups.wilson(rng.binomial(n, p, 4000), np.full(4000, n))
+        assert 0.93 < ((low <= p) & (p <= high)).mean() < 0.98
+
+
+@pytest.fixture(scope="module")
+def made():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 5, 2000).astype(np.int32)
+    selected = rng.random(2000) < np.array([0.05, 0.3, 0.3, 0.3, 0.9, 0.3])[codes]
+    return codes, ("starving", "b", "c", "d", "fat", "nobody"), selected, rng.integers(1, 90, 2000).astype(float)
+
+
+def test_shares_of_groups_are_those_of_a_groupby(made):
+    codes, names, selected, weights = made
+    table = groups.shares(codes, names, selected, weights)
+    frame = pd.DataFrame({"group": np.array([*names, None], object)[codes], "s": selected, "w": weights}).dropna()
+    expected = (
+        frame[frame["group"].notna()].groupby("group").agg(n=("s", "size"), selected=("s", "sum"), tokens=("w", "sum"))
+    )
+    found = table.set_index("group")
+    for name, row in expected.iterrows():
+        assert found.loc[name, ["n", "selected", "tokens"]].tolist() == row.tolist()
+    assert set(table["group"]) == set(expected.index)
+    assert np.allclose(table["share"], table["selected"] / table["n"])
+    assert np.allclose(table["lift"], table["share"] / selected.mean())
+    # starved and over-fed first, the farthest on top
+    assert set(table["group"][:2]) == {"starving", "fat"} and table["group"][0] == "fat"
+    verdict = dict(zip(table["group"], table["verdict"]))
+    assert verdict["starving"] == groups.STARVED and verdict["fat"] == groups.FED
+    for row in table.itertuples():
+        inside = row.low <= selected.mean() <= row.high
+        assert (row.verdict == groups.EVEN) == inside
+    first = first_groups(table, 3)
+    assert first["share"].is_monotonic_increasing and len(first) == 3
+    # one place for each side, whichever is farther off
+    assert first["group"].iloc[0] == "starving" and first["group"].iloc[-1] == "fat"
+    drawn = dots(first, 0.3)
+    (overall,) = drawn.layout.shapes
+    assert overall.x0 == overall.x1 == 30.0 and list(drawn.layout.yaxis.ticktext) == first["group"].tolist()
+    starved = next(marks for marks in drawn.data if marks.name == groups.STARVED)
+    assert list(starved.y) == np.flatnonzero(first["verdict"] == groups.STARVED).tolist()
+    assert starved.x[0] == pytest.approx(100 * first["share"].iloc[0])
+
+
+def test_bands_hold_equal_numbers_and_their_names_tell_their_ends():
+    values = np.random.default_rng(0).lognormal(4, 1, 5000)
+    codes, names = groups.bands(values, "tokens")
+    assert len(names) == groups.BANDS and names[0].startswith("up to") and names[-1].startswith("over")
+    assert np.ptp(np.bincount(codes)) <= 2
+    assert all(values[codes == k].max() <= values[codes == k + 1].min() for k in range(len(names) - 1))
+    few, named = groups.bands(np.array([1.0, 1, 1, 2, np.nan]))
+    assert few.tolist() == [0, 0, 0, 1, -1] and named == ("up to 1", "over 1")
+    assert groups.bands(np.full(3, 5.0), "tokens")[1] == ("all tokens",) and groups.bands(np.full(2, np.nan))[1] == ()
+
+
+def test_every_cluster_is_in_one_cell_of_the_heat_map():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 48, 6000).astype(np.int32)
+    quality, crowding = rng.normal(codes % 7, 0.1), rng.normal(codes // 7, 0.1)
+    selected = rng.random(6000) < 0.1 + 0.1 * (codes % 7)
+    names = tuple(f"c{k}" for k in range(50))  # two of them empty
+    found = groups.heat(codes, names, quality, crowding, selected)
+    members = [name for row in found.table["members"] for name in row]
+    assert sorted(members) == sorted(names[:48]) and len(found.quality) == 4
+    assert found.table["n"].sum() == 6000 and found.table["selected"].sum() == selected.sum()
+    for row in found.table.itertuples():
+        inside = np.isin(codes, [int(name[1:]) for name in row.members])
+        assert row.n == inside.sum() and row.share == pytest.approx(selected[inside].mean())
+    means = pd.Series(quality).groupby(codes).mean()
+    step = {name: row.quality for row in found.table.itertuples() for name in row.members}
+    order = [step[f"c{k}"] for k in means.sort_values().index]
+    assert order == sorted(order)
+    assert np.bincount([step[f"c{k}"] for k in codes]).min() > 1000
+    drawn = heat_map(found)
+    (cells,) = drawn.data
+    # quality rises upwards, and the number of a cell is its place in the table
+    assert (cells.base + 0.5).tolist() == found.table["quality"].tolist() and drawn.layout.yaxis.range == (-0.5, 3.5)
+    assert list(cells.x) == found.table["crowding"].tolist() and np.allclose(
+        cells.marker.color, 100 * found.table["share"]
+    )
+    assert cells.marker.colorscale[1][0] * cells.marker.cmax == pytest.approx(100 * found.ratio)
+    assert all("quality of the clusters: " in text and " to " in text for text in cells.hovertext)
+    assert all("c1," not in text for text in cells.hovertext), "the names of the clusters are not said"
+
+
+def test_tightness_is_the_mean_over_all_pairs():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 12)).astype(np.float32) + 0.4
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    mask, selected, quality = rng.random(300) < 0.3, rng.random(300) < 0.5, rng.normal(size=300)
+    found = classes.tightness("x", features, mask, quality, -quality, selected)
+    inside = features[mask].astype(float)
+    cosines = inside @ inside.T
+    pairs = cosines[~np.eye(len(inside), dtype=bool)]
+    assert found.pairwise == pytest.approx(pairs.mean(), abs=1e-7)
+    assert found.quality == pytest.approx(quality[mask].mean()) and found.shared == (mask & selected).sum()
+    assert np.isnan(classes.tightness("x", features, np.zeros(300, bool), quality, quality, selected).pairwise)
+
+
+def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_is_explained():
+    rng = np.random.default_rng(0)
+    core = rng.normal(size=(200, 12)) * 0.3 + 1.0
+    copies = np.repeat(rng.normal(size=(4, 12)), 50, axis=0)  # crowds of copies, each on a side of its own
+    features = np.concatenate([core, copies]).astype(np.float32)
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    crowding = np.where(np.arange(400) < 200, 0.9, 1.0)
+    thinned = np.arange(400) % 50 == 0
+    thinned[:200] = True
+    every = np.ones(400, bool)
+    diverse, pool = (classes.tightness("x", features, mask, crowding, crowding, every) for mask in (thinned, every))
+    assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
+    said = classes.spread_words(diverse, pool, "facility")
+    assert "tighter here" in said and "less crowded" in said and "crowd" in said and "pair-wise" in said
+    assert "looks at something else" in classes.spread_words(diverse, pool, "disf")
+    assert classes.spread_words(pool, diverse, "facility") == ""
+
+
+def test_the_top_has_its_size_whatever_is_equal_or_missing():
+    ids = pa.array([f"d{k}" for k in range(50)])
+    values = np.where(np.arange(50) < 20, 1.0, 0.0)
+    values[3] = np.nan
+    mask = classes.top(values, 25, ids)
+    assert mask.sum() == 25 and mask[:20].sum() == 19 and not mask[3]
+    shuffled = np.random.default_rng(0).permutation(50)
+    again = classes.top(values[shuffled], 25, ids.take(pa.array(shuffled)))
+    # equal values are decided by their ids, not by their places
+    assert np.array_equal(again, mask[shuffled])
+
+
+def test_together_every_member_is_drawn_as_one_of_its_classes():
+    rng = np.random.default_rng(0)
+    masks = tuple(rng.random(3000) < 0.4 for _ in range(3))
+    (layer,) = classes.layers(masks, together=True)
+    member = np.stack([~np.any(masks, axis=0), *masks])
+    assert member[layer.codes, np.arange(3000)].all()
+    assert layer.counts == tuple(int(mask.sum()) for mask in masks)
+    several = np.all(masks, axis=0)
+    assert np.bincount(layer.codes[several], minlength=4)[1:].min() > 0.25 * several.sum()
+    apart = classes.layers(masks, together=False)
+    assert [np.array_equal(one.codes == 1, mask) for one, mask in zip(apart, masks)] == [True] * 3
+    assert len({one.shapes for one in apart}) == len({one.roles for one in apart}) == 3
+
+
+def test_clusters_are_called_by_what_sets_them_apart():
+    texts = ["the cat and the dog"] * 30 + ["the plot and the axis"] * 30 + [None, "the end"]
+    codes = np.array([0] * 30 + [1] * 30 + [0, 1], np.int32)
+    names = topics.names_of(codes, pa.chunked_array([pa.array(texts)]))
+    assert names[0].startswith("1 · ") and set(names[0][4:].split(", ")[:2]) == {"cat", "dog"}
+    assert set(names[1][4:].split(", ")[:2]) == {"plot", "axis"}
+    assert topics.names_of(codes, None) == ("cluster 1", "cluster 2")
+
+
+def test_words_without_a_subject_name_no_cluster():
+    texts = ["this has been done here by them"] * 20 + ["you have that for us"] * 20
+    codes = np.repeat([0, 1], 20).astype(np.int32)
+    assert topics.names_of(codes, pa.chunked_array([pa.array(texts)])) == ("cluster 1", "cluster 2")

@@ -1,0 +1,113 @@
+"""Preparing a map: the order of its stages, what is kept on disk, its stop and its failure."""
+
+import numpy as np
+import pytest
+
+from datamask.corpus import open_corpus
+from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.dashboard.map import map_layout
+from datamask.errors import DatamaskError, Stopped
+from datamask.work.worker import worker
+from tests.dashboard.made_runs import write_shard
+
+
+def layout(*answers: tuple[float, str], failing: str = ""):
+    """In the place of `compute_layout`: one that reports as told, polls, and fails with a sentence."""
+
+    def compute_layout(corpus, cache_dir, projection, *, report, should_stop):
+        for answer in answers:
+            report(*answer)
+            if should_stop():
+                raise Stopped("the map was stopped")
+        if failing:
+            raise DatamaskError(failing)
+
+    return compute_layout
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return open_corpus(write_shard(tmp_path / "shard.parquet"))
+
+
+def prepare(corpus, cache_dir, should_stop=lambda: False):
+    said = []
+    map_layout.prepare(corpus, cache_dir, lambda share, what: said.append((share, what)), should_stop)
+    return said
+
+
+def test_crowding_is_the_mean_of_the_nearest_fifteen(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(map_layout, "compute_layout", layout())
+    assert map_layout.crowding(corpus, tmp_path) is None
+    prepare(corpus, tmp_path)
+    similar = corpus.features @ corpus.features.T
+    np.fill_diagonal(similar, -np.inf)
+    expected = np.sort(similar, axis=1)[:, -15:].mean(axis=1)
+    assert np.allclose(map_layout.crowding(corpus, tmp_path), expected, atol=1e-5)
+
+
+def test_progress_rises_over_both_stages(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(map_layout, "compute_layout", layout((0.0, "fitting"), (0.5, "fitting")))
+    said = prepare(corpus, tmp_path)
+    shares = [share for share, _ in said]
+    assert shares == sorted(shares) and said[-1] == (pytest.approx(0.7), "fitting")
+    assert map_layout.GRAPH_SHARE * 0.99 <= shares[-2] <= shares[-1] <= 1
+
+
+def test_a_stop_reaches_the_child(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(map_layout, "compute_layout", layout((0.1, "fitting"), failing="it was not heard"))
+    prepared = map_layout.crowding  # the graph is cut off by its own tests; here the stop comes while UMAP fits
+    monkeypatch.setattr(map_layout, "crowding", lambda *_: np.zeros(len(corpus), np.float32))
+    with pytest.raises(Stopped):
+        prepare(corpus, tmp_path, should_stop=lambda: True)
+    assert prepared(corpus, tmp_path) is None
+
+
+def test_a_failure_is_a_sentence_and_keeps_crowding(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(map_layout, "compute_layout", layout(failing="The map failed: no memory"))
+    with pytest.raises(DatamaskError, match="no memory"):
+        prepare(corpus, tmp_path)
+    assert map_layout.crowding(corpus, tmp_path) is not None
+
+
+def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
+    keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
+    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
+    monkeypatch.setattr(map_layout, "compute_layout", lambda *_, **__: pytest.fail("the layout is there"))
+    assert prepare(corpus, tmp_path) == [] and map_layout.layout(corpus, tmp_path).kept == 0.4
+    job = map_layout.start(corpus, tmp_path)
+    assert worker().find(map_layout.key_of(corpus)) is job
+
+
+def test_crowding_from_before_is_taken_and_one_of_other_rows_is_not(corpus, tmp_path):
+    path = tmp_path / corpus.fingerprint / "crowding.npy"
+    path.parent.mkdir()
+    for values in (np.zeros(3, np.float32), np.full(len(corpus), 10, np.float32)):
+        np.save(path, values)
+        assert map_layout.crowding(corpus, tmp_path) is None
+    np.save(path, np.full(len(corpus), 0.5, np.float32))
+    assert (map_layout.crowding(corpus, tmp_path) == 0.5).all() and not path.exists()
+    assert (map_layout.crowding(corpus, tmp_path) == 0.5).all()
+
+
+def test_a_caption_says_how_much_is_kept_and_on_how_many_it_was_fitted():
+    points = np.zeros((63_666, 2), np.float32)
+    assert map_layout.reading("UMAP", Layout(points, 0.5, 60_000)) == (
+        "UMAP keeps 7.5 of each sample's 15 nearest neighbours; sizes of islands and gaps between them mean nothing"
+    )
+    sampled = map_layout.reading("t-SNE", Layout(points, 0.2, 10_000))
+    assert "fitted on 10,000 samples, the others beside their nearest of those, keeps 3.0 of each" in sampled
+    assert "gaps between them mean nothing" in sampled
+    assert map_layout.reading("PCA", None).startswith("PCA: it shows") and "keeps 1.5 of" in map_layout.reading(
+        "PCA", Layout(points, 0.1, 60_000)
+    )
+
+
+def test_each_projection_is_prepared_by_its_name(corpus, tmp_path, monkeypatch):
+    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
+    keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
+    asked = []
+    monkeypatch.setattr(map_layout, "compute_layout", lambda corpus, cache_dir, name, **_: asked.append(name))
+    for name in ("UMAP", "t-SNE", "PCA"):
+        map_layout.prepare(corpus, tmp_path, lambda share, what: None, lambda: False, name)
+    assert asked == ["t-SNE", "PCA"]

@@ -1,0 +1,126 @@
+"""What a run will cost, from runs that were made."""
+
+import pyarrow as pa
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.runs import cost
+from datamask.errors import OptionError
+from datamask.runs.store import RunStore
+
+
+def made(tmp_path, seconds=10.0, fingerprint="f", n=1000, dim=16, steps=50, around=2.0, tokens=None, **options):
+    store = RunStore(tmp_path)
+    run = store.create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(**options)))
+    with run.writer() as writer:
+        writer.update_facts(fingerprint=fingerprint, n=n, dim=dim)
+        writer.write_selection(pa.table({"id": [1]}), {})
+        writer.finish(
+            "done",
+            {
+                "n": n,
+                "selected": 300,
+                "steps": steps,
+                "seconds": seconds,
+                "tokens": tokens,
+                "seconds_total": seconds + around,
+            },
+            "converged",
+        )
+    return store
+
+
+def estimate(store, n=1000, dim=16, fingerprint="f", tokens=None, **options):
+    return cost.estimate(SelectionConfig.from_options(**options), n, dim, fingerprint, store.list(), tokens)
+
+
+def test_twice_the_masks_take_twice_as_long(tmp_path):
+    store = made(tmp_path, n_epochs=50, n_rollout=4)
+    assert estimate(store, n_epochs=50, n_rollout=4).seconds == pytest.approx(12.0)
+    assert estimate(store, n_epochs=50, n_rollout=8).seconds == pytest.approx(22.0)
+    assert estimate(store, n_epochs=100, n_rollout=4).seconds == pytest.approx(22.0)
+
+
+def test_a_run_that_was_done_early_will_be_done_early_again(tmp_path):
+    store = made(tmp_path, n_epochs=100, steps=50)
+    assert estimate(store, n_epochs=100).seconds == estimate(store, n_epochs=400).seconds == pytest.approx(12.0)
+    # fewer steps than it took are fewer steps
+    assert estimate(store, n_epochs=25).seconds == pytest.approx(7.0)
+    assert estimate(store, n_epochs=100, n=2000, fingerprint="other").seconds == pytest.approx(24.0)
+
+
+def test_another_corpus_is_scaled_and_said_so(tmp_path):
+    store = made(tmp_path, n_epochs=50, fingerprint="other")
+    price = estimate(store, n=2000, n_epochs=50)
+    assert price.seconds == pytest.approx(24.0) and "another corpus" in price.basis
+
+
+def test_without_a_measurement_there_is_no_number(tmp_path):
+    store = made(tmp_path, objective="pairwise")
+    price = estimate(store)
+    assert price.seconds is None and "no estimate of the time" in cost.sentence(price, 1000)
+
+
+def test_a_run_under_way_is_a_measurement_too(tmp_path):
+    store = RunStore(tmp_path)
+    run = store.create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(n_epochs=100)))
+    with run.writer() as writer:
+        writer.update_facts(fingerprint="f", n=1000, dim=16)
+        writer.append_metrics({"step": 1, "seconds": 1.5})
+    assert estimate(store, n_epochs=100).seconds is None, "a first step says nothing about the rest"
+    with run.writer() as writer:
+        for step in range(2, 11):
+            writer.append_metrics({"step": step, "seconds": 0.3 * step})
+    assert estimate(store, n_epochs=100).seconds == pytest.approx(30.0)
+
+
+def test_rows_and_tokens(tmp_path):
+    price = estimate(RunStore(tmp_path), tokens=200_000.0, select_ratio=0.25)
+    assert price.selected == 250 and price.tokens == 50_000.0
+    assert "250" in cost.sentence(price, 1000) and "tokens" in cost.sentence(price, 1000)
+
+
+def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_path):
+    def priced(store, **options):
+        return cost.estimate(
+            SelectionConfig.from_options(**options), 1000, 16, "f", store.list(), 100_000.0, lambda count: 170.0 * count
+        )
+
+    store = made(tmp_path, lamb=0.2, tokens=36_000)
+    price = priced(store, lamb=0.5)
+    assert (price.tokens, price.best_tokens, price.measured) == (30_000.0, 51_000.0, False)
+    said = cost.sentence(price, 1000)
+    assert "30 k tokens at average length, 51 k if they were those of best quality".replace(" k", "\u00a0k") in said
+    made(tmp_path, lamb=0.8, tokens=48_000)
+    assert priced(store, lamb=0.2).tokens == 36_000 and priced(store, lamb=0.8).measured
+    price = priced(store, lamb=0.5)
+    assert price.tokens == pytest.approx(42_000) and "about 42\u00a0k tokens" in cost.sentence(price, 1000)
+    assert "earlier runs" in cost.details(price)
+    # beyond them, or with another objective, size or corpus, they say nothing
+    for options in ({"lamb": 0.9}, {"lamb": 0.5, "objective": "pairwise"}, {"lamb": 0.5, "select_ratio": 0.5}):
+        assert not priced(store, **options).measured
+    # a budget is filled, whatever the lengths are
+    price = priced(store, budget=20_000.0)
+    assert price.tokens == 20_000 and "about 20\u00a0k tokens" in cost.sentence(price, 1000)
+
+
+def test_a_ratio_that_selects_nothing_is_refused(tmp_path):
+    with pytest.raises(OptionError, match="select_ratio"):
+        estimate(RunStore(tmp_path), n=100, select_ratio=0.001)
+
+
+def test_either_way_has_its_time_and_the_rows_are_said_once(tmp_path):
+    store = made(tmp_path, n_epochs=50, estimator="counterfactual", n_rollout=4)
+    learn = estimate(store, n_epochs=50, n_rollout=4, estimator="counterfactual")
+    solve = estimate(store, estimator="relaxed")
+    said = cost.sentence_of_two(solve, learn, 1000, "Relaxed (no masks)").replace("\u00a0", " ").replace("\\", "")
+    assert said == (
+        "Selects **300** of 1,000 rows. Time: learning masks about **10 s**, Relaxed (no masks) not known yet."
+    )
+    assert cost.sentence_of_two(None, learn, 1000, "x").endswith("rows. Time: learning masks about **10\u00a0s**.")
+    assert cost.sentence_of_two(solve, None, 1000, "x").endswith(
+        "rows. No run like it yet, so no estimate of the time."
+    )
+    assert cost.details_of_two(solve, None).startswith("Solve. Time: no run like this one")
+    with pytest.raises(ValueError, match="solve and learn are both None"):
+        cost.sentence_of_two(None, None, 1000, "x")

@@ -1,0 +1,142 @@
+"""What runs say: large numbers, the stories of unfinished ones, and how they are named."""
+
+import pyarrow as pa
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.runs import outcome
+from datamask.runs.store import RunStore
+
+
+def create(tmp_path, **options):
+    return RunStore(tmp_path).create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(**options)))
+
+
+def finish(run, **summary):
+    with run.writer() as writer:
+        writer.write_selection(pa.table({"id": [1]}), {})
+        writer.finish(
+            "done",
+            {
+                "n": 18_000,
+                "selected": 5400,
+                "steps": 100,
+                "seconds": 12.3,
+                "quality": 7.9,
+                "diversity": 0.61,
+                **summary,
+            },
+            "converged",
+        )
+    return run
+
+
+def test_numbers_are_shares_of_the_attainable_gain_with_the_raw_ones_behind(tmp_path):
+    run = finish(
+        create(tmp_path),
+        calibrated={"quality": 0.944, "diversity": 0.31, "joint": 0.63},
+        tokens=1.2e6,
+        anchors={
+            "quality": {"random": 7.2, "best": 8.1, "best_kind": "proved"},
+            "diversity": {"facility": {"random": 0.5, "best": 0.8, "best_kind": "best found"}},
+        },
+    )
+    quality, diversity, size = outcome.numbers(run)
+    assert quality.value.startswith("94") and "from random to the best quality" in quality.caption
+    assert "7.9" in quality.help and "7.2" in quality.help and "proved" in quality.help
+    assert "best found" in diversity.help and "Facility" in diversity.help
+    assert size.value == "5,400" and "18,000" in size.caption and "1,200,000 tokens" in size.caption
+
+
+def test_worse_than_random_is_said_so(tmp_path):
+    run = finish(create(tmp_path), calibrated={"quality": 1.0, "diversity": -1.86, "joint": -0.43})
+    diversity = outcome.numbers(run)[1]
+    assert diversity.value.startswith("−186") and diversity.caption == "below a random subset"
+
+
+def test_a_constant_term_has_no_share(tmp_path):
+    run = finish(create(tmp_path), calibrated={"quality": None, "diversity": 0.5, "joint": 0.5})
+    quality = outcome.numbers(run)[0]
+    assert quality.value == "7.9" and "constant" in quality.help
+
+
+def test_a_certificate_says_exactly_what_is_proved(tmp_path):
+    run = finish(create(tmp_path / "a"), upper_bound=0.501, gap=0.01)
+    assert outcome.certificate(run) == (
+        "Proved: no selection of 5,400 samples has a higher value of this objective on "
+        "these features than 0.501; this one has 0.491."
+    )
+    assert outcome.certificate(finish(create(tmp_path / "b"), upper_bound=None, gap=None)) is None
+
+
+@pytest.mark.parametrize(
+    "counts, words",
+    [
+        (
+            {"inside": 5_390, "outside": 12_599, "open": 11},
+            " It settles 99.93\u00a0% of the samples: every selection as good as this one has 5,390 of these and "
+            "none of the other 12,599. The 11 left are a matter of taste.",
+        ),
+        ({"inside": 0, "outside": 0, "open": 18_000}, ""),
+        (None, ""),
+    ],
+)
+def test_a_certificate_says_how_far_it_determines_the_samples(tmp_path, counts, words):
+    run = finish(create(tmp_path), upper_bound=0.501, gap=0.01, settled=counts)
+    assert outcome.certificate(run).endswith("this one has 0.491." + words)
+
+
+def test_an_unfinished_run_has_no_numbers(tmp_path):
+    assert outcome.numbers(create(tmp_path)) == ()
+
+
+@pytest.mark.parametrize(
+    "state, heading, actions",
+    [("stopped", "Stopped", ("resume",)), ("failed", "Failed", ("resume",)), ("running", "Interrupted", ("resume",))],
+)
+def test_every_unfinished_state_has_a_story_and_a_way_out(tmp_path, state, heading, actions):
+    run = create(tmp_path)
+    with run.writer() as writer:
+        writer.set_status("running", total_steps=100)
+        writer.beat(40, 100, "learning")
+        if state == "running":
+            writer.set_status("running", step=40)
+        else:
+            writer.finish(
+                state,
+                step=40,
+                total_steps=100,
+                **({"error": "No space left on the disk."} if state == "failed" else {}),
+            )
+    story = outcome.story(run)
+    assert story.heading == heading and story.actions == actions
+    assert "step 40 of 100" in story.text or "No space left" in story.text
+
+
+def test_queued_and_done(tmp_path):
+    assert outcome.story(create(tmp_path / "a")).actions == ("stop",)
+    assert outcome.story(finish(create(tmp_path / "b"))) is None
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({}, "Facility location · λ 0.5 · 30"),
+        ({"preset": "paper", "objective": "disf"}, "paper preset"),
+        ({"estimator": "random", "select_ratio": 0.125}, "Random (baseline) · 12.50"),
+        ({"objective": "pairwise:0.7,facility:0.3"}, "Pair-wise similarity 70"),
+    ],
+)
+def test_a_headline_in_one_line(tmp_path, options, said):
+    assert said in outcome.headline(create(tmp_path, **options))
+
+
+def test_proposed_names_tell_runs_apart():
+    name = outcome.proposed_name("facility", 0.5, 0.3, "relaxed")
+    assert name.replace("\u00a0", " ") == "facility, λ 0.5, 30 %"
+    for estimator in ("random", "top-quality", "semdedup", "imported"):  # lambda says nothing about these
+        assert outcome.proposed_name("facility", 0.5, 0.3, estimator).replace("\u00a0", " ") == f"{estimator}, 30 %"
+    assert outcome.proposed_name("facility", 0.5, 0.3, "greedy").endswith(", greedy")
+    assert outcome.proposed_name("disf", 0.5, 0.3, "counterfactual").replace("\u00a0", " ") == "disf, λ 0.5, 30 %"
+    assert outcome.proposed_name("facility", 0.5, 0.3, "counterfactual").endswith(", counterfactual")
+    assert "reinforce" in outcome.proposed_name("disf", 0.5, 0.3, "reinforce")

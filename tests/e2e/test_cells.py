@@ -1,0 +1,39 @@
+"""A press on a cell of the heat-map of clusters shows the samples of its clusters alone."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.dashboard.linked import topics
+from datamask.runs.store import RunStore
+from tests.e2e.serving import STILL, served
+from tests.e2e.test_axe import stored
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+CLUSTERS = 12
+
+
+@pytest.mark.timeout(400)
+def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):  # noqa: F811
+    page = browser_page
+    opening, run = stored(tmp_path)
+    codes = (np.arange(len(opening.corpus)) % CLUSTERS).astype(np.int32)
+    names = tuple(f"topic {number}" for number in range(CLUSTERS))
+    topics.keep(topics.Topics(codes, names), opening.corpus, RunStore(tmp_path / "runs").cache_dir)
+    with served(tmp_path) as address:
+        page.goto(f"{address}/?corpus={opening.key}&run={run.id}")
+        main = page.get_by_test_id("stMain")
+        main.get_by_role("tab", name="Starved and over-fed", exact=True).click()
+        cells = page.locator(".st-key-explore_heat .point")
+        expect(cells).to_have_count(4)
+        page.wait_for_function(STILL)
+        # by its place: the words on a cell lie over it
+        place = cells.first.bounding_box()
+        words = page.locator(".st-key-explore_heat .js-plotly-plot").evaluate("chart => chart.data[0].hovertext[0]")
+        count = re.search(r"samples: ([\d,]+)", words).group(1)
+        page.mouse.click(place["x"] + 8, place["y"] + 8)
+        expect(main.get_by_text(re.compile(rf"^{count} of 240 samples shown"))).to_be_visible()
