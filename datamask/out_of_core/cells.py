@@ -44,6 +44,9 @@ LOOKED_AT_ALONE = 8192
 JUDGES, JUDGED = 256, (1 << 62) - 3
 """Rows whose true nearest rows say how many cells are looked into, and the seed that they are drawn by."""
 
+JUDGED_TIMES = 4
+"""Of their true nearest rows so many times as many as a list holds: what may stand in it in the place of others."""
+
 Tell = Callable[[float, str], None]
 """Called with the share done, 0 to 1, and what is being done."""
 
@@ -159,9 +162,10 @@ class CellBlocks:
         settings = {"block": self.block.name, "atlas": self.atlas.name}
         return self.phase("sampled_rows:sample", 1, draw=draw, drawn=min(drawn, self.rows), **settings)
 
-    def true_lists(self, sample: Phase) -> Phase:
-        """The nearest of all rows to these, by blocks."""
-        settings = {"block": self.block.name, "atlas": self.atlas.name, "listed": min(self.listed, self.rows)}
+    def true_lists(self, sample: Phase, times: int = 1) -> Phase:
+        """The nearest of all rows to these, by blocks: so many times as many as a list holds."""
+        listed = min(times * self.listed, self.rows)
+        settings = {"block": self.block.name, "atlas": self.atlas.name, "listed": listed}
         return self.phase("sampled_rows:true_lists", self.blocks, sample=sample.name, **settings)
 
     @functools.cached_property
@@ -174,7 +178,8 @@ class CellBlocks:
             "neighbour_lists:needed",
             1,
             looked_at=list(LOOKED_AT),
-            nearest=self.true_lists(sample).name,
+            listed=min(self.listed, self.rows),
+            nearest=self.true_lists(sample, JUDGED_TIMES).name,
             sample=sample.name,
             **self._placed,
         )
@@ -233,9 +238,9 @@ class CellBlocks:
                 judges = self.sample(JUDGED, JUDGES)
                 if not self.needed.whole:
                     _do(judges, engine, poll, tell, 0.25, 0.25, "Rows to compare with all")
-                    _do(self.true_lists(judges), engine, poll, tell, 0.25, 0.27, "A few rows against all")
+                    _do(self.true_lists(judges, JUDGED_TIMES), engine, poll, tell, 0.25, 0.27, "A few rows against all")
                 _do(self.needed, engine, poll, tell, 0.27, 0.27, "Cells to look into")
-                self.true_lists(judges).remove()
+                self.true_lists(judges, JUDGED_TIMES).remove()
             _do(self.probes, engine, poll, tell, 0.27, 0.3, "Cells near every row")
             _do(self.searched, engine, poll, tell, 0.3, 0.9, "Nearest rows")
             _do(self.lists, engine, poll, tell, 0.9, 0.95, "Lists")

@@ -5,12 +5,14 @@
 Every row looks into the fine cells whose centres it is nearest to, in whatever block they lie, and a pair is compared
 if either of the two looks into the other's cell, as in `datamask.corpus.partition_search`. How many cells those are,
 the true nearest rows of a few rows say, within limits that depend on the rows in a cell, not on the corpus: time grows
-with the rows and no faster. Listed similarities are exact; which neighbours are missed is measured
-(`datamask.out_of_core.sampled_rows`).
+with the rows and no faster. What lists are to keep is similarity, which the value is a sum of: in a larger corpus more
+rows are nearly as near as the nearest, and a list with some of these in the place of others is worth as much. Listed
+similarities are exact; which neighbours are missed is measured (`datamask.out_of_core.sampled_rows`).
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import Any
 
@@ -24,9 +26,10 @@ from datamask.out_of_core.tasks import Argument, Made, once, opened
 CELLS_NEAR = 512
 """Cells near a row's own cell, of which those that it looks into are chosen; four times these where that is more."""
 
-AIMED_RECALL = 0.97
-"""Share of the true nearest rows that lists are to hold, if so many rows may be looked at. Looking into 8 of 234 cells
-found 94 % of those of 236,007 real texts; 98 % would take 24, three times the time."""
+AIMED_SIMILARITY = 0.998
+"""Share of the similarity to the true nearest rows, above that to random ones, that lists are to keep, if so many rows
+may be looked at. On a made corpus of clusters that takes 6 cells of a thousand rows at 1,000,000 rows and 12 at
+5,000,000, where 97 % of the nearest rows themselves would take 6 and 21."""
 
 PIECE = 1024
 """Rows and columns multiplied at once."""
@@ -38,9 +41,11 @@ def cells_probed(rows: int, cells: int, looked_at: int) -> int:
 
 
 def needed(argument: Argument) -> dict[str, Any]:
-    """How many cells rows must look into for the wanted share of the sampled rows' true nearest rows to be met.
+    """How many cells rows must look into for the sampled rows' lists to keep the wanted share of similarity.
 
     A pair is met if either of the two looks into the other's cell, so the better of the two ranks of the cells counts.
+    In the place of those that are not met stand the next nearest that are, of as many as ``nearest`` lists; beyond
+    these, random rows.
     """
     return once(argument, _needed)
 
@@ -53,19 +58,45 @@ def _needed(argument: Argument) -> Made:
     near = np.concatenate([file["near"] for file in files], axis=1)
     positions = np.concatenate([file["positions"] for file in files], axis=1)
     best = np.argsort(-near, axis=1, kind="stable")[:, : files[0]["near"].shape[1]]
-    others = np.take_along_axis(positions, best, 1)
-    ranks = []
+    near, positions = (np.take_along_axis(each, best, 1) for each in (near, positions))
+    # a corpus may have fewer rows than are listed
+    ranks = np.full(positions.shape, len(points) + 1)
     with one_blas_thread():
-        for row, position, nearest in zip(rows, own, others):
-            nearest = np.sort(nearest[nearest >= 0])
-            home, theirs = (np.searchsorted(cell_starts, of, side="right") - 1 for of in (position, nearest))
-            of_row, of_theirs = points @ row, _features_at(argument, nearest) @ points.T
+        for row, position, theirs_of, ranks_of in zip(rows, own, positions, ranks):
+            rising = np.argsort(theirs_of)[np.count_nonzero(theirs_of < 0) :]
+            home, theirs = (np.searchsorted(cell_starts, at, side="right") - 1 for at in (position, theirs_of[rising]))
+            of_row, of_theirs = points @ row, _features_at(argument, theirs_of[rising]) @ points.T
             from_row = (of_row[None] > of_row[theirs][:, None]).sum(axis=1)
             from_theirs = (of_theirs > of_theirs[:, home][:, None]).sum(axis=1)
-            ranks.append(np.minimum(from_row, from_theirs) + 1)
-    count = int(np.quantile(np.concatenate([np.ones(1, np.int64), *ranks]), AIMED_RECALL, method="higher"))
+            ranks_of[rising] = np.minimum(from_row, from_theirs) + 1
+    above = np.where(positions >= 0, near - _similarity_of_pairs(rows), 0.0)
+    counts = range(1, len(points) + 1)
+    at = bisect.bisect_left(
+        counts, AIMED_SIMILARITY, key=lambda cells: similarity_kept(above, ranks <= cells, argument["listed"] - 1)
+    )
+    count = min(at + 1, len(points))
     fewest, most = (cells_probed(int(cell_starts[-1]), len(points), looked_at) for looked_at in argument["looked_at"])
     return {}, {"cells": min(max(count, fewest), most), "needed": count}
+
+
+def similarity_kept(above: np.ndarray, met: np.ndarray, listed: int) -> float:
+    """The share of similarity that lists keep which hold of the nearest rows those that are met.
+
+    Args:
+        above: float ``(R, L)``, similarities of R rows to their L nearest, falling, above that of random rows.
+        met: bool ``(R, L)``, which of these can be listed. listed: of how many a list is, at most L.
+    """
+    taken = met & (np.cumsum(met, axis=1) <= listed)
+    whole = float(above[:, :listed].sum(dtype=np.float64))
+    return float(above.sum(where=taken, dtype=np.float64)) / whole if whole > 0 else 1.0
+
+
+def _similarity_of_pairs(rows: np.ndarray) -> float:
+    """The mean similarity of two different rows of these, of unit length."""
+    if len(rows) < 2:
+        return 0.0
+    total = rows.sum(axis=0, dtype=np.float64)
+    return (float(total @ total) - len(rows)) / (len(rows) * (len(rows) - 1))
 
 
 def _features_at(argument: Argument, positions: np.ndarray) -> np.ndarray:
