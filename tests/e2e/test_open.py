@@ -66,6 +66,9 @@ def answering(folder: Path, words: list[str], port: int, **variables: str) -> It
             assert time.monotonic() < deadline, "the server did not answer"
             time.sleep(0.2)
         yield process
+    except BaseException:
+        print(printed(folder))
+        raise
     finally:
         if process.poll() is None:
             process.kill()

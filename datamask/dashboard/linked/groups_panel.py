@@ -127,7 +127,9 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         help=f"What share of them was selected. {ABOUT} The steps hold about equal numbers of samples. Press a "
         "cell to see its texts.",
     )
-    if topics.load(corpus, cache_dir) is None:
+    if CLUSTER not in view.rows.classes:
+        if topics.load(corpus, cache_dir) is not None:
+            st.rerun()  # they came while the page was being drawn
         _waiting(corpus, cache_dir)
         return
     crowding = map_layout.crowding(corpus, cache_dir)
