@@ -543,6 +543,11 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
         prepare.click()
     solved.nth(20).wait_for(timeout=10 * PATIENCE)
     prepared = time.perf_counter() - start
+    # until every lambda is proved, the page asks each second how far they are
+    before = -1
+    while before != len(sent):
+        before = len(sent)
+        page.wait_for_timeout(3000)
     still(pid)
     page.wait_for_function(STILL)
     slider, strip = page.get_by_role("slider", name=re.compile("^Balance λ")), page.locator(".lambda")
