@@ -1,7 +1,8 @@
 """Components alone in a page, called as Streamlit calls them: what goes takes along only what nobody else needs.
 
-Streamlit gives a call up where new data comes while the component's module is imported. Both calls run, in one element,
-and then it cleans up after the earlier one.
+Streamlit gives a call up where new data comes while the component's module is imported. It still runs, in the element
+that the next one gets too, and is cleaned up after before or after that has run. An element that leaves the page does so
+before its component is cleaned up after.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ HELPERS = """() => {
     globalThis.bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
     globalThis.slots = () => [...STORE.slots.keys()];
     globalThis.element = () => document.body.appendChild(document.createElement("div"));
+    globalThis.leave = (parentElement, cleanUp) => {
+        parentElement.remove();
+        cleanUp();
+    };
 }"""
 
 
@@ -56,9 +61,9 @@ def test_a_carrier_that_goes_leaves_what_another_has_taken_over(page):
             const seen = [], places = [element(), element()];
             const gone = places.map(parentElement => carry({data: bytes(first), parentElement}));
             seen.push(slots());
-            gone[0]();
+            leave(places[0], gone[0]);
             seen.push(slots());
-            carry({data: bytes(second), parentElement: places[1]})();
+            leave(places[1], carry({data: bytes(second), parentElement: places[1]}));
             seen.push(slots());
             return seen;
         }""",
@@ -71,10 +76,12 @@ def test_a_carrier_keeps_its_parcel_where_a_call_is_given_up(page):
     seen = page.evaluate(
         """parcel => {
             const parentElement = element(), seen = [];
-            const [givenUp, last] = [0, 1].map(() => carry({data: bytes(parcel), parentElement}));
-            givenUp();
+            const call = () => carry({data: bytes(parcel), parentElement});
+            const [first, second] = [call(), call()];
+            first();
+            second();
             seen.push(slots());
-            last();
+            leave(parentElement, call());
             seen.push(slots());
             return seen;
         }""",
@@ -96,21 +103,22 @@ def test_there_is_one_map_and_it_hears_where_a_call_is_given_up(page):
             const call = () => drawMap({data: {...data}, parentElement, setStateValue() {}, setTriggerValue() {}});
             const count = () => seen.push(document.querySelectorAll(".map").length);
             const frame = () => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-            const [givenUp] = [call(), call()];
-            givenUp();
+            const [first, second] = [call(), call()];
+            const map = document.querySelector(".map");
+            first();
+            second();
+            const last = call();
             for (const parcel of [ground, layer]) carry({data: bytes(parcel), parentElement: element()});
             await frame();
             count();
-            seen.push(document.querySelector(".map").dataset.drawn);
-            const last = call();
-            count();
-            last();
+            seen.push(document.querySelector(".map") === map, map.dataset.drawn);
+            leave(parentElement, last);
             count();
             return seen;
         }""",
         [encoded("map/ground", ground_parcel(places, ["x"] * 50)), encoded("map/0", layer)],
     )
-    assert drawn == [1, "1", 1, 0]
+    assert drawn == [1, True, "1", 0]
 
 
 def test_a_question_is_heard_once_where_calls_are_given_up(page):
@@ -120,12 +128,13 @@ def test_a_question_is_heard_once_where_calls_are_given_up(page):
             const call = () => listen({data: {name: "map"}, parentElement,
                 setTriggerValue: (_, questions) => heard.push(questions.length)});
             const ask = () => STORE.bell.dispatchEvent(new CustomEvent("ask", {detail: {name: "map", question: {}}}));
-            const [givenUp] = [call(), call()];
-            givenUp();
+            const [first, second] = [call(), call()];
+            first();
+            second();
             ask();
             const last = call();
             ask();
-            last();
+            leave(parentElement, last);
             ask();
             return heard;
         }"""
@@ -146,12 +155,13 @@ def test_a_key_turns_once_where_calls_are_given_up(page):
                     {key: "ArrowRight"}));
                 seen.push(turned);
             };
-            const [givenUp] = [call(), call()];
-            givenUp();
+            const [first, second] = [call(), call()];
+            first();
+            second();
             press();
             const last = call();
             press();
-            last();
+            leave(document.querySelector("#keys"), last);
             press();
             return seen;
         }"""

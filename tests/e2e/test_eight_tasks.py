@@ -166,7 +166,8 @@ def test_eight_tasks_in_twelve_clicks_and_three_pages(tmp_path, corpus, browser_
         expect(title).to_have_text(re.compile("rule"))
         third = store.list()[0]
 
-        # 8: take the ids home; the map's title comes before what stands below it
+        # 8: take the ids home; the map's title comes before what stands below it, of which Solve is the first
+        expect(solve).to_be_visible()
         page.wait_for_function(STILL)
         ids = hand.downloads(page.get_by_role("button", name=re.compile("^Selection, ")))
         ids.save_as(tmp_path / "ids.parquet")

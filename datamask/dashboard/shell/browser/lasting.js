@@ -1,14 +1,10 @@
 // Streamlit imports a component's module anew for every call. Where new data comes before that has ended it gives the
-// earlier call up: both still run, in one element, and then it cleans up after the earlier one. What stands there by
-// then is the later call's, so only the last call of an element may take anything away.
+// earlier call up: that still runs, in the same element, and is cleaned up after at once, while the next call is under
+// way. What stands in the element is for that one. So nothing is taken away as long as the element is on the page.
 
-const CALLS = new WeakMap(); // by element how often its component was called
-
-// What a component returns: `leave`, unless its element was called again since.
+// What a component returns: `leave`, once its element has left the page.
 function lasting(parentElement, leave) {
-  const call = (CALLS.get(parentElement) ?? 0) + 1;
-  CALLS.set(parentElement, call);
   return () => {
-    if (CALLS.get(parentElement) === call) leave();
+    if (!parentElement.isConnected) leave();
   };
 }
