@@ -1,8 +1,8 @@
 """Components alone in a page, called as Streamlit calls them: what goes takes along only what nobody else needs.
 
 Streamlit gives a call up where new data comes while the component's module is imported. It still runs, in the element
-that the next one gets too, and is cleaned up after before or after that has run. Only an element that leaves the page has
-left it by the time it is cleaned up after.
+that the next one gets too, and is cleaned up after before or after that has run. An element has left the page already
+where its component is cleaned up after for that.
 """
 
 from __future__ import annotations
