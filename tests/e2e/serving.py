@@ -45,7 +45,7 @@ sys.exit(cli.main())
 """
 
 LOG_END = 12_000
-"""Bytes of a log that are shown of a test that fails."""
+"""Characters of a log that are shown of a test that fails."""
 
 PREPARED = Prepared()
 
@@ -56,7 +56,7 @@ _failed: list[str] = []
 def ends_of_logs() -> list[str]:
     """The ends of the logs of the dashboards that are served now, or were when a test failed, since last asked.
 
-    Each with where its threads are.
+    Each with its first traceback and where its threads are.
     """
     ends = [*_failed, *(_end_of_log(*entry) for entry in _serving)]
     _failed.clear()
@@ -68,7 +68,11 @@ def _end_of_log(server: Any, log: Path) -> str:
         server.send_signal(signal.SIGUSR1)
         # the interpreter's own handler writes at once, whatever the threads wait for
         time.sleep(1.0)
-    return log.read_bytes()[-LOG_END:].decode(errors="replace")
+    text = log.read_bytes().decode(errors="replace")
+    fault, end = text.find("Traceback"), max(0, len(text) - LOG_END)
+    # where the threads are can take all of the end
+    first = text[fault : min(end, fault + LOG_END)] if 0 <= fault < end else ""
+    return first + text[end:]
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.routing import Route
 
-from datamask import endings, server_note
+from datamask import endings, import_race, server_note
 from datamask.config import CorpusConfig
 from datamask.dashboard.data import ready_sample
 from datamask.dashboard.data.allowed import allowed
@@ -113,6 +113,7 @@ def around(script: str | None = None) -> dict[str, Any]:
     Raises:
         SystemExit: they cannot be, for a reason that has been printed.
     """
+    import_race.guard()
     try:
         _open_first(script)
     except DatamaskError as error:
