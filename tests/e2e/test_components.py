@@ -20,7 +20,8 @@ from datamask.dashboard.map.layers import Number
 from datamask.dashboard.map.marks import marks_of
 from datamask.dashboard.map.parcels import addressed, ground_parcel, layer_parcel, pack
 from datamask.dashboard.map.places import place
-from datamask.dashboard.shell.components import script_of
+from datamask.dashboard.shell.components import numbered, script_of
+from tests.dashboard.opened_parcel import opened_parcel
 from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 LOAD = """async ([name, script]) => {
@@ -50,8 +51,8 @@ def page(browser_page: Page) -> Page:  # noqa: F811
     return browser_page
 
 
-def encoded(slot: str, parcel: bytes) -> str:
-    return base64.b64encode(addressed(slot, parcel)).decode()
+def encoded(slot: str, parcel: bytes, number: float = 0.0) -> str:
+    return base64.b64encode(numbered(addressed(slot, parcel), number)).decode()
 
 
 def test_a_carrier_that_goes_leaves_what_another_has_taken_over(page):
@@ -88,6 +89,49 @@ def test_a_carrier_keeps_its_parcel_where_a_call_is_given_up(page):
         encoded("map/slider", pack({"id": "one"})),
     )
     assert seen == [["map/slider"], []]
+
+
+def test_a_call_that_runs_after_a_later_one_changes_nothing(page):
+    seen = page.evaluate(
+        """([earlier, later, last]) => {
+            const parentElement = element(), seen = [], shown = () => seen.push(STORE.slots.get("map/slider")?.id);
+            const mounted = carry({data: bytes(later), parentElement});
+            const givenUp = carry({data: bytes(earlier), parentElement});
+            givenUp?.();
+            shown();
+            // the same once more, then what comes after it
+            for (const parcel of [later, last]) {
+                carry({data: bytes(parcel), parentElement});
+                shown();
+            }
+            // elsewhere what was earlier may be shown
+            carry({data: bytes(earlier), parentElement: element()});
+            shown();
+            return seen;
+        }""",
+        [encoded("map/slider", pack({"id": str(number)}), number) for number in (7.0, 7.001, 1795437740.5)],
+    )
+    ids = [
+        opened_parcel(addressed("map/slider", pack({"id": str(number)})))[1]["id"]
+        for number in (7.001, 1795437740.5, 7.0)
+    ]
+    assert seen == [ids[0], *ids]
+
+
+def test_a_mapping_that_is_earlier_is_not_followed(page):
+    heard = page.evaluate(
+        """() => {
+            const parentElement = element(), heard = [];
+            const call = (name, number) => listen({data: {name, number}, parentElement,
+                setTriggerValue: () => heard.push(name)});
+            call("later", 2);
+            call("earlier", 1);
+            for (const name of ["earlier", "later"])
+                STORE.bell.dispatchEvent(new CustomEvent("ask", {detail: {name, question: {}}}));
+            return heard;
+        }"""
+    )
+    assert heard == ["later"]
 
 
 def test_there_is_one_map_and_it_hears_where_a_call_is_given_up(page):

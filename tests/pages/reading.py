@@ -19,7 +19,7 @@ def parcels(app: AppTest) -> dict[str, dict[str, Any]]:
     found = {}
     for component in app.get("bidi_component"):
         if component.proto.component_name == "datamask_carrier":
-            slot, parcel = opened_parcel(component.proto.bytes)
+            slot, parcel = opened_parcel(component.proto.bytes[8:])  # behind its number
             found[slot.partition("/")[2]] = parcel
     return found
 

@@ -3,7 +3,7 @@
 STORE.carriers ??= new Map(); // by slot the element that carried to it last
 const CARRIED = new WeakMap();
 
-export default function ({ data, parentElement }) {
+function mount({ data, parentElement }) {
   if (!data) return;
   const { slot, parcel } = readParcel(data);
   const known = STORE.slots.get(slot);

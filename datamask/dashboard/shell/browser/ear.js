@@ -7,7 +7,7 @@ const LISTENING = new WeakMap();
 const REPEATED = 8; // questions that go together
 STORE.asked ??= {};
 
-export default function ({ data, parentElement, setTriggerValue }) {
+function mount({ data, parentElement, setTriggerValue }) {
   if (!data) return;
   const before = LISTENING.get(parentElement);
   if (before) STORE.bell.removeEventListener("ask", before);

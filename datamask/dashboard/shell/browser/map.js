@@ -415,7 +415,7 @@ class LinkedMap {
   }
 }
 
-export default function (component) {
+function mount(component) {
   const { parentElement, data } = component;
   if (!data) return;
   let map = MAPS.get(parentElement);

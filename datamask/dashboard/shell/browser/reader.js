@@ -4,7 +4,7 @@ const ARROWS_IN_USE = "input, textarea, select, canvas, [contenteditable], [role
   "[role=combobox], [role=listbox], [role=grid], [role=application], [role=menu]";
 const LEAVE = new WeakMap();
 
-export default function ({ data, parentElement }) {
+function mount({ data, parentElement }) {
   if (!data) return;
   LEAVE.get(parentElement)?.();
   const host = parentElement.host ?? parentElement, reader = host.closest(`.st-key-${data.around}`);

@@ -129,7 +129,7 @@ function drawShares(root, facet, colors, send) {
   });
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+function mount({ data, parentElement, setTriggerValue }) {
   if (!data) return;
   let state = STATES.get(parentElement);
   if (!state) {

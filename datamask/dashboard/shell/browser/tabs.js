@@ -22,7 +22,7 @@ function showPanels(state, host) {
   });
 }
 
-export default function ({ data, parentElement, setStateValue }) {
+function mount({ data, parentElement, setStateValue }) {
   if (!data) return;
   const host = parentElement.host ?? parentElement;
   let state = STATES.get(parentElement);

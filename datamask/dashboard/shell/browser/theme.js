@@ -2,7 +2,7 @@
 
 const GROUNDS = new WeakMap();
 
-export default function ({ parentElement, setStateValue }) {
+function mount({ parentElement, setStateValue }) {
   // Streamlit calls this again whenever the theme changes
   const host = parentElement.host ?? parentElement;
   const ground = getComputedStyle(host).getPropertyValue("--st-background-color").trim();

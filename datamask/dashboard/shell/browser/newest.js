@@ -1,0 +1,23 @@
+// The last part of every component: `mount`, defined before it, is called with the data that the server sent last.
+//
+// Where new data comes while the component's module is imported, Streamlit 1.67 gives the earlier call up, which runs all
+// the same, now and then after the later one. So data are numbered, and an element never goes back to earlier ones.
+
+const NUMBERS = new WeakMap(); // by element
+
+function opened(data) {
+  if (data instanceof Uint8Array) {
+    const number = new DataView(data.buffer, data.byteOffset, 8).getFloat64(0, true);
+    return [number, data.subarray(8)];
+  }
+  const { number, ...rest } = data;
+  return [number, rest];
+}
+
+export default function (call) {
+  if (!call.data) return mount(call);
+  const [number, data] = opened(call.data);
+  if (number < NUMBERS.get(call.parentElement)) return;
+  NUMBERS.set(call.parentElement, number);
+  return mount({ ...call, data });
+}
