@@ -29,6 +29,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.server import server
 from datamask.dashboard.server.codes import TRIES, one_time_code
 from datamask.dashboard.shell import option_control, session
+from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
 from datamask.options import CORPUS_OPTIONS, InputPaths
@@ -93,7 +94,7 @@ def offer_sample(weight: Weight) -> None:
         if sample.is_built()
         else "Built on first opening, in about half a minute. Nothing is downloaded."
     )
-    if st.button(
+    if pressed(
         "Open the sample",
         type=weight,
         icon=":material/folder_open:",
@@ -150,10 +151,10 @@ def _by_code(config: CorpusConfig) -> None:
         return
     with st.form("allow_by_code", border=False):
         code = st.text_input("Code from the server's terminal", key="allow_code", max_chars=20, help=HELP["code"])
-        pressed = st.form_submit_button(
+        submitted = st.form_submit_button(
             f"Allow {words.plain(', '.join(map(str, named)), 200)}", key="allow", icon=":material/lock_open:"
         )
-    if not pressed:
+    if not submitted:
         return
     if one_time_code().spend(code):
         allowed().allow(named)
@@ -196,7 +197,7 @@ def _idle_uploads() -> None:
     if not idle:
         return
     files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
-    if st.button(
+    if pressed(
         f"Remove {files} that nothing uses, {words.size(sum(idle.values()))}",
         key="remove_uploads",
         type="tertiary",
@@ -272,7 +273,7 @@ def _mapping(config: CorpusConfig, weight: Weight) -> None:
         problems = (str(error),)
     for problem in problems:
         _say(problem)
-    if st.button(
+    if pressed(
         "Open",
         type=weight,
         icon=":material/folder_open:",
@@ -364,7 +365,7 @@ def offer_recent(opening: Opening | None) -> None:
     with st.container(gap="xxsmall"):
         st.caption("Opened before")
         for note in recent:
-            if st.button(
+            if pressed(
                 f"{words.plain(note.title, 40)} · {note.rows:,} rows",
                 key=f"recent_{note.key}",
                 type="tertiary",

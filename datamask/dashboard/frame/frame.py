@@ -15,6 +15,7 @@ from datamask.dashboard.frame import address, keys, sections
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell.garbage import settled
+from datamask.dashboard.shell.presses import pressed
 
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("app.py", "Map", ":material/scatter_plot:"),
@@ -240,7 +241,7 @@ def _under_way(
             st.progress(min(max(share, 0.0), 1.0), text=words.plain(progress))
             if beneath:
                 st.caption(words.plain(beneath, 80))
-        watched = st.button(
+        watched = pressed(
             "Watch",
             key=f"watch_{key}",
             icon=":material/show_chart:",

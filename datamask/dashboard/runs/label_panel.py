@@ -8,6 +8,7 @@ import streamlit as st
 
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import menus
+from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
@@ -95,7 +96,7 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         key=f"archived_{run.id}",
         help="Put away: kept on disk with all it found, but left out of menus and pictures.",
     )
-    if st.button("Save", key=f"save_{run.id}", type="primary", help="Keeps all of this in the run's folder."):
+    if pressed("Save", key=f"save_{run.id}", type="primary", help="Keeps all of this in the run's folder."):
         try:
             run.relabel(name.strip(), notes.strip(), tags, archived)
         except DatamaskError as error:

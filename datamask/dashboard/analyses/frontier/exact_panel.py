@@ -15,6 +15,7 @@ from datamask.dashboard.analyses.lambda_slider import live
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.varying import Plan, Point
 
@@ -35,7 +36,7 @@ def offer(opened: OpenCorpus, line: Line, quality: float) -> None:
     if settings.objective not in form_panel.LIVE or settings.estimator != "relaxed" or not free:
         return
     wanted = (line.key, quality)
-    if st.button(
+    if pressed(
         "Find the exact λ",
         key="frontier_exact",
         icon=":material/target:",
@@ -89,7 +90,7 @@ def store_button(opened: OpenCorpus, settings: SelectionConfig, lamb: float, don
             disabled=True,
             help="The run at this λ is a point of the curve.",
         )
-    elif st.button(
+    elif pressed(
         "Store it as a run",
         key=f"store_{lamb:g}",
         icon=":material/add:",

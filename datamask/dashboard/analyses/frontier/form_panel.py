@@ -16,6 +16,7 @@ from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, listing, outcome
 from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 from datamask.runs.varying import Plan, Point
@@ -249,7 +250,7 @@ def start(
             help="Every point is a run of its own: it opens on every other page, and it is kept. The "
             "time is estimated from earlier runs.",
         )
-    if st.button(
+    if pressed(
         label,
         type="primary",
         icon=":material/play_arrow:",

@@ -16,6 +16,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import menus, session
+from datamask.dashboard.shell.presses import pressed
 from datamask.runs.varying import Plan
 
 MOST_LINES = 6
@@ -105,7 +106,7 @@ def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
                 st.caption("The curve grows here, point by point.")
             elif plans:
                 st.markdown(form_panel.price(opened, (), plans)[0])
-                if st.button(
+                if pressed(
                     "Draw the frontier",
                     type="primary",
                     icon=":material/play_arrow:",

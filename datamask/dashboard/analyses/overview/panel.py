@@ -14,6 +14,7 @@ from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.plots import plot
+from datamask.dashboard.shell.presses import pressed
 
 TABLE_HEIGHT = 340
 ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
@@ -95,7 +96,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
             alt=f"Histogram of {label} over {len(corpus):,} rows",
         )
     with remarks:
-        if st.button(
+        if pressed(
             "Select from this corpus",
             type="primary",
             icon=":material/arrow_forward:",
