@@ -6,18 +6,37 @@ BIN := $(VENV)/bin
 # servers and killed processes are waited for a fifth of the time.
 WORKERS ?= 3
 
+# Python compiles what it imports, once; pip would compile everything, most of which is never imported: half of its time.
+PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
+
 .PHONY: run test suite torture setup lint style types golden wheel clean
 
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
 
-# Style first, which takes a second; then types beside the tests, which leave that much of the cores idle. Where either
-# fails, the other goes on to its end, and make says last which it was.
+# Style first, which takes a second; then types, with the inner loops beside them, and every test. Where types fail, the
+# tests go on to their end all the same, and make says last that it was them.
 test: style
-	@$(MAKE) --no-print-directory --jobs=2 types suite
+	@$(MAKE) --no-print-directory --jobs=2 types $(VENV)/.compiled || types=failed; \
+	  $(MAKE) --no-print-directory suite && [ -z "$$types" ]
 
 suite: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# Of each kind of inner loop a test, which has numba compile it and keeps that on disk: begun beside each other in a fresh
+# clone, tests would compile them all again and again, for half a minute each. What fails here (1) fails where all are run.
+LOOPS := corpus/projections/test_layouts.py::test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone \
+  corpus/test_partition_search.py::test_exactly_the_probed_pairs_are_compared \
+  learning/test_block_greedy.py::test_rounds_are_what_they_promise \
+  learning/test_block_swaps.py::test_where_it_ends_no_single_swap_helps \
+  learning/test_budget.py::test_solvers_fill_the_budget_and_bounds_hold \
+  learning/test_medoids.py learning/test_odis.py learning/test_winner_tree.py objectives/test_facility.py \
+  out_of_core/test_cells.py::test_every_round_is_that_of_blocks_in_memory_on_the_same_lists
+
+$(VENV)/.compiled: $(shell grep -rl "compiled" datamask --include="*.py") $(VENV)/.dev-ready
+	@echo "tests of inner loops, which compile them once: some 40 seconds of one core"
+	@$(BIN)/python -m pytest $(addprefix tests/,$(LOOPS)) >$@.log || [ $$? -eq 1 ] || { cat $@.log; exit 1; }
+	@mv $@.log $@
 
 # Fault injection and fuzzing for half an hour: another part of the cases each time, SEED=N repeats one, CASE=inputs:123
 # does one case, PARTS=inputs,faults only those. ALL=1 goes through all of them, three hours at most, goes on where it was
@@ -52,11 +71,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run-ready: requirements.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -r requirements.txt
 	@touch $@
 
 $(VENV)/.dev-ready: requirements-dev.txt $(VENV)/.run-ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -r requirements-dev.txt
 	@touch $@
 
 clean:
