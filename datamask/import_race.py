@@ -28,9 +28,10 @@ _LOADING = "_find_and_load_unlocked"
 
 
 def guard() -> None:
-    """From now on an import that loses this race is made again, in the whole process; calling it twice changes nothing.
+    """From now on an import statement that loses this race is made again; calling it twice changes nothing.
 
-    For programs whose threads import, which are those with a server: an import statement costs a call more.
+    So is `importlib.import_module`, unless a module took it over by name before, and no import in C is. For programs
+    whose threads import, which are those with a server: an import statement costs a call more.
     """
     if not hasattr(builtins.__import__, "__wrapped__"):
         builtins.__import__ = _made_again(builtins.__import__)

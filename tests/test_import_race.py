@@ -6,6 +6,7 @@ import builtins
 import importlib
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -42,8 +43,10 @@ threading.Timer(0.05, sys.modules.__setitem__, ("raced", package)).start()
 """A submodule that takes its package away as another thread does that ends loading it, for a while one can see."""
 
 
-def test_python_itself_loses_an_import_whose_package_is_away_for_a_moment(package):
+def test_python_takes_a_module_out_and_fails_an_import_meanwhile(package):
     """When this fails, Python has mended it: `import_race` can go for the versions that have."""
+    loading = Path(importlib.__file__).with_name("_bootstrap.py").read_text(encoding="utf-8")
+    assert "sys.modules.pop(spec.name)" in loading
     package(child=AWAY)
     with pytest.raises(KeyError, match="raced"):
         import raced.child  # noqa: F401

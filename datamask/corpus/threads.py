@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -61,16 +62,17 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._limits: Any = None  # of threadpoolctl, which says nothing of its types
+        # of threadpoolctl, which says nothing of its types
+        self._libraries: Any = None
+        self._limits: Any = None
+        self._modules = 0
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
-        from threadpoolctl import threadpool_limits
-
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._limits = threadpool_limits(1, user_api="blas")
+                self._limits = self._loaded_libraries().limit(limits=1, user_api="blas")
         try:
             yield
         finally:
@@ -78,6 +80,15 @@ class _OneBlasThread:
                 self._users -= 1
                 if self._users == 0:
                     self._limits.restore_original_limits()
+
+    def _loaded_libraries(self) -> Any:
+        """Those with threads of their own; looked for, which takes 2 ms, where an import may have brought another."""
+        from threadpoolctl import ThreadpoolController
+
+        modules = len(sys.modules)
+        if self._modules != modules:
+            self._libraries, self._modules = ThreadpoolController(), modules
+        return self._libraries
 
 
 one_blas_thread = _OneBlasThread()

@@ -118,20 +118,23 @@ def test_a_call_that_runs_after_a_later_one_changes_nothing(page):
     assert seen == [ids[0], *ids]
 
 
-def test_a_mapping_that_is_earlier_is_not_followed(page):
+@pytest.mark.parametrize("number, followed", [(1001.9, "later"), (900, "earlier")])
+def test_a_mapping_that_is_earlier_is_not_followed_unless_the_clock_is_another(page, number, followed):
     heard = page.evaluate(
-        """() => {
+        """number => {
             const parentElement = element(), heard = [];
             const call = (name, number) => listen({data: {name, number}, parentElement,
                 setTriggerValue: () => heard.push(name)});
-            call("later", 2);
-            call("earlier", 1);
+            const leave = call("later", 1002);
+            if (number < 1000) leave();
+            call("earlier", number);
             for (const name of ["earlier", "later"])
                 STORE.bell.dispatchEvent(new CustomEvent("ask", {detail: {name, question: {}}}));
             return heard;
-        }"""
+        }""",
+        number,
     )
-    assert heard == ["later"]
+    assert heard == [followed]
 
 
 def test_there_is_one_map_and_it_hears_where_a_call_is_given_up(page):

@@ -197,7 +197,8 @@ def _idle_uploads() -> None:
     if not idle:
         return
     files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
-    if pressed(
+    # not `pressed`: nothing is removed that has come to be idle since the press
+    if st.button(
         f"Remove {files} that nothing uses, {words.size(sum(idle.values()))}",
         key="remove_uploads",
         type="tertiary",

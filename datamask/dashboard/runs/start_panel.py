@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -13,6 +14,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, form_panel, outcome, steering_panel
 from datamask.dashboard.runs.form_panel import RunForm
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 from datamask.runs.warm import warm_start
@@ -51,7 +53,7 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
     if prices:
         solve, learn = prices.get(form_panel.SOLVE), prices.get(form_panel.LEARN)
         st.markdown(cost.sentence_of_two(solve, learn, len(corpus), form.about), help=cost.details_of_two(solve, learn))
-    pressed = None
+    chosen_way = None
     columns = st.columns(2, gap="small")
     for place, way, label, icon in (
         (columns[0], form_panel.SOLVE, form.solver, ":material/bolt:"),
@@ -60,10 +62,10 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
         with place:
             # a press may have been on its way while the settings came to contradict each other
             if _button(way, label, icon, way not in ready) and way in ready:
-                pressed = way
-    if pressed is None:
+                chosen_way = way
+    if chosen_way is None:
         return
-    settings = ready[pressed]
+    settings = ready[chosen_way]
     try:
         run = begin(opened, runs, settings, len(rules.rules), form.name)
     except DatamaskError as error:
@@ -117,15 +119,14 @@ HELP = {
 
 
 def _button(way: str, label: str, icon: str, disabled: bool) -> bool:
-    return st.button(
+    return pressed(
         label,
+        KEYS[way],
+        partial(form_panel.choose_way, way),
         type="primary",
         icon=icon,
         width="stretch",
-        key=KEYS[way],
         disabled=disabled,
-        on_click=form_panel.choose_way,
-        args=(way,),
         help="Says above why it cannot start."
         if disabled
         else f"{HELP[way]} It runs in the background: you can leave this page, or close the browser.",

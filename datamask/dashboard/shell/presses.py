@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from datamask.dashboard.shell.session import SHOWN
 
-WAITS_SECONDS = 30.0
-"""How long a press waits for its button to be drawn: many drawings of a page, and not a coffee break."""
-
 _WAITING = "presses_waiting"
-"""Of the session: by key of a button that was pressed the page it stood on, and when."""
+"""Of the session: by key of a button that was pressed the page that it stood on."""
 
 
-def pressed(label: str, key: str, **options: Any) -> bool:
-    """Draw a button; true once for every press.
+def pressed(label: str, key: str, on_click: Callable[[], None] | None = None, **options: Any) -> bool:
+    """Draw a button; true once for a press.
 
     `st.button` answers in one drawing alone. Where that one is given up before it comes to the button, because a job
-    has ended or the browser had something else to say, nobody would hear of the press. Unlike a callback's, what
-    follows here is given what the controls hold now.
+    has ended or the browser had something else to say, nobody would hear of the press. So a press waits for the next
+    drawing of its page. One that comes to its end without the button ends the waiting: then there was nothing to press.
 
     Args:
-        options: of `st.button`, but for its callback.
+        on_click: called at the press, before anything is drawn.
+        options: of `st.button`, but for the arguments of its callback.
     """
-    st.button(label, key=key, on_click=_note, args=(key,), **options)
-    page, since = st.session_state.get(_WAITING, {}).pop(key, (None, 0.0))
-    heard = page is not None and page == st.session_state.get(SHOWN) and time.monotonic() - since < WAITS_SECONDS
-    return heard and not options.get("disabled", False)
+    # Streamlit forgets a button that a whole drawing of the page has done without
+    drawn_before = key in st.session_state
+    now = st.button(label, key=key, on_click=_note, args=(key, on_click), **options)
+    page, waiting = st.session_state.get(SHOWN, ""), st.session_state.get(_WAITING, {})
+    waited = drawn_before and waiting.get(key) == page
+    # last: to read the session's state is where Streamlit gives a drawing up
+    waiting.pop(key, None)
+    return (now or waited) and not options.get("disabled", False)
 
 
-def _note(key: str) -> None:
-    st.session_state.setdefault(_WAITING, {})[key] = st.session_state.get(SHOWN, ""), time.monotonic()
+def _note(key: str, on_click: Callable[[], None] | None) -> None:
+    if on_click is not None:
+        on_click()
+    st.session_state.setdefault(_WAITING, {})[key] = st.session_state.get(SHOWN, "")

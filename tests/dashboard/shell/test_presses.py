@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from datamask.dashboard.shell import presses
-
 
 def _page() -> None:
     import streamlit as st
@@ -18,13 +16,16 @@ def _page() -> None:
     state[SHOWN] = state.get("title", "Runs")
     state.setdefault("heard", [])
     amount = st.number_input("Amount", 0, 9, 1, key="amount")
+    if state.pop("leaves", False):
+        state["title"] = "Map"
+        st.rerun()
     if state.pop("job_ended", False):
         st.rerun()
     if state.get("elsewhere", False):
         return
     if st.button("Plain", key="plain"):
         state["plainly"] = state.get("plainly", 0) + 1
-    if pressed("Go", key="go", disabled=amount == 0):
+    if pressed("Go", "go", lambda: state.update(noted=state.get("noted", 0) + 1), disabled=amount == 0):
         state["heard"].append(amount)
 
 
@@ -63,23 +64,24 @@ def test_what_the_controls_hold_by_then_counts(app):
     assert heard(app.run()) == [5], "a press on a button that could not be pressed by then is over"
 
 
-@pytest.mark.parametrize("change", ["another page", "a long time"])
-def test_a_press_does_not_wait_for_ever(app, change, monkeypatch):
+@pytest.mark.parametrize("title", ["Runs", "Map"])
+def test_a_page_that_was_drawn_without_the_button_ends_the_waiting(app, title):
     app.session_state["elsewhere"] = True
+    app.session_state["title"] = title
     app.button(key="go").click().run()
     app.session_state["elsewhere"] = False
-    if change == "another page":
-        app.session_state["title"] = "Map"
-    else:
-        monkeypatch.setattr(presses, "WAITS_SECONDS", 0.0)
     assert heard(app.run()) == []
     app.session_state["title"] = "Runs"
-    monkeypatch.undo()
     assert heard(app.run()) == []
 
 
-def test_else_it_waits(app):
-    app.session_state["elsewhere"] = True
+def test_a_press_is_of_the_page_that_it_was_made_on(app):
+    app.session_state["leaves"] = True
     app.button(key="go").click().run()
-    app.session_state["elsewhere"] = False
-    assert heard(app.run()) == [1] and heard(app.run()) == [1]
+    assert app.session_state["title"] == "Map" and heard(app) == []
+
+
+def test_what_is_called_at_the_press_is_called_once(app):
+    app.session_state["job_ended"] = True
+    app.button(key="go").click().run()
+    assert heard(app) == [1] and app.run().session_state["noted"] == 1

@@ -1,8 +1,10 @@
 // The last part of every component: `mount`, defined before it, is called with the data that the server sent last.
 //
 // Where new data comes while the component's module is imported, Streamlit 1.67 gives the earlier call up, which runs all
-// the same, now and then after the later one. So data are numbered, and an element never goes back to earlier ones.
+// the same, now and then after the later one. So data are numbered, and an element does not go back to earlier ones.
+// Numbers are seconds of the server's clock: what lies farther back comes from another server, or its clock was set.
 
+const FARTHER = 60;
 const NUMBERS = new WeakMap(); // by element
 
 function opened(data) {
@@ -17,7 +19,8 @@ function opened(data) {
 export default function (call) {
   if (!call.data) return mount(call);
   const [number, data] = opened(call.data);
-  if (number < NUMBERS.get(call.parentElement)) return;
+  const before = NUMBERS.get(call.parentElement);
+  if (number < before && number > before - FARTHER) return;
   NUMBERS.set(call.parentElement, number);
   return mount({ ...call, data });
 }
