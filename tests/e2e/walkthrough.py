@@ -74,7 +74,9 @@ class Walk:
         self.main = page.get_by_test_id("stMain")
 
     def click(self, target: Locator) -> None:
-        """One click of the user's."""
+        """One click of the user's, on a page that stands still: what is drawn above a button still moves it."""
+        target.wait_for()
+        self.page.wait_for_function(STILL)
         target.click()
         self.clicks += 1
 

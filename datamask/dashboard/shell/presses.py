@@ -24,17 +24,17 @@ def pressed(label: str, key: str, on_click: Callable[[], None] | None = None, **
         on_click: called at the press, before anything is drawn.
         options: of `st.button`, but for the arguments of its callback.
     """
+    waiting, page = st.session_state.setdefault(_WAITING, {}), st.session_state.get(SHOWN, "")
     # Streamlit forgets a button that a whole drawing of the page has done without
     drawn_before = key in st.session_state
-    now = st.button(label, key=key, on_click=_note, args=(key, on_click), **options)
-    page, waiting = st.session_state.get(SHOWN, ""), st.session_state.get(_WAITING, {})
+    now = st.button(label, key=key, on_click=_note, args=(waiting, key, page, on_click), **options)
     waited = drawn_before and waiting.get(key) == page
-    # last: to read the session's state is where Streamlit gives a drawing up
     waiting.pop(key, None)
     return (now or waited) and not options.get("disabled", False)
 
 
-def _note(key: str, on_click: Callable[[], None] | None) -> None:
+def _note(waiting: dict[str, str], key: str, page: str, on_click: Callable[[], None] | None) -> None:
+    # first, and without the session's state: to ask for that is where Streamlit gives up even a callback
+    waiting[key] = page
     if on_click is not None:
         on_click()
-    st.session_state.setdefault(_WAITING, {})[key] = st.session_state.get(SHOWN, "")
