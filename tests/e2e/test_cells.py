@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import numpy as np
@@ -31,9 +32,15 @@ def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):  # noqa: 
         cells = page.locator(".st-key-explore_heat .point")
         expect(cells).to_have_count(4)
         page.wait_for_function(STILL)
-        # by its place: the words on a cell lie over it
-        place = cells.first.bounding_box()
         words = page.locator(".st-key-explore_heat .js-plotly-plot").evaluate("chart => chart.data[0].hovertext[0]")
         count = re.search(r"samples: ([\d,]+)", words).group(1)
-        page.mouse.click(place["x"] + 8, place["y"] + 8)
+        # by its place: the words on a cell lie over it; what is drawn above may still move it
+        for attempt in range(20):
+            place = cells.first.bounding_box()
+            page.mouse.move(place["x"] + 8 + attempt % 2, place["y"] + 8)
+            with contextlib.suppress(AssertionError):
+                expect(page.locator(".st-key-explore_heat .hoverlayer .hovertext")).to_be_visible(timeout=3_000)
+                break
+        page.mouse.down()
+        page.mouse.up()
         expect(main.get_by_text(re.compile(rf"^{count} of 240 samples shown"))).to_be_visible()
