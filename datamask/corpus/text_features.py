@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datamask.corpus.threads import one_blas_thread
 from datamask.errors import InputError, Stopped
 
 if TYPE_CHECKING:
@@ -130,11 +131,9 @@ def _leading_axes(
     Returns:
         W, float32 ``(V, d)``, each column's largest entry positive, and the share of the squared weights it holds.
     """
-    from threadpoolctl import threadpool_limits
-
     vocabulary = weights.shape[1]
     width = min(dim + _OVERSAMPLING, vocabulary)
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((vocabulary, width), dtype=np.float32))[0]
         blocks = [weights[start : start + _BLOCK] for start in range(0, weights.shape[0], _BLOCK)]
         for sweep in range(_PASSES + 1):
