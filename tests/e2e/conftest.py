@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browsing import Running
 from tests.e2e.serving import PREPARED, ends_of_logs
@@ -16,8 +16,24 @@ RUNNING = Running()
 
 @pytest.fixture
 def browser() -> Browser:
-    """A real browser, shared with other tests: open a context of your own in it, and close that."""
+    """A real browser, shared with other tests, for contexts of your own, which start with no file kept; close them."""
     return RUNNING.started()
+
+
+@pytest.fixture
+def browser_page(tmp_path) -> Iterator[Page]:
+    """A page of a real browser, 1440 x 900, that has never seen a page before, but for the files of the dashboard.
+
+    How it looked when the test was over is in ``tmp_path / "last.png"``.
+    """
+    page = RUNNING.visitor()
+    page.set_default_timeout(240_000)
+    expect.set_options(timeout=240_000)
+    try:
+        yield page
+    finally:
+        page.screenshot(path=str(tmp_path / "last.png"))
+        RUNNING.leave()
 
 
 @pytest.fixture(autouse=True)

@@ -51,6 +51,7 @@ PREPARED = Prepared()
 
 _serving: list[tuple[Any, Path]] = []
 _failed: list[str] = []
+_ports: list[int] = []
 
 
 def ends_of_logs() -> list[str]:
@@ -108,14 +109,25 @@ def _started(program: str, arguments: list[str], environment: dict[str, str], lo
         return subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output, env=environment)
 
 
+def _free_port() -> int:
+    """The port of a dashboard before where it is free again, since a browser knows that address's files; or another."""
+    for port in (*_ports, 0):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            # as servers do: connections that are being forgotten keep nobody from it
+            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            free.bind(("127.0.0.1", port))
+            if port == 0:
+                _ports.append(free.getsockname()[1])
+            return free.getsockname()[1]
+    raise OSError("no port of 127.0.0.1 is free")
+
+
 @contextlib.contextmanager
 def _answering(
     start: Callable[..., Any], folder: Path, sample: Path | None, script: Path, environment: dict[str, str]
 ) -> Iterator[tuple[str, Any]]:
     """The address and process of a dashboard that answers; it is ended after."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     environment = {
         **os.environ,
         "DATAMASK_RUNS_DIR": str(folder / "runs"),

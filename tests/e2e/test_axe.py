@@ -22,7 +22,6 @@ from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_answers import made_answer
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 LONG = 240_000
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -106,7 +105,7 @@ def barriers(page: Page, where: str, part: str | None = None, *, colours: bool =
 
 
 @pytest.mark.timeout(900)
-def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):  # noqa: F811
+def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):
     page = browser_page
     opening, run = stored(tmp_path)
     found: list[str] = []

@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 
 from datamask.dashboard.shell import components
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 COORDINATES = 5000 * 8
 """Bytes of the coordinates: no smaller message can hold them."""
@@ -39,7 +38,7 @@ def colours(page, panel: int) -> set[str]:
 
 
 @pytest.mark.timeout(600)
-def test_the_map_keeps_its_place_while_its_colours_change(address, browser_page: Page):  # noqa: F811
+def test_the_map_keeps_its_place_while_its_colours_change(address, browser_page: Page):
     page = browser_page
     frames = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
@@ -117,7 +116,7 @@ def test_the_map_keeps_its_place_while_its_colours_change(address, browser_page:
     expect(said).to_have_text(f"regions 0, picked {row}")
 
 
-def test_no_name_lies_over_the_ring_of_a_marked_sample(browser_page: Page):  # noqa: F811
+def test_no_name_lies_over_the_ring_of_a_marked_sample(browser_page: Page):
     names = (components.FILES / "names.js").read_text()
     placed = """marked => {
         const element = () => ({ style: {}, dataset: {} }), buttons = [element(), element()];

@@ -13,13 +13,12 @@ from datamask.dashboard.linked import topics
 from datamask.runs.store import RunStore
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_axe import stored
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 CLUSTERS = 12
 
 
 @pytest.mark.timeout(400)
-def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):  # noqa: F811
+def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):
     page = browser_page
     opening, run = stored(tmp_path)
     codes = (np.arange(len(opening.corpus)) % CLUSTERS).astype(np.int32)

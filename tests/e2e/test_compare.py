@@ -15,7 +15,6 @@ from datamask.dashboard.report import sentence
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
 LONG = 240_000
@@ -23,7 +22,7 @@ EVIL = "<script>document.title='run'</script>"
 
 
 @pytest.mark.timeout(900)
-def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_page: Page):  # noqa: F811
+def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_page: Page):
     store, corpus = RunStore(tmp_path / "runs"), CorpusConfig((TINY,))
     runs = []
     for name, lamb in ((f"A {EVIL}", 0.3), (f"B {EVIL}", 0.7)):

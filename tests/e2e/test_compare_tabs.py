@@ -21,7 +21,6 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.runs.stored_measures import read_board
 from tests.e2e.serving import serving
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
 RESULTS = "task,score,seed\nreading,0.41,0\nreading,0.45,1\nreading,0.46,2\nsums,0.7,0\n"
@@ -37,7 +36,7 @@ def cells(page: Page, alt: str) -> list[list[str]]:
 
 
 @pytest.mark.timeout(900)
-def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, browser_page: Page):  # noqa: F811
+def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, browser_page: Page):
     store, corpus_config = RunStore(tmp_path / "runs"), CorpusConfig((TINY,))
     runs = []
     for name, lamb in (("first", 0.3), ("second", 0.7), ("third", 0.9)):

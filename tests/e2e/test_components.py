@@ -22,7 +22,6 @@ from datamask.dashboard.map.parcels import addressed, ground_parcel, layer_parce
 from datamask.dashboard.map.places import place
 from datamask.dashboard.shell.components import numbered, script_of
 from tests.dashboard.opened_parcel import opened_parcel
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 LOAD = """async ([name, script]) => {
     const module = await import(URL.createObjectURL(new Blob([script], {type: "text/javascript"})));
@@ -42,7 +41,7 @@ HELPERS = """() => {
 
 
 @pytest.fixture
-def page(browser_page: Page) -> Page:  # noqa: F811
+def page(browser_page: Page) -> Page:
     """Empty, with the components as functions."""
     browser_page.goto("about:blank")
     for name, parts in (("carry", CARRIER), ("drawMap", MAP), ("listen", EAR), ("readKeys", KEYS)):

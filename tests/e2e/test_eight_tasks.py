@@ -18,7 +18,7 @@ from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import FAILED, STILL, served
-from tests.e2e.test_walk import browser_page, lasso  # noqa: F401 - one is a fixture
+from tests.e2e.test_walk import lasso
 
 N, WINDOW = 600, 900
 LONG = 240.0
@@ -83,7 +83,7 @@ def selected(run) -> np.ndarray:
 
 
 @pytest.mark.timeout(600)
-def test_eight_tasks_in_twelve_clicks_and_three_pages(tmp_path, corpus, browser_page: Page):  # noqa: F811
+def test_eight_tasks_in_twelve_clicks_and_three_pages(tmp_path, corpus, browser_page: Page):
     page, store = browser_page, RunStore(tmp_path / "runs")
     with served(tmp_path) as address:
         page.goto(address)

@@ -18,7 +18,6 @@ from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
 LONG = 240_000
@@ -33,7 +32,7 @@ PLACE = """([chart, x, y]) => {
 
 
 @pytest.mark.timeout(900)
-def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_page: Page):  # noqa: F811
+def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_page: Page):
     opening = openings(tmp_path / "runs").start(CorpusConfig((TINY,)), "tiny")
     opening.wait(LONG / 1000)
     with served(tmp_path) as address:

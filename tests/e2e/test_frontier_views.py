@@ -17,7 +17,7 @@ from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
+from tests.e2e.test_walk import choose
 
 TINY = CorpusConfig((str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny"),))
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -66,7 +66,7 @@ def near(main: Locator, run: dict) -> bool:
 
 
 @pytest.mark.timeout(900)
-def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  # noqa: F811
+def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):
     store, page = RunStore(tmp_path / "runs"), browser_page
     opening = openings(store.root).start(TINY, "tiny")
     opening.wait(240)

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 TINY = Path(__file__).resolve().parents[2] / "sample_data" / "tiny"
 MOST_TABS = 80
@@ -87,7 +86,7 @@ def still(page: Page) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: Page):  # noqa: F811
+def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: Page):
     monkeypatch.setenv("DATAMASK_ROOTS", str(TINY.parent))
     page = browser_page
     with served(tmp_path) as address:

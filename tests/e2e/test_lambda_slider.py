@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from playwright.sync_api import Error as PlaywrightError
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
@@ -43,101 +43,98 @@ def ready(tmp_path):
 
 
 @pytest.mark.timeout(600)
-def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser):
-    with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
-        page = context.new_page()
-        page.set_default_timeout(240_000)
-        expect.set_options(timeout=240_000)
-        sent, received, requests = [], [], []
+def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page):
+    page = browser_page
+    sent, received, requests = [], [], []
 
-        def listen(socket):
-            socket.on("framesent", lambda data: sent.append(len(data)))
-            socket.on("framereceived", lambda data: received.append(len(data)))
+    def listen(socket):
+        socket.on("framesent", lambda data: sent.append(len(data)))
+        socket.on("framereceived", lambda data: received.append(len(data)))
 
-        page.on("websocket", listen)
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(ready)
-        expect(page.locator(".map[data-drawn='1']")).to_be_visible()
-        slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
-        title, numbers = page.locator(".panel .title"), page.locator(".lambda .numbers")
-        expect(title).to_have_text("Selected by first")
-        prepare = page.get_by_role("button", name="Prepare λ")
-        expect(prepare.or_(page.locator(".signs .solved").nth(21)).first).to_be_visible()
-        with contextlib.suppress(PlaywrightError):
-            # where the naming of regions has loaded what it takes, it prepares itself
-            prepare.click(timeout=6_000)
-        expect(prepare).to_have_count(0)
-        # neither of the slider nor of anything else that is prepared
-        expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
-        expect(page.locator(".signs .solved")).to_have_count(22)
-        page.wait_for_function(STILL)
-        # until somebody moves it, the run is what is coloured, and the slider stands at its lambda
-        expect(title).to_have_text("Selected by first")
-        expect(slider).to_have_value("0.5")
-        expect(page.locator(SHOWN.format(""))).to_be_visible()
+    page.on("websocket", listen)
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(ready)
+    expect(page.locator(".map[data-drawn='1']")).to_be_visible()
+    slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
+    title, numbers = page.locator(".panel .title"), page.locator(".lambda .numbers")
+    expect(title).to_have_text("Selected by first")
+    prepare = page.get_by_role("button", name="Prepare λ")
+    expect(prepare.or_(page.locator(".signs .solved").nth(21)).first).to_be_visible()
+    with contextlib.suppress(PlaywrightError):
+        # where the naming of regions has loaded what it takes, it prepares itself
+        prepare.click(timeout=6_000)
+    expect(prepare).to_have_count(0)
+    # neither of the slider nor of anything else that is prepared
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    expect(page.locator(".signs .solved")).to_have_count(22)
+    page.wait_for_function(STILL)
+    # until somebody moves it, the run is what is coloured, and the slider stands at its lambda
+    expect(title).to_have_text("Selected by first")
+    expect(slider).to_have_value("0.5")
+    expect(page.locator(SHOWN.format(""))).to_be_visible()
 
-        box = slider.bounding_box()
+    box = slider.bounding_box()
 
-        def along(share):
-            # the middle of the thumb moves along the track less its own width
-            return box["x"] + 8 + (box["width"] - 16) * share, box["y"] + box["height"] / 2
+    def along(share):
+        # the middle of the thumb moves along the track less its own width
+        return box["x"] + 8 + (box["width"] - 16) * share, box["y"] + box["height"] / 2
 
-        def picture():
-            return page.locator(".stage canvas").first.evaluate("canvas => canvas.toDataURL()")
+    def picture():
+        return page.locator(".stage canvas").first.evaluate("canvas => canvas.toDataURL()")
 
-        page.mouse.move(*along(0.5))
-        page.mouse.down()
-        for kept in (sent, received, requests):
-            kept.clear()
-        pictures, said = {picture()}, set()
-        for percent in range(49, 11, -1):
-            page.mouse.move(*along(percent / 100))
-            if percent % 5 == 0:
-                expect(page.locator(SHOWN.format(f"{percent / 100:g}"))).to_be_visible()
-                expect(title).to_have_text(f"Selected at λ {percent / 100:g}")
-                page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
-                pictures.add(picture())
-                said.add(numbers.inner_text())
-        # map and numbers followed, and nothing went over any wire
-        assert len(pictures) == 8 and len(said) == 7
-        assert (sent, received, requests) == ([], [], [])
+    page.mouse.move(*along(0.5))
+    page.mouse.down()
+    for kept in (sent, received, requests):
+        kept.clear()
+    pictures, said = {picture()}, set()
+    for percent in range(49, 11, -1):
+        page.mouse.move(*along(percent / 100))
+        if percent % 5 == 0:
+            expect(page.locator(SHOWN.format(f"{percent / 100:g}"))).to_be_visible()
+            expect(title).to_have_text(f"Selected at λ {percent / 100:g}")
+            page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+            pictures.add(picture())
+            said.add(numbers.inner_text())
+    # map and numbers followed, and nothing went over any wire
+    assert len(pictures) == 8 and len(said) == 7
+    assert (sent, received, requests) == ([], [], [])
 
-        page.mouse.up()
-        expect(page.locator(SHOWN.format("0.12"))).to_be_visible()
-        expect(title).to_have_text("Selected at λ 0.12")
-        page.wait_for_function(STILL)
-        # where the address changes, the browser may fetch the picture in the menu once more
-        assert len(sent) == 1 and [url for url in requests if "/media/" not in url] == []
-        # the fragment answers alone: no other part of the page travels again
-        assert max(received) < 8_000
-        expect(numbers).to_contain_text("names and lists stay with first")
+    page.mouse.up()
+    expect(page.locator(SHOWN.format("0.12"))).to_be_visible()
+    expect(title).to_have_text("Selected at λ 0.12")
+    page.wait_for_function(STILL)
+    # where the address changes, the browser may fetch the picture in the menu once more
+    assert len(sent) == 1 and [url for url in requests if "/media/" not in url] == []
+    # the fragment answers alone: no other part of the page travels again
+    assert max(received) < 8_000
+    expect(numbers).to_contain_text("names and lists stay with first")
 
-        # by keyboard: arrows move it and ask once they rest; the way back to the run is the next stop
-        slider.focus()
-        sent.clear()
-        for _ in range(3):
-            page.keyboard.press("ArrowRight")
-        expect(page.locator(SHOWN.format("0.15"))).to_be_visible()
-        page.wait_for_function(STILL)
-        expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^λ 0\.15: Quality"))
-        page.keyboard.press("Tab")
-        expect(page.get_by_role("button", name="As in first")).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(title).to_have_text("Selected by first")
-        expect(slider).to_have_value("0.5")
-        page.wait_for_function(STILL)
+    # by keyboard: arrows move it and ask once they rest; the way back to the run is the next stop
+    slider.focus()
+    sent.clear()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(SHOWN.format("0.15"))).to_be_visible()
+    page.wait_for_function(STILL)
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^λ 0\.15: Quality"))
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="As in first")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(title).to_have_text("Selected by first")
+    expect(slider).to_have_value("0.5")
+    page.wait_for_function(STILL)
 
-        # all of the window, the slider in it; Escape leads back
-        before = page.locator(".stage").bounding_box()
-        page.get_by_role("button", name="Full screen (F)").click()
-        expect(page.locator(".map.full")).to_be_visible()
-        full = page.locator(".stage").bounding_box()
-        assert full["width"] * full["height"] >= 0.75 * 1440 * 900
-        slider.focus()
-        page.keyboard.press("Home")
-        expect(page.locator(SHOWN.format("0"))).to_be_visible()
-        assert len(colours(page, 0)) > 2
-        page.keyboard.press("Escape")
-        expect(page.locator(".map.full")).to_have_count(0)
-        assert page.locator(".stage").bounding_box() == before
-        expect(page.locator(SHOWN.format("0"))).to_be_visible()
+    # all of the window, the slider in it; Escape leads back
+    before = page.locator(".stage").bounding_box()
+    page.get_by_role("button", name="Full screen (F)").click()
+    expect(page.locator(".map.full")).to_be_visible()
+    full = page.locator(".stage").bounding_box()
+    assert full["width"] * full["height"] >= 0.75 * 1440 * 900
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(page.locator(SHOWN.format("0"))).to_be_visible()
+    assert len(colours(page, 0)) > 2
+    page.keyboard.press("Escape")
+    expect(page.locator(".map.full")).to_have_count(0)
+    assert page.locator(".stage").bounding_box() == before
+    expect(page.locator(SHOWN.format("0"))).to_be_visible()

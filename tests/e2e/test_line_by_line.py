@@ -19,7 +19,7 @@ from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import FAILED, STILL, serving
 from tests.e2e.test_canvas import colours
-from tests.e2e.test_walk import browser_page, choose, go, saved  # noqa: F401 - one is a fixture
+from tests.e2e.test_walk import choose, go, saved
 
 N = 480
 MANY, FEW = 1_000_000, 300
@@ -41,7 +41,7 @@ def points_drawn(page: Page) -> str:
 
 
 @pytest.mark.timeout(600)
-def test_line_by_line(tmp_path, browser_page: Page):  # noqa: F811
+def test_line_by_line(tmp_path, browser_page: Page):
     page, store = browser_page, RunStore(tmp_path / "runs")
     write_shard(tmp_path / "all.parquet", N)
     whole = pq.read_table(tmp_path / "all.parquet")

@@ -26,7 +26,7 @@ from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.overflow import OFFENDERS
 from tests.e2e.serving import STILL, served
-from tests.e2e.test_walk import browser_page, choose, lasso  # noqa: F401 - one is a fixture
+from tests.e2e.test_walk import choose
 
 LONG = 240_000
 FOCUSED = """() => {
@@ -138,7 +138,7 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path, opening, browser_page: Page):  # noqa: F811
+def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path, opening, browser_page: Page):
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")
     config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
     runs = [store.create(RunConfig(opening.config, replace(config, lamb=lamb))) for lamb in (0.1, 0.5, 0.9)]
@@ -241,7 +241,7 @@ def holding(corpus: Corpus, words: str) -> np.ndarray:
 
 
 @pytest.mark.timeout(900)
-def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: Path, opening, browser_page: Page):  # noqa: F811
+def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: Path, opening, browser_page: Page):
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")
     code = np.array(corpus.metadata["source"].cast(pa.string()).to_pylist()) == "code"
     pinned, banned, given = (holding(corpus, words) for words in ("sample 11", "sample 20", "sample 3"))

@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.serving import STILL
 from tests.e2e.test_lambda_slider import ready  # noqa: F401 - a fixture
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 
 def sight(page) -> dict[str, float]:

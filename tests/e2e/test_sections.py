@@ -12,7 +12,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served
-from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
+from tests.e2e.test_walk import choose
 
 LONG = 240_000
 RUNS, FRONTIER, COMPARE = "How does the learner choose?", "What does lambda cost?", "What changes between these runs?"
@@ -29,7 +29,7 @@ def at(page: Page, question: str, path: str, **asked: str) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page: Page):  # noqa: F811
+def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page: Page):
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
     store, corpus = RunStore(tmp_path / "runs"), opening.corpus

@@ -14,13 +14,12 @@ from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 LONG = 240_000
 
 
 @pytest.mark.timeout(900)
-def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_page: Page):  # noqa: F811
+def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_page: Page):
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")

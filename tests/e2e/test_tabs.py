@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.e2e.serving import STILL, served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 PAGE = """
 import streamlit as st
@@ -111,7 +110,7 @@ class Line:
 
 
 @pytest.mark.timeout(600)
-def test_a_tab_that_the_program_opens_stays_open_though_older_requests_arrive(tmp_path, browser_page: Page):  # noqa: F811
+def test_a_tab_that_the_program_opens_stays_open_though_older_requests_arrive(tmp_path, browser_page: Page):
     (tmp_path / "page.py").write_text(PAGE)
     line, page = Line(), browser_page
     page.route_web_socket("**/_stcore/stream", line.join)
@@ -161,7 +160,7 @@ def four_tabs(tmp_path_factory):
 
 
 @pytest.mark.timeout(600)
-def test_arrow_keys_lose_no_focus_while_an_answer_is_half_there(four_tabs, browser_page: Page):  # noqa: F811
+def test_arrow_keys_lose_no_focus_while_an_answer_is_half_there(four_tabs, browser_page: Page):
     line, page = Line(), browser_page
     page.route_web_socket("**/_stcore/stream", line.join)
     opened_by_keyboard(page, four_tabs)
@@ -185,7 +184,7 @@ def test_arrow_keys_lose_no_focus_while_an_answer_is_half_there(four_tabs, brows
 
 
 @pytest.mark.timeout(600)
-def test_a_late_answer_does_not_take_the_keyboard_back(four_tabs, browser_page: Page):  # noqa: F811
+def test_a_late_answer_does_not_take_the_keyboard_back(four_tabs, browser_page: Page):
     line, page = Line(), browser_page
     page.route_web_socket("**/_stcore/stream", line.join)
     opened_by_keyboard(page, four_tabs)

@@ -9,6 +9,7 @@ import math
 import re
 import time
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pyarrow.csv
@@ -45,20 +46,6 @@ def dashboard(small_sample, tmp_path):
     """The address of a dashboard of its own, whose sample is the small one."""
     with serving(tmp_path, small_sample) as (address, _):
         yield address
-
-
-@pytest.fixture
-def browser_page(browser, tmp_path):
-    """A page of a real browser, 1440 x 900, in a context of its own."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True)
-    page = context.new_page()
-    page.set_default_timeout(240_000)
-    expect.set_options(timeout=240_000)
-    try:
-        yield page
-    finally:
-        page.screenshot(path=str(tmp_path / "last.png"))
-        context.close()
 
 
 def go(page: Page, label: str, question: str) -> None:
@@ -122,6 +109,11 @@ def saved(page: Page, name: str | re.Pattern, folder: Path) -> Path:
     return target
 
 
+def named(page: Page) -> str:
+    """The run in the address."""
+    return parse_qs(urlsplit(page.url).query)["run"][0]
+
+
 def number(text: str) -> int:
     return int(text.replace(",", ""))
 
@@ -137,7 +129,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     go(page, "Runs", "How does the learner choose?")
     page.get_by_role("button", name="Solve", exact=True).click()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=240_000)
-    expect(page.get_by_text(re.compile(r"λ 0.5.*·\s+done"))).to_be_visible(timeout=240_000)
+    expect(page.get_by_text(re.compile(r"^facility, λ 0\.5, 30 %\s+·\s+done"))).to_be_visible(timeout=240_000)
     expect(page.get_by_text("of the way from random to the best quality")).to_be_visible()
     slider = page.get_by_role("slider").first
     slider.focus()
@@ -145,7 +137,9 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
         slider.press("ArrowLeft")
     expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.2")
     page.get_by_role("button", name="Solve", exact=True).click()
-    expect(page.get_by_text(re.compile(r"λ 0.2.*·\s+done"))).to_be_visible(timeout=240_000)
+    expect(page.get_by_text(re.compile(r"^facility, λ 0\.2, 30 %\s+·\s+done"))).to_be_visible(timeout=240_000)
+    expect(page).to_have_url(re.compile("run="))
+    run = named(page)
 
     # the map, and a lasso in it
     go(page, "Map", "Which samples are kept")
@@ -216,6 +210,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(said).to_have_count(0)
 
     # two runs beside each other
+    assert named(page) == run
     go(page, "Runs", "How does the learner choose?")
     page.get_by_role("tab", name="Compare", exact=True).click()
     expect(page.get_by_role("heading", name="What changes between these runs?")).to_be_visible()
@@ -224,6 +219,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(page.get_by_text("Balance λ", exact=False).first).to_be_attached()
 
     # take the selection home and open it
+    assert named(page) == run
     go(page, "Export", "What do you take home?")
     selection = pq.read_table(saved(page, re.compile("Parquet"), tmp_path))
     config = json.loads(selection.schema.metadata[b"datamask"])["config"]["selection"]

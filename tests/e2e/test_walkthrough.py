@@ -18,7 +18,6 @@ from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.linked.facets import codes_of
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 from tests.e2e.walkthrough import DOMAINS, Walk, place_of, write_shards
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "walkthrough.md"
@@ -30,7 +29,7 @@ def without_umap(corpus: Corpus, cache_dir: Path) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_the_walkthrough(tmp_path, monkeypatch, browser_page: Page):  # noqa: F811
+def test_the_walkthrough(tmp_path, monkeypatch, browser_page: Page):
     shards = write_shards(tmp_path / "shards")
     monkeypatch.setenv("DATAMASK_ROOTS", str(tmp_path))
     store, corpus = RunStore(tmp_path / "runs"), open_corpus(CorpusConfig((str(shards),)))

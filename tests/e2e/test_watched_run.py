@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,18 +12,13 @@ from datamask.dashboard.shell.tables import ROW
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+from tests.e2e.test_walk import named
 
 LONG = 240_000
 
 
-def named(page: Page) -> str:
-    """The run in the address."""
-    return parse_qs(urlsplit(page.url).query)["run"][0]
-
-
 @pytest.mark.timeout(900)
-def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_path, browser_page: Page):  # noqa: F811
+def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_path, browser_page: Page):
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
     store = RunStore(tmp_path / "runs")

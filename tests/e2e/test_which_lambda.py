@@ -21,7 +21,7 @@ from datamask.runs.lambdas import answer
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
 from tests.e2e.serving import STILL, served
-from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
+from tests.e2e.test_walk import choose
 from tests.evaluation.lambdas.planted import planted_corpus
 
 LONG = 240_000
@@ -52,7 +52,7 @@ def signed(number: float) -> str:
 
 
 @pytest.mark.timeout(900)
-def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page):  # noqa: F811
+def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page):
     shard, target = written(tmp_path / "corpus")
     opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
     opening.wait(LONG / 1000)
@@ -157,7 +157,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
 
 
 @pytest.mark.timeout(600)
-def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_there(tmp_path, browser_page: Page):  # noqa: F811
+def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_there(tmp_path, browser_page: Page):
     shard, target = written(tmp_path / "corpus")
     opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
     opening.wait(LONG / 1000)
