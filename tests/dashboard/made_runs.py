@@ -47,6 +47,7 @@ def finish_run(
     name: str = "",
     shares: dict[str, float | None] | None = None,
     anchors: dict | None = None,
+    run: Run | None = None,
     **options,
 ) -> Run:
     """A done run that selected the highest `scores`, with a short learning curve.
@@ -54,10 +55,12 @@ def finish_run(
     Args:
         shares: calibrated quality and diversity of its summary.
         anchors: of its summary; None: 0 to 1 for every term.
+        run: one that waits, which is done then; None: another one.
         options: of its `SelectionConfig`.
     """
-    selection = SelectionConfig.from_options(**options)
-    run = store.create(RunConfig(config, selection, name))
+    if run is None:
+        run = store.create(RunConfig(config, SelectionConfig.from_options(**options), name))
+    selection = run.config.selection
     n = len(corpus)
     size = selection.size(n)
     order = np.argsort(-np.asarray(scores), kind="stable")

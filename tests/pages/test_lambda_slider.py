@@ -379,7 +379,6 @@ def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapp
     app.run()
     app.query_params.update({"run": other.id, "lambda": "0.12"})
     del app.session_state["address_taken"]  # as such a link does
-    app.session_state["explore_run"] = other.id
     state = parcels(app.run())["slider"]
     assert (state["home"], state["at"], state["touched"]) == (0.8, 0.12, True)
     nonsense = page(corpus=opened.key, run=run.id, **{"lambda": "7"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.shell.menus import REMEMBERED
 from tests.dashboard.made_runs import finish_run
 
@@ -49,6 +50,25 @@ def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store, script
     assert not any(words.startswith("run 0") for words in app.selectbox(key=key).options)
     seen.send(app, key, place)
     assert app.query_params["run"] == runs[0].id
+
+
+@pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("app.py", "explore_run")])
+def test_what_a_browser_asked_before_it_knew_that_the_run_of_the_address_ended_is_no_choice(
+    page, opened, store, script, key
+):
+    of_corpus = (store, opened.corpus, opened.config, opened.corpus.quality)
+    older = finish_run(*of_corpus, name="older")
+    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(), "newer"))
+    app = page(script, corpus=opened.key, run=run.id)
+    assert app.selectbox(key=key).value == older.id
+    finish_run(*of_corpus, run=run)
+    # as a browser does that was told nothing of it yet, AppTest sends along what the menu stood at
+    app.run()
+    assert app.query_params["run"] == run.id and app.selectbox(key=f"{key}_1").value == run.id
+    app.run()
+    assert app.query_params["run"] == run.id
+    app.selectbox(key=f"{key}_1").select(older.id).run()
+    assert app.query_params["run"] == older.id and app.selectbox(key=f"{key}_1").value == older.id
 
 
 def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):

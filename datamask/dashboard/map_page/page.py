@@ -33,7 +33,7 @@ from datamask.dashboard.runs import listing, steering_panel
 from datamask.dashboard.shell import chosen, menus, session, tabs
 from datamask.runs.store import Run
 
-MAP, TAB = "explore_map", "explore_tab"
+MAP, TAB, RUN = "explore_map", "explore_tab", "explore_run"
 DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
     "Distributions",
     "Starved and over-fed",
@@ -65,30 +65,31 @@ def show() -> None:
         _draw(session.opened_or_stop())
 
 
-def _offered(corpus: Corpus) -> tuple[dict[str, Run], list[Refused]]:
-    """The finished runs on the corpus by id, one of them chosen as `explore_run`; and why the one asked for is not."""
+def _offered(corpus: Corpus) -> tuple[dict[str, Run], str, list[Refused]]:
+    """The finished runs on the corpus by id; the id of the one shown, "" where there is none; and why the one asked for
+    is not."""
     runs, _ = candidates.candidates(session.store().list(), corpus.fingerprint)
     current = session.current_run()
     # the run of the address also where it was put away; or why it cannot be shown
     asked, refused = candidates.candidates([current] if current is not None else [], corpus.fingerprint, archived=True)
     runs += [run for run in asked if run.id not in {other.id for other in runs}]
     by_id = {run.id: run for run in runs}
-    menus.settle("explore_run", _names(by_id))
+    shown = menus.standing(RUN, _names(by_id))
     if current is not None and current.id in by_id:
-        st.session_state["explore_run"] = current.id
-    elif st.session_state.get("explore_run") not in by_id:
+        shown = current.id
+    elif shown is None:
         # of a sweep the newest point is an end of the scale, which nobody wants to see first
-        st.session_state["explore_run"] = next((run.id for run in (candidates.made_alone(runs) or runs)), None)
-    return by_id, refused
+        shown = next((run.id for run in (candidates.made_alone(runs) or runs)), None)
+    return by_id, shown or "", refused
 
 
 def _names(by_id: dict[str, Run]) -> dict[str, str]:
     return listing.unlike({run_id: listing.name_of(run) for run_id, run in by_id.items()})
 
 
-def _take_run() -> None:
-    """Make the chosen run the current one."""
-    chosen_id = menus.id_of("explore_run", st.session_state["explore_run"])
+def _take_run(key: str) -> None:
+    """Make the run chosen in the menu of that key the current one."""
+    chosen_id = menus.id_of(key, st.session_state[key])
     if chosen_id is not None:
         session.choose_run(chosen_id)
 
@@ -103,9 +104,8 @@ def _draw(opened: OpenCorpus) -> None:
     corpus = opened.corpus
     cache_dir = session.store().cache_dir
     next_run.arrive()
-    by_id, refused = _offered(corpus)
+    by_id, run_id, refused = _offered(corpus)
     runs, names = list(by_id.values()), _names(by_id)
-    run_id = st.session_state["explore_run"]
     run = scene.run_columns(by_id[run_id]) if run_id else None
     selected = run.selected if run is not None else None
     unplaced = columns.rows(corpus, cache_dir, run_id, run)
@@ -137,14 +137,16 @@ def _draw(opened: OpenCorpus) -> None:
                 )
             )
             instrument.fold_button()
+        key = menus.moved_to(RUN, run_id or None, names)
         st.selectbox(
             "Selected by",
             list(by_id),
-            key="explore_run",
+            key=key,
             placeholder="no finished run yet",
             format_func=names.__getitem__,
             disabled=not by_id,
             on_change=_take_run,
+            args=(key,),
             help="Whose selection is shown: finished runs on this corpus, newest first.",
         )
         if run is None:

@@ -15,7 +15,7 @@ LISTED = 200
 """Runs offered in the list; a browser's menu of more than that is of no use."""
 
 CHOICE = "run_choice"
-"""Key of the list of runs."""
+"""Key of the list of runs, until the program moves it."""
 
 
 def choose(runs: Sequence[Run], run: Run | None) -> None:
@@ -27,15 +27,15 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
         return
     # the words are made once: a run may change its state while the list is being drawn, or before one is chosen
     lines = listing.unlike({run_id: _line(listed) for run_id, listed in offered.items()})
-    menus.settle(CHOICE, lines)
-    st.session_state[CHOICE] = run.id if run is not None else None
+    key = menus.moved_to(CHOICE, run.id if run is not None else None, lines)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Run",
             list(offered),
-            key=CHOICE,
+            key=key,
             format_func=lines.__getitem__,
             on_change=_chosen,
+            args=(key,),
             label_visibility="collapsed",
             placeholder="Choose a run",
             help="All runs on this corpus, newest first, those made on the command line included.",
@@ -50,8 +50,8 @@ def _line(run: Run) -> str:
     return f"{listing.name_of(run)}  ·  {status.state}, {words.ago(status.created)}"
 
 
-def _chosen() -> None:
+def _chosen(key: str) -> None:
     """Take the chosen run, by whatever words the browser saw it under; what was never in the menu changes nothing."""
-    run_id = menus.id_of(CHOICE, st.session_state[CHOICE])
+    run_id = menus.id_of(key, st.session_state[key])
     if run_id is not None:
         session.choose_run(run_id)

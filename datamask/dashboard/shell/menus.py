@@ -4,6 +4,9 @@ A browser knows an entry by the words it was drawn with, and sends these back. W
 ends, is renamed, grows a minute older), Streamlit no longer finds them among the entries and hands them out in the
 place of the id. So the words under which a menu drew each id are remembered for the session, and `settle` puts the id
 back before the menu is drawn again.
+
+A browser also sends what its menus stand at with all it asks for. Where the program moves a menu, as when the run of
+the address ends, what was asked before the browser knew of that would be taken for a choice; `moved_to` is for those.
 """
 
 from __future__ import annotations
@@ -39,6 +42,35 @@ def settle(key: str, names: Mapping[str, str]) -> None:
     # what is drawn now stands last, however long ago it was drawn first, and so is forgotten last
     before = {text: entry for text, entry in _drawn(key).items() if text not in drawn}
     st.session_state[f"{key}_words"] = dict([*before.items(), *drawn.items()][-REMEMBERED:])
+
+
+def moved_to(key: str, entry: str | None, names: Mapping[str, str]) -> str:
+    """Have a menu stand at an entry whatever it stood at, and settle it; gives the key to draw it under.
+
+    That is another key each time the program moves the menu: what a browser sends under the one before moves nothing.
+
+    Args:
+        key: of the menu until it is moved for the first time.
+        entry: an id of `names`; None: it stands at nothing.
+    """
+    if standing(key, names) not in (None, entry):
+        st.session_state[f"{key}_moves"] = st.session_state.get(f"{key}_moves", 0) + 1
+    drawn = _drawn_under(key)
+    settle(drawn, names)
+    st.session_state[drawn] = entry
+    return drawn
+
+
+def standing(key: str, names: Mapping[str, str]) -> str | None:
+    """Where the menu of `moved_to` stands: an id of `names`, or None: at nothing, at what is gone, or not drawn."""
+    drawn = _drawn_under(key)
+    settle(drawn, names)
+    return st.session_state.get(drawn)
+
+
+def _drawn_under(key: str) -> str:
+    moves = st.session_state.get(f"{key}_moves", 0)
+    return f"{key}_{moves}" if moves else key
 
 
 def id_of(key: str, value: str | None, names: Mapping[str, str] | None = None) -> str | None:
