@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import threading
 
 import pytest
@@ -11,10 +12,15 @@ from streamlit.runtime.state import SafeSessionState, SessionState
 from datamask.dashboard.shell import session_locks
 
 
+@pytest.fixture(autouse=True)
+def own_locks(monkeypatch):
+    """As Streamlit has it, whatever a test before has left."""
+    monkeypatch.setattr(SafeSessionState, "__init__", inspect.unwrap(SafeSessionState.__init__))
+
+
 @pytest.fixture
-def shared(monkeypatch):
+def shared(own_locks):
     """The locks are shared until the test is over."""
-    monkeypatch.setattr(SafeSessionState, "__init__", SafeSessionState.__init__)
     session_locks.share()
 
 
