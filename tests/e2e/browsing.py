@@ -45,7 +45,7 @@ class Running:
     """The browser that runs, if any, and the driver it is spoken to by; it reaches this machine alone.
 
     It keeps the files it has been given, and what it made of those, as a visitor's browser does: to read Streamlit's
-    scripts anew for every test takes a second of a processor each time. All else that a test left is forgotten.
+    scripts anew for every test takes a second of processor time each. All else that a test left is forgotten.
 
     Attributes:
         outside: addresses elsewhere that its pages asked for, in vain, since `check` was last called.
@@ -64,7 +64,9 @@ class Running:
             self.end()
             path = installed_browser()
             assert path, NO_BROWSER
-            self._files = self._files or tempfile.TemporaryDirectory(prefix="datamask-browser-")
+            self._files = self._files or tempfile.TemporaryDirectory(
+                prefix="datamask-browser-", ignore_cleanup_errors=True
+            )
             self.playwright = sync_playwright().start()
             self._visits = self.playwright.chromium.launch_persistent_context(
                 self._files.name, executable_path=path, args=[*FLAGS, BLOCKED], viewport=VIEWPORT, accept_downloads=True

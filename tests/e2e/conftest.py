@@ -22,7 +22,7 @@ def browser() -> Browser:
 
 @pytest.fixture
 def browser_page(tmp_path) -> Iterator[Page]:
-    """A page of a real browser, 1440 x 900, that has never seen a page before, but for the files of the dashboard.
+    """A page of a real browser, 1440 x 900, without cookies, storage or history; the dashboard's files may be cached.
 
     How it looked when the test was over is in ``tmp_path / "last.png"``.
     """
@@ -53,6 +53,12 @@ def pytest_runtest_teardown(item, nextitem):
         if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
             RUNNING.end()
             PREPARED.end()
+
+
+def pytest_sessionfinish():
+    """End it also where the tests were broken off."""
+    RUNNING.end()
+    PREPARED.end()
 
 
 @pytest.hookimpl(wrapper=True)

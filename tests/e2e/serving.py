@@ -110,7 +110,7 @@ def _started(program: str, arguments: list[str], environment: dict[str, str], lo
 
 
 def _free_port() -> int:
-    """The port of a dashboard before where it is free again, since a browser knows that address's files; or another."""
+    """A port that a dashboard had before, where it is free: a browser has that address's files. Else a new one."""
     for port in (*_ports, 0):
         with socket.socket() as free, contextlib.suppress(OSError):
             # as servers do: connections that are being forgotten keep nobody from it
@@ -164,6 +164,8 @@ def _answering(
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, "the server did not answer within two minutes"
             time.sleep(0.2)
+        # who answered may be somebody else's, at a port that was taken in between
+        assert server.poll() is None, log.read_text()
         yield address, server
     except BaseException:
         _failed.append(_end_of_log(*entry))

@@ -60,13 +60,16 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.mark.parametrize("made", ["context", "page"])
+@pytest.mark.parametrize("made", ["visitor", "context", "page"])
 def test_addresses_elsewhere_are_blocked_and_noted(browser, address, made):
     elsewhere = address.replace("127.0.0.1", "127.0.0.2") + "there"
     with urllib.request.urlopen(elsewhere, timeout=60) as answer:
         assert answer.read() == b"there"
     context = browser.new_context() if made == "context" else None
-    page = browser.new_page() if context is None else context.new_page()
+    if context is not None:
+        page = context.new_page()
+    else:
+        page = RUNNING.visitor() if made == "visitor" else browser.new_page()
     try:
         page.goto(address)
         expect(page.locator("#own")).to_have_text("name blocked, number blocked, own 200, socket blocked")
@@ -86,3 +89,16 @@ def test_what_stays_on_this_machine_is_not(browser, address):
         page.goto("data:text/html,<p>here</p>")
         page.goto("about:blank")
     RUNNING.check()
+
+
+def test_nothing_but_files_is_left_of_a_visitor(address):
+    kept = "[document.cookie, localStorage.length, sessionStorage.length, navigator.onLine]"
+    page = RUNNING.visitor()
+    page.goto(f"{address}there")
+    page.evaluate("document.cookie = 'seen=1; max-age=1000'; localStorage.seen = 1; sessionStorage.seen = 1")
+    page.context.set_offline(True)
+    assert page.evaluate(kept) == ["seen=1", 1, 1, False]
+    page = RUNNING.visitor()
+    page.goto(f"{address}there")
+    assert page.evaluate(kept) == ["", 0, 0, True]
+    RUNNING.leave()

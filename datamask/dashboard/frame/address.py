@@ -161,7 +161,11 @@ def follow(page: str) -> None:
         for name, part in parts.items():
             if name in st.query_params:
                 _take(name, part)
-        if page == "Map" and "maps" not in st.query_params and {"left", "middle"} & set(st.query_params):
+        if (
+            page == "Map"
+            and "maps" not in st.query_params
+            and any(old in st.query_params for old in ("left", "middle"))
+        ):
             # an address from when there were always three maps
             st.session_state["explore_maps"] = MAPS[-1]
         return

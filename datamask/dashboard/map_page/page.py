@@ -89,7 +89,7 @@ def _names(by_id: dict[str, Run]) -> dict[str, str]:
 
 def _take_run(key: str) -> None:
     """Make the run chosen in the menu of that key the current one."""
-    chosen_id = menus.id_of(key, st.session_state[key])
+    chosen_id = menus.chosen_in(RUN, key)
     if chosen_id is not None:
         session.choose_run(chosen_id)
 

@@ -52,6 +52,6 @@ def _line(run: Run) -> str:
 
 def _chosen(key: str) -> None:
     """Take the chosen run, by whatever words the browser saw it under; what was never in the menu changes nothing."""
-    run_id = menus.id_of(key, st.session_state[key])
+    run_id = menus.chosen_in(CHOICE, key)
     if run_id is not None:
         session.choose_run(run_id)

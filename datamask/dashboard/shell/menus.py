@@ -47,17 +47,23 @@ def settle(key: str, names: Mapping[str, str]) -> None:
 def moved_to(key: str, entry: str | None, names: Mapping[str, str]) -> str:
     """Have a menu stand at an entry whatever it stood at, and settle it; gives the key to draw it under.
 
-    That is another key each time the program moves the menu: what a browser sends under the one before moves nothing.
+    That is another key each time the program moves the menu. Ask `chosen_in` what a visitor chose.
 
     Args:
         key: of the menu until it is moved for the first time.
         entry: an id of `names`; None: it stands at nothing.
     """
-    if standing(key, names) not in (None, entry):
-        st.session_state[f"{key}_moves"] = st.session_state.get(f"{key}_moves", 0) + 1
+    last = st.session_state.get(f"{key}_at")
+    if standing(key, names) != entry and last not in (None, entry):
+        moves = st.session_state.get(f"{key}_moves", 0) + 1
+        # a browser may know of the key before, hardly of one before that
+        for memory in ("words", "left"):
+            st.session_state.pop(f"{_key_of(key, moves - 2)}_{memory}", None)
+        st.session_state[f"{_key_of(key, moves - 1)}_left"] = last
+        st.session_state[f"{key}_moves"] = moves
     drawn = _drawn_under(key)
     settle(drawn, names)
-    st.session_state[drawn] = entry
+    st.session_state[drawn] = st.session_state[f"{key}_at"] = entry
     return drawn
 
 
@@ -68,8 +74,27 @@ def standing(key: str, names: Mapping[str, str]) -> str | None:
     return st.session_state.get(drawn)
 
 
+def chosen_in(key: str, drawn: str) -> str | None:
+    """The id that a visitor chose in the menu of `moved_to`; for its callback.
+
+    Args:
+        drawn: the key that the menu was drawn under.
+
+    Returns:
+        None where nobody chose: it was never in the menu, or it is where the program has moved the menu from, which
+        a browser goes on to send until it is told.
+    """
+    entry = id_of(drawn, st.session_state.get(drawn))
+    if drawn != _drawn_under(key) and entry == st.session_state.get(f"{drawn}_left"):
+        return None
+    return entry
+
+
 def _drawn_under(key: str) -> str:
-    moves = st.session_state.get(f"{key}_moves", 0)
+    return _key_of(key, st.session_state.get(f"{key}_moves", 0))
+
+
+def _key_of(key: str, moves: int) -> str:
     return f"{key}_{moves}" if moves else key
 
 

@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from typing import Any
 from weakref import WeakValueDictionary
 
 from streamlit.runtime.state import SafeSessionState, SessionState
 
 
 def share() -> None:
-    """From now on whoever is given the state of a session shares its lock; calling it twice changes nothing."""
-    own_lock = SafeSessionState.__init__
-    if hasattr(own_lock, "__wrapped__"):
+    """From now on whoever is given the state of a session shares its lock; calling it twice changes nothing.
+
+    Callbacks of widgets run with the lock held, as they do in Streamlit itself: who draws besides waits for them.
+    """
+    original = SafeSessionState.__init__
+    if hasattr(original, "__wrapped__"):
         return
     # by the state's id: it lives as long as one of those that were given it, and those keep its lock
     locks: WeakValueDictionary[int, threading.RLock] = WeakValueDictionary()
+    giving = threading.Lock()
 
-    @functools.wraps(own_lock)
-    def shared_lock(self: SafeSessionState, state: SessionState, yield_callback: Callable[[], None]) -> None:
-        own_lock(self, state, yield_callback)
-        # as the class does itself: to set an attribute is to write into the session
-        object.__setattr__(self, "_lock", locks.setdefault(id(state), self._lock))
+    @functools.wraps(original)
+    def init(self: SafeSessionState, state: SessionState, *args: Any, **kwargs: Any) -> None:
+        original(self, state, *args, **kwargs)
+        # not by getattr, which asks the session; another version of Streamlit may keep its lock elsewhere
+        own = vars(self).get("_lock")
+        if own is not None:
+            with giving:
+                # as the class does itself: to set an attribute is to write into the session
+                object.__setattr__(self, "_lock", locks.setdefault(id(state), own))
 
-    SafeSessionState.__init__ = shared_lock  # type: ignore[method-assign]
+    SafeSessionState.__init__ = init  # type: ignore[method-assign]
