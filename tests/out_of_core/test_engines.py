@@ -74,10 +74,15 @@ def begun_processes(folder: Path) -> set[int]:
 def test_results_come_in_the_order_of_the_arguments_and_each_is_told_once(engine, tmp_path):
     told: list[tuple[int, int]] = []
     arguments = squares(tmp_path, range(6))
-    arguments[0]["after"] = 5
-    results = engine.run(
-        SQUARE, arguments, poll=no_poll, on_done=lambda place, result: told.append((place, result["square"]))
-    )
+    # the first one ends once all others have been told of
+    arguments[0]["after"] = "others"
+
+    def tell(place: int, result: dict) -> None:
+        told.append((place, result["square"]))
+        if len(told) == 5:
+            (tmp_path / "others.json").touch()
+
+    results = engine.run(SQUARE, arguments, poll=no_poll, on_done=tell)
     assert [result["square"] for result in results] == [0, 1, 4, 9, 16, 25]
     assert sorted(told) == [(number, number**2) for number in range(6)]
     assert told[-1] == (0, 0)

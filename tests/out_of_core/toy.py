@@ -21,7 +21,7 @@ def square(argument: dict[str, Any]) -> dict[str, Any]:
     """The square of ``number``, kept in ``folder``; a task as the engines' contract has it.
 
     ``first`` is what happens when it is begun for the first time, ``always`` what happens each time: `HAPPENS` says
-    what may. ``after`` is a number that has to be done before this one ends.
+    what may. ``after`` is a number that has to be done before this one ends, or any other ``<after>.json`` to wait for.
     """
     folder, number = Path(argument["folder"]), argument["number"]
     result = folder / f"{number}.json"
