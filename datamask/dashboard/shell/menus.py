@@ -61,8 +61,8 @@ def moved_to(key: str, entry: str | None, names: Mapping[str, str]) -> str:
             st.session_state.pop(f"{_key_of(key, moves - 2)}_{memory}", None)
         st.session_state[f"{_key_of(key, moves - 1)}_left"] = last
         st.session_state[f"{key}_moves"] = moves
+        settle(_drawn_under(key), names)
     drawn = _drawn_under(key)
-    settle(drawn, names)
     st.session_state[drawn] = st.session_state[f"{key}_at"] = entry
     return drawn
 
