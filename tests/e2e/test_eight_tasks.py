@@ -156,6 +156,7 @@ def test_eight_tasks_in_twelve_clicks_and_three_pages(tmp_path, corpus, browser_
         # 7: pin what a lasso holds, and run again
         hand.to_page("Map", "Which samples are kept")
         expect(page.locator(".map[data-drawn='1']")).to_be_visible()
+        expect(title).to_have_text(re.compile("^Selected by .*0.9"))  # the last run, as before the comparison
         page.wait_for_function(STILL)
         hand.draws(lambda: lasso(page, 0))
         headline = hand.reads(page.get_by_text(re.compile(r"samples shown.* of them selected.*everywhere")))

@@ -76,6 +76,8 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         page.mouse.click(*page.evaluate(PLACE, [chart.element_handle(), chosen["x"], chosen["y"]]))
         expect(page.get_by_text("costs 0.33 points of diversity")).to_be_visible(timeout=LONG)
         assert f"run={chosen['run']}" in page.url
+        link = page.locator(".st-key-menu").get_by_role("link", name="Map", exact=True)
+        expect(link).to_have_attribute("href", re.compile(f"run={chosen['run']}"))
         # on a narrow window its numbers are whole, and the picture's place is as high as the picture, loaded or not
         page.set_viewport_size({"width": 1000, "height": 800})
         page.wait_for_function(

@@ -11,6 +11,7 @@ import pandas as pd
 from plotly import graph_objects as go
 from streamlit.testing.v1 import AppTest
 
+from datamask.dashboard.frame.frame import PAGES
 from tests.dashboard.opened_parcel import opened_parcel
 
 
@@ -111,3 +112,8 @@ def _table(app: AppTest) -> Any:
 def _key(widget_id: str) -> str:
     """A widget's key stands at the end of its id."""
     return widget_id.rpartition("-")[2]
+
+
+def menu(app) -> dict[str, str]:
+    """What each link of the menu holds, by its label."""
+    return {link.proto.label: link.proto.query_string for link in app.get("page_link")[: len(PAGES)]}

@@ -14,7 +14,7 @@ from datamask.dashboard.map.filters import Among, Filters
 from datamask.dashboard.map_page import next_run
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.dashboard.made_runs import finish_run
-from tests.pages.reading import titles
+from tests.pages.reading import menu, titles
 
 LONG = 240.0
 
@@ -49,6 +49,7 @@ def test_without_a_run_it_solves_what_the_form_was_left_with(page, opened, store
     assert (selection.objective, selection.select_ratio, selection.estimator) == ("pairwise", 0.2, "relaxed")
     assert run.status().state == "done" and app.query_params["run"] in (run.id, [run.id])
     assert titles(app) == [f"Selected by {run.config.name}"] and next_run.STARTED not in app.session_state
+    assert all(f"run={run.id}" in link for link in menu(app).values()), "another page shows it too"
     assert "Selection, 48 ids" in [one.proto.label for one in app.get("download_button")]
 
 

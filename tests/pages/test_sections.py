@@ -9,6 +9,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.frame.sections import SECTIONS
 from tests.dashboard.made_runs import finish_run
+from tests.pages.reading import menu
 
 EVERY = [(title, section) for title, sections in SECTIONS.items() for section in sections]
 
@@ -20,11 +21,6 @@ def script_of(title: str) -> str:
 def asked(app) -> dict[str, str]:
     """What stands in the address; the test's own browser keeps lists."""
     return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
-
-
-def menu(app) -> dict[str, str]:
-    """What each link of the menu holds, by its label."""
-    return {link.proto.label: link.proto.query_string for link in app.get("page_link")[: len(PAGES)]}
 
 
 @pytest.fixture

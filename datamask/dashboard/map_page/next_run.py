@@ -17,7 +17,6 @@ from datamask.config import SelectionConfig
 from datamask.dashboard.analyses.lambda_slider import lambda_points
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.data.openings import OpenCorpus
-from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel, outcome, start_panel, steering_panel
 from datamask.dashboard.shell import background, downloads, session
 from datamask.errors import DatamaskError, OptionError
@@ -32,7 +31,9 @@ KEPT = "selection.parquet"
 
 
 def arrive() -> None:
-    """Show the run that was started here once it has ended, where nobody has gone on to another one meanwhile."""
+    """Take the run that was started here once it has ended for the shown one, where nobody has gone on to another one
+    meanwhile. Call it before anything is drawn.
+    """
     if STARTED not in st.session_state:
         return
     started, shown = st.session_state[STARTED]
@@ -47,7 +48,7 @@ def arrive() -> None:
     if not run.has_selection:
         story = outcome.story(run)
         if story is not None:
-            st.warning(f"**{story.heading}.** {words.sentence(story.text)}")
+            st.session_state["trouble"] = f"{story.heading}. {story.text}"
     elif st.query_params.get("run") == shown:
         session.choose_run(run.id)
 

@@ -54,6 +54,7 @@ ABOUT = (
 
 def show() -> None:
     """Draw the page: the map of the open corpus; before there is one, the way to it."""
+    next_run.arrive()  # before the menu, whose links name the run that is shown
     frame("Map", "Which samples are kept, and where do they lie?", texts_panel.ABOUT, seen=False)
     opening = session.current_opening()
     if opening is None and not session.outside():
@@ -103,7 +104,6 @@ def _unfiltered(view: brushing.Linked) -> None:
 def _draw(opened: OpenCorpus) -> None:
     corpus = opened.corpus
     cache_dir = session.store().cache_dir
-    next_run.arrive()
     by_id, run_id, refused = _offered(corpus)
     runs, names = list(by_id.values()), _names(by_id)
     run = scene.run_columns(by_id[run_id]) if run_id else None

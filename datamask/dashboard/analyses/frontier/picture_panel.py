@@ -24,6 +24,9 @@ MOST_LINES = 6
 
 HEIGHT = 600
 CLICK, LAMBDA, KEEP = "click", "λ", "quality kept"
+CHOSEN = "frontier_run_chosen"
+"""Of the session: a point was clicked, and the rest of the page does not know yet."""
+
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
 SHARES = (
@@ -50,7 +53,8 @@ def survey(opened: OpenCorpus) -> Survey:
 def _picture(key: str, plans: Sequence[Plan]) -> None:
     opening = session.all_openings().get(key)
     opened = opening.opened if opening is not None else None
-    if opened is None or not sections.is_open("Runs", "Frontier"):
+    # the links of the menu, which stands outside, name the run of the address
+    if opened is None or not sections.is_open("Runs", "Frontier") or st.session_state.pop(CHOSEN, False):
         st.rerun()
     stored = survey(opened)
     if not stored.lines and not stored.named:
@@ -300,6 +304,7 @@ def _clicked() -> None:
     run_id = next((custom[0] if isinstance(custom, list) else custom for custom in ids if custom), None)
     if run_id:
         st.session_state["frontier_how"] = CLICK
+        st.session_state[CHOSEN] = True
         session.choose_run(str(run_id))
 
 
