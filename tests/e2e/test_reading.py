@@ -141,3 +141,7 @@ def test_arrow_keys_turn_to_the_sample_before_and_after(ready, browser_page: Pag
     page.wait_for_timeout(500)
     page.wait_for_function(STILL)
     assert number() == first
+    # the map has its width from the first, not only once the reader shows something: a lasso is drawn where it lies
+    before = stage.bounding_box()
+    page.locator("div:has(> .st-key-explore_reader)").evaluate("place => place.remove()")
+    assert stage.bounding_box() == before

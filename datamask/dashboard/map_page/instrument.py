@@ -73,7 +73,9 @@ def _keep(state: str) -> None:
 
 
 def _style(state: str | None) -> str:
-    """The rail is hidden, not left out: what stands in its menus must not be forgotten meanwhile."""
+    """The rail is hidden, not left out: what stands in its menus must not be forgotten meanwhile. The reader's room is
+    kept free until it shows something: a map that shrinks under the hand loses what is drawn on it.
+    """
     hidden = {"folded": "rail", "open": "unfold"}.get(str(state), "unfold")
     narrow = (
         ""
@@ -87,6 +89,9 @@ scrollbar-width: thin; padding: 0 9px 0 2px}}
 .st-key-explore_foot button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 {_place(hidden)} {{display: none}}{narrow}
 .st-key-explore_unfold_button button {{writing-mode: vertical-rl; padding: 0.7rem 0.2rem}}
+@media (min-width: {PHONE + 1}px) {{
+.st-key-explore_body:not(:has(.st-key-explore_reader))::after {{content: ""; flex: none; width: {READER}px}}
+}}
 @media (max-width: {PHONE}px) {{
 .st-key-explore_body {{flex-wrap: wrap}}
 .st-key-explore_unfold_button button {{writing-mode: horizontal-tb}}
