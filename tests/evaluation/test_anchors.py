@@ -89,6 +89,26 @@ def test_an_altered_anchor_changes_no_selection_even_where_its_digest_fits(corpu
     assert cache.find(entry, lambda content: content.value) == first, "it was made anew"
 
 
+@pytest.mark.parametrize("name", ["pairwise", "facility"])
+def test_a_subset_that_is_not_the_best_is_not_taken_for_proved(corpus, straight, name, tmp_path):
+    """Its value is its own, and so are the weights beside it: nothing but the bound at these tells."""
+    good, folder = straight[name]
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    pool, cache = pool_of(corpus, tmp_path), Cache(tmp_path)
+    entry = anchor_entry(pool, name, SIZE)
+    content = cache.find(entry, lambda content: content)
+    members = np.unpackbits(content.arrays["mask"], count=N).astype(bool)
+    exchanged = np.r_[np.flatnonzero(members)[:9], np.flatnonzero(~members)[:9]]
+    members[exchanged] = ~members[exchanged]
+    best = pool.function(name, SIZE).value(torch.from_numpy(members))
+    share = (best - content.value["random"]) / (content.value["best"] - content.value["random"])
+    assert 0.5 < share < 0.99, "worth more than a random subset, and clearly not the best"
+    claimed = {"mask": np.packbits(members), "weights": members.astype(np.float64)}
+    assert cache.keep(entry, {**content.value, "best": best, "best_kind": "proved"}, claimed)
+    assert selected(corpus, name, tmp_path) == good
+    assert cache.find(entry, lambda content: content.value) == content.value, "it was made anew"
+
+
 @pytest.mark.parametrize("told", [{"best": 10.0}, {"best": float("nan")}, {"best_kind": "proved"}, {"random": -9.0}])
 @pytest.mark.parametrize("name", ["pairwise", "facility"])
 def test_an_anchor_from_before_is_made_anew(corpus, straight, name, told, tmp_path):
