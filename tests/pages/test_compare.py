@@ -274,6 +274,8 @@ def test_three_runs_of_different_kinds(page, opened, runs):
     assert titles(app) == ["A · first", "B · second", "C · third"]
     app.get_by_key("compare_marks").set_value("hexagons").run()
     assert not app.exception
+    bars = [parcels(app)[str(place)]["bar"] for place in range(3)]
+    assert bars[0] and bars == bars[:1] * 3, "a colour means the same on each"
 
 
 def test_the_pair_that_the_page_chose_is_said_and_follows_the_run_that_is_opened(page, opened, runs):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from datamask.errors import DatamaskError, InputError, RunStateError, StoreError
 from datamask.runs import exports
+from datamask.runs.formats import parse_json
 from datamask.runs.labels import Label, Result
 from datamask.runs.store import ROW_COLUMNS, Run, RunStore
 from tests.runs.helpers import config, fake_execute, finished, in_another_process, kill, names
@@ -188,6 +189,13 @@ def test_a_metric_of_hundreds_of_digits_is_none(done):
     assert done.metrics()["joint"][1] == 0.5 and done.metrics()["joint"][0] != done.metrics()["joint"][0]
     with done.writer() as writer:
         writer.truncate_metrics(2)
+
+
+def test_numbers_that_no_page_can_show_are_none():
+    text = '{"whole": 9223372036854775807, "beyond": 9223372036854775808, "below": -%s, "digits": %s, "large": 1e400}'
+    record = parse_json(text % ("1" + "0" * 400, HUGE))
+    assert record == {"whole": 2**63 - 1, "beyond": None, "below": None, "digits": None, "large": None}
+    assert parse_json("[NaN, -Infinity, 1e308]") == [None, None, 1e308]
 
 
 def test_a_run_id_longer_than_a_file_name_is_refused(store):
