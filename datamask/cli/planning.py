@@ -46,13 +46,13 @@ def plan(options: argparse.Namespace) -> int:
     if options.json:
         print_json(
             {
-                **planned.here.to_dict(options.machines),
+                **planned.local.to_dict(options.machines),
                 "fits_in_memory": planned.fits,
                 "machine_memory_bytes": memory,
                 "scratch_free_bytes": free,
                 "measured": asdict(planned.rates),
                 "assumed": list(planned.assumed),
-                "for_tokens": {"tokens": tokens, **planned.there.to_dict(options.machines)},
+                "for_tokens": {"tokens": tokens, **planned.larger.to_dict(options.machines)},
             }
         )
     else:
@@ -63,43 +63,43 @@ def plan(options: argparse.Namespace) -> int:
 def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -> str:
     from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
 
-    here, there, rates = planned.here, planned.there, planned.rates
+    local, larger, rates = planned.local, planned.larger, planned.rates
     label = f"{machines} machines" if machines > 1 else "1 machine"
     rows = [
         {
             "part": part.what,
             "core time": time_text(part.core_seconds),
-            "here": time_text(part.seconds(here.cores, 1)),
-            label: time_text(part.seconds(here.cores, machines)),
+            "here": time_text(part.seconds(local.cores, 1)),
+            label: time_text(part.seconds(local.cores, machines)),
         }
-        for part in here.parts
+        for part in local.parts
     ]
     rows.append(
         {
             "part": "All of it",
-            "core time": time_text(sum(part.core_seconds for part in here.parts)),
-            "here": time_text(here.seconds()),
-            label: time_text(here.seconds(machines)),
+            "core time": time_text(sum(part.core_seconds for part in local.parts)),
+            "here": time_text(local.seconds()),
+            label: time_text(local.seconds(machines)),
         }
     )
     lines = [
-        size_sentence(here),
+        size_sentence(local),
         *(["All of it fits into memory: without --scratch_dir it is solved there."] if planned.fits else []),
-        *takes_sentences(here, memory),
+        *takes_sentences(local, memory),
         f"{place} has {bytes_text(free)} free.",
         "",
         table_text(rows),
-        *_recipe(here, machines, label),
+        *_recipe(local, machines, label),
         "",
-        f"For {tokens_text(planned.tokens)} tokens: {size_sentence(there)[0].lower()}{size_sentence(there)[1:]}",
-        *takes_sentences(there, memory),
-        f"Time: {time_text(there.seconds())} here, {time_text(there.seconds(machines))} on {label}.",
-        *_recipe(there, machines, label),
+        f"For {tokens_text(planned.tokens)} tokens: {size_sentence(larger)[0].lower()}{size_sentence(larger)[1:]}",
+        *takes_sentences(larger, memory),
+        f"Time: {time_text(larger.seconds())} here, {time_text(larger.seconds(machines))} on {label}.",
+        *_recipe(larger, machines, label),
         "",
         f"Measured on {rates.rows:,} rows, one core: reading {_rate(rates.read)}, scratch {_rate(rates.write)}"
         + (f", a pass {_rate(rates.passed)}" if rates.passed else "")
         + (f", blocks {_rate(sum(each.seconds for each in rates.tasks.values()) / rates.rows)}" if rates.tasks else "")
-        + f". Here are {here.cores} cores.",
+        + f". Here are {local.cores} cores.",
         *(f"Assumed: {sentence}." for sentence in planned.assumed),
     ]
     return "\n".join(lines)
@@ -116,9 +116,10 @@ def _recipe(plan: Plan, machines: int, label: str) -> list[str]:
 
     if plan.recipe is None:
         return []
-    here, there = (time_text(plan.recipe.seconds(plan.cores, count)) for count in (1, machines))
+    on_one, on_several = (time_text(plan.recipe.seconds(plan.cores, count)) for count in (1, machines))
     return [
-        f"Or by a recipe: a selection from a sample, and `apply` over all shards, in {here} here, {there} on {label}."
+        f"Or by a recipe: a selection from a sample, and `apply` over all shards, in {on_one} here, {on_several} on "
+        f"{label}."
     ]
 
 

@@ -222,27 +222,27 @@ def _best_end(
         return solver.direct(problem, poll, no_trace), None, None
     if not relaxable(problem):
         return _learned(problem, poll, tell), None, None
-    here, steps = begin(problem, poll=poll), 0
+    point, steps = begin(problem, poll=poll), 0
     while steps < RELAXED_STEPS:
-        here, gap = advance(problem, here, poll)
+        point, gap = advance(problem, point, poll)
         steps += 1
         tell(0.5 * steps / RELAXED_STEPS)
         if gap <= 0:
             break
         if steps == FIRST_LOOK and solver.outdoes_masks:
-            mask = polish(problem, rounded(problem, here, poll)[0], poll)
-            bound, value = upper_bound(problem, here.weights, poll), function.value(mask, poll)
+            mask = polish(problem, rounded(problem, point, poll)[0], poll)
+            bound, value = upper_bound(problem, point.weights, poll), function.value(mask, poll)
             if bound - value > HOPELESS * abs(value - random):
-                return mask, bound, here.weights
-    bound = upper_bound(problem, here.weights, poll)
-    mask, values = rounded(problem, here, poll)
+                return mask, bound, point.weights
+    bound = upper_bound(problem, point.weights, poll)
+    mask, values = rounded(problem, point, poll)
     if bound - values.joint > PROVED_GAP * abs(values.joint - random):
         mask = polish(problem, mask, poll)
         value = function.value(mask, poll)
         if bound - value > FAR * abs(value - random) and not solver.outdoes_masks:
             learned = _learned(problem, poll, lambda share: tell(0.5 + 0.5 * share))
-            mask = max(mask, learned, key=lambda one: function.value(one, poll))
-    return mask, bound, here.weights
+            mask = max(mask, learned, key=lambda candidate: function.value(candidate, poll))
+    return mask, bound, point.weights
 
 
 def _learned(problem: Problem, poll: Poll, tell: Callable[[float], None]) -> Tensor:

@@ -217,7 +217,7 @@ class FacilityMethod(LiveMethod):
     def diversity(self, mask: Tensor) -> tuple[float, bool]:
         function = self._facility
         coverage = function.coverage(mask)
-        open_rows = int((coverage.found == 0).sum())
+        open_rows = int((coverage.member_count == 0).sum())
         if open_rows * int(mask.sum()) <= EXACT_PAIRS:
             return function.value(mask), function.exact_lists  # of listed pairs, and a little low, on approximate ones
         return float(coverage.best.double().mean()), False

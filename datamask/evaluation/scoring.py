@@ -62,17 +62,17 @@ def score_selection(
     }
     if panel:
         whole = panel_rows(compare(ground, {"selection": rows}, progress=progress), "selection")
-        found = {row["measure"]: (row["value"], row["calibrated"]) for row in whole if "calibrated" in row}
+        values = {row["measure"]: (row["value"], row["calibrated"]) for row in whole if "calibrated" in row}
     else:
-        found = {}
+        values = {}
         entries = (QUALITY, *OBJECTIVES, *map(objective_measure, objectives))
         for measured in measure_all(ground, {"selection": rows}, entries, progress):
             reading = measured.readings["selection"]
-            found[measured.name] = (reading.value, reading.extra["calibrated"])
+            values[measured.name] = (reading.value, reading.extra["calibrated"])
     result |= {
-        "quality": found["quality"][0],
-        "objectives": {name: value for name, (value, _) in found.items() if name != "quality"},
-        "calibrated": {name: share for name, (_, share) in found.items()},
-        "anchors": {name: ground.anchor(name, size).to_dict() for name in found},
+        "quality": values["quality"][0],
+        "objectives": {name: value for name, (value, _) in values.items() if name != "quality"},
+        "calibrated": {name: share for name, (_, share) in values.items()},
+        "anchors": {name: ground.anchor(name, size).to_dict() for name in values},
     }
     return result | ({"panel": whole} if panel else {})

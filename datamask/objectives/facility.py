@@ -47,13 +47,13 @@ class Coverage:
     Attributes:
         best, second: float32 ``(n,)``, similarity to the nearest and second nearest listed member, at least 0.
         owner: int64 ``(n,)``, the nearest listed member; -1: none listed.
-        found: int64 ``(n,)``, listed members met, counted up to 2.
+        member_count: int64 ``(n,)``, listed members met, counted up to 2.
     """
 
     best: Tensor
     second: Tensor
     owner: Tensor
-    found: Tensor
+    member_count: Tensor
 
 
 class Facility(SetFunction):
@@ -92,7 +92,7 @@ class Facility(SetFunction):
         best = torch.zeros(self.n, device=self.device)
         second = torch.zeros(self.n, device=self.device)
         owner = torch.full((self.n,), -1, dtype=torch.int64, device=self.device)
-        found = torch.zeros(self.n, dtype=torch.int64, device=self.device)
+        member_count = torch.zeros(self.n, dtype=torch.int64, device=self.device)
         for part in chunks(self.n, ROWS_AT_ONCE):
             active = torch.arange(part.start, part.stop, device=self.device)
             for columns in chunks(self.indices.shape[1], COLUMNS_AT_ONCE):
@@ -100,16 +100,16 @@ class Facility(SetFunction):
                 listed = self.indices[active, columns].long()
                 hit = mask[listed]
                 nearness = self.similarities[active, columns]
-                count = hit.cumsum(1) + found[active, None]
+                count = hit.cumsum(1) + member_count[active, None]
                 first, next_ = hit & (count == 1), hit & (count == 2)
                 best[active] += (nearness * first).sum(1)
                 second[active] += (nearness * next_).sum(1)
                 owner[active] += ((listed + 1) * first).sum(1)
-                found[active] = count[:, -1].clamp_max(2)
-                active = active[found[active] < 2]
+                member_count[active] = count[:, -1].clamp_max(2)
+                active = active[member_count[active] < 2]
                 if not len(active):
                     break
-        return Coverage(best, second, owner, found)
+        return Coverage(best, second, owner, member_count)
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         out = torch.empty(len(masks), device=self.device)
@@ -188,7 +188,7 @@ class Facility(SetFunction):
         where nothing is exact, such rows may be most of the pool; then against members near them.
         """
         coverage = self.coverage(mask, poll)
-        rows, members = (coverage.found < needed).nonzero().squeeze(1), mask.nonzero().squeeze(1)
+        rows, members = (coverage.member_count < needed).nonzero().squeeze(1), mask.nonzero().squeeze(1)
         if self.exact_lists or len(rows) * len(members) <= FEW_SIMILARITIES:
             return self._measured(coverage, mask, rows, poll)
         best, second, owner = nearby_members(self.features, rows, members, poll)
@@ -250,7 +250,7 @@ class Facility(SetFunction):
         total = self._listed_marginals(exact, poll).double() * self.n
         rows = torch.empty(0, dtype=torch.int64, device=self.device)
         if self.exact_lists:
-            rows = (self.coverage(mask, poll).found == 0).nonzero().squeeze(1)
+            rows = (self.coverage(mask, poll).member_count == 0).nonzero().squeeze(1)
         for part in chunks(len(rows), SIMILARITIES_AT_ONCE // self.n):
             poll()
             near = self.features[rows[part]] @ self.features.T
@@ -281,7 +281,7 @@ class Facility(SetFunction):
         return sampled_random_value(self, size, generator, poll)
 
     def missed(self, mask: Tensor) -> float:
-        return float((self.coverage(mask).found == 0).float().mean())
+        return float((self.coverage(mask).member_count == 0).float().mean())
 
 
 def nearby_members(

@@ -15,7 +15,7 @@ from datamask.compiling import compiled
 def cover(
     indices: np.ndarray, similarities: np.ndarray, member: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Best, second, owner and found of every row, as in `Coverage`.
+    """Best, second, owner and member_count of every row, as in `Coverage`.
 
     Args:
         indices int ``(n, K)``, similarities float32 ``(n, K)`` falling and at least 0; member bool ``(n,)``.
@@ -24,7 +24,7 @@ def cover(
     best = np.zeros(n, dtype=np.float32)
     second = np.zeros(n, dtype=np.float32)
     owner = np.full(n, -1, dtype=np.int64)
-    found = np.zeros(n, dtype=np.int64)
+    member_count = np.zeros(n, dtype=np.int64)
     for v in range(n):
         for c in range(k):
             i = indices[v, c]
@@ -32,12 +32,12 @@ def cover(
                 if owner[v] < 0:
                     owner[v] = i
                     best[v] = similarities[v, c]
-                    found[v] = 1
+                    member_count[v] = 1
                 else:
                     second[v] = similarities[v, c]
-                    found[v] = 2
+                    member_count[v] = 2
                     break
-    return best, second, owner, found
+    return best, second, owner, member_count
 
 
 @compiled

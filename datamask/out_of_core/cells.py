@@ -263,10 +263,10 @@ def _do(
 ) -> list[dict[str, Any]]:
     """Do a phase, which is so much of the whole."""
 
-    def told(done: int, count: int) -> None:
+    def report(done: int, count: int) -> None:
         tell(low + (high - low) * done / count, f"{what}: {done:,} of {count:,}" if count > 1 else what)
 
-    return phase.done(engine, poll, told)
+    return phase.done(engine, poll, report)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def probes(argument: Argument) -> dict[str, Any]:
 
 
 def _probes(argument: Argument) -> Made:
-    here, atlas = opened(argument, "block"), opened(argument, "atlas", 0)
+    block, atlas = opened(argument, "block"), opened(argument, "atlas", 0)
     number = argument["number"]
     first_cells, points = atlas["first_cells"], np.asarray(atlas["centres"])
     # where blocks know themselves alone, their rows look into no other's cells
@@ -127,7 +127,7 @@ def _probes(argument: Argument) -> Made:
     else:
         count = min(int(opened(argument, "needed", 0).facts["cells"]), len(candidates))
     most = max(CELLS_NEAR, 4 * count)
-    starts, features = here["starts"], here["features"]
+    starts, features = block["starts"], block["features"]
     probed = np.empty((len(features), count), np.int32)
     with one_blas_thread():
         for own in range(len(starts) - 1):

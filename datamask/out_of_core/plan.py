@@ -119,7 +119,7 @@ class Plan:
     def to_dict(self, machines: int) -> dict[str, Any]:
         """Everything, with the time here and on so many machines."""
 
-        def told(part: Part) -> dict[str, Any]:
+        def record_of(part: Part) -> dict[str, Any]:
             return {
                 "what": part.what,
                 "core_seconds": part.core_seconds,
@@ -128,8 +128,8 @@ class Plan:
             }
 
         record = asdict(self)
-        record["parts"] = [told(part) for part in self.parts]
-        record["recipe"] = None if self.recipe is None else told(self.recipe)
+        record["parts"] = [record_of(part) for part in self.parts]
+        record["recipe"] = None if self.recipe is None else record_of(self.recipe)
         return record | {
             "read_bytes": self.read_bytes,
             "seconds": self.seconds(),
@@ -157,12 +157,12 @@ class Planned:
     """A plan for this corpus, one for a corpus of so many tokens, and what they rest on.
 
     Attributes:
-        here, there: the plans. tokens: of the other corpus. fits: whether this one would be held in memory.
+        local, larger: the plans. tokens: of the other corpus. fits: whether this one would be held in memory.
         rates: what was measured. assumed: sentences on what was not.
     """
 
-    here: Plan
-    there: Plan
+    local: Plan
+    larger: Plan
     tokens: float
     fits: bool
     rates: Rates

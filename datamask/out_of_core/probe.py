@@ -282,9 +282,9 @@ def _solve(scratch: Scratch, selection: SelectionConfig, blocks: int, engine: En
 
 def _scan_seconds(dim: int) -> float:
     """Seconds per entry of a product of many centres with one, which is as fast as memory is read."""
-    centres, one = np.ones((PRODUCT_ROWS, dim), np.float32), np.ones(dim, np.float32)
-    centres @ one
+    centres, row = np.ones((PRODUCT_ROWS, dim), np.float32), np.ones(dim, np.float32)
+    centres @ row
     began = time.perf_counter()
     for _ in range(8):
-        centres @ one
+        centres @ row
     return (time.perf_counter() - began) / (8 * PRODUCT_ROWS * dim)

@@ -283,8 +283,8 @@ def shard_stamp(shard: Shard, should_stop: ShouldStop | None = None) -> tuple[st
 
 
 def _note(sink: Gathering, expected: dict[str, Any], counts: Counts) -> None:
-    told = {name: value for name, value in vars(counts).items() if name != "reused"}
-    sink.note(NOTE, json.dumps({**expected, "counts": told}))
+    counted = {name: value for name, value in vars(counts).items() if name != "reused"}
+    sink.note(NOTE, json.dumps({**expected, "counts": counted}))
 
 
 def written(path: Path, expected: dict[str, Any]) -> Counts | None:

@@ -114,17 +114,17 @@ def planned(config: RunConfig, should_stop: Callable[[], bool] | None = None) ->
 
 def plan_sentences(plan: Planned) -> list[str]:
     """A plan in words: how much of how much, how long, what it reads and holds, and what was not measured."""
-    time = f"About {time_text(plan.here.seconds())} on this machine"
+    time = f"About {time_text(plan.local.seconds())} on this machine"
     return [
-        f"{size_sentence(plan.here)} {time}.",
-        *takes_sentences(plan.here, memory_bytes(), smaller=""),
+        f"{size_sentence(plan.local)} {time}.",
+        *takes_sentences(plan.local, memory_bytes(), smaller=""),
         " ".join(f"Assumed: {sentence}." for sentence in plan.assumed),
     ]
 
 
 def method_sentence(config: RunConfig, run: RunConfig) -> str:
     """Which way all rows are solved, beside that of the run on the sample."""
-    way, of_sample = (catalogue.estimator(one.selection.estimator) for one in (config, run))
+    way, of_sample = (catalogue.estimator(compared.selection.estimator) for compared in (config, run))
     if way == of_sample:
         return f"Method: {way.label}, as on the sample."
     return f"Method: {way.label}, in the place of {of_sample.label}, which does not go over rows beyond memory."
@@ -136,7 +136,7 @@ def room(config: RunConfig, plan: Planned) -> tuple[str, bool]:
     Raises:
         StoreError: the folder cannot be looked at.
     """
-    place, needed = config.selection.scratch_dir or tempfile.gettempdir(), plan.here.scratch_bytes
+    place, needed = config.selection.scratch_dir or tempfile.gettempdir(), plan.local.scratch_bytes
     try:
         free = shutil.disk_usage(place).free
     except OSError as error:
@@ -149,8 +149,8 @@ def room(config: RunConfig, plan: Planned) -> tuple[str, bool]:
 
 def plan_parts(plan: Planned) -> list[tuple[str, str, str]]:
     """What each part of the work is, its time on one core, and on this machine."""
-    here = plan.here
-    return [(part.what, time_text(part.core_seconds), time_text(part.seconds(here.cores, 1))) for part in here.parts]
+    local = plan.local
+    return [(part.what, time_text(part.core_seconds), time_text(part.seconds(local.cores, 1))) for part in local.parts]
 
 
 def begin(config: RunConfig, store: RunStore) -> Run:

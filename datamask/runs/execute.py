@@ -161,7 +161,7 @@ class Execution:
         self.config = run.config.selection
         self.clock, self.pace = Clock(), pace
         self.share, self.what = 0.0, ""
-        self.told = time.monotonic()
+        self.told_at = time.monotonic()
         poll.tick = self.tick
         self.alone: dict[str, Tensor] = {}
         """What each term alone would select, by its name: bool ``(n,)``."""
@@ -341,12 +341,12 @@ class Execution:
 
     def tell(self, what: str) -> None:
         """Tell the caller. The share never falls."""
-        self.share, self.what, self.told = max(self.share, self.pace.share), what, time.monotonic()
+        self.share, self.what, self.told_at = max(self.share, self.pace.share), what, time.monotonic()
         self.progress(self.share, what)
 
     def tick(self) -> None:
         """Tell the caller that it goes on, and how long it still takes, where nothing was told for a while."""
-        if self.what and time.monotonic() - self.told >= TOLD_SECONDS:
+        if self.what and time.monotonic() - self.told_at >= TOLD_SECONDS:
             self.tell(self.what)
 
     def learn(self, estimator: Estimator) -> tuple[Learned, Recorder]:

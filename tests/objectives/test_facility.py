@@ -44,7 +44,7 @@ def test_listed_value_never_exceeds_the_exact_one(case, k):
     _, features, _, mask = case
     function = Facility(features, *exact_lists(features, k))
     assert float(function.values(mask[None])[0]) <= function.value(mask) + 1e-6
-    assert (function.missed(mask) > 0) == bool((function.coverage(mask).found == 0).any())
+    assert (function.missed(mask) > 0) == bool((function.coverage(mask).member_count == 0).any())
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_on_approximate_lists_marginals_are_those_of_listed_pairs(approximate):
     """The add / remove differences of the listed value, by taking every row in or out."""
     mask = torch.ones(N, dtype=torch.bool)
     mask[::3] = False
-    assert int(approximate.coverage(mask).found.min()) == 2, "no row has to be measured against all members"
+    assert int(approximate.coverage(mask).member_count.min()) == 2, "no row has to be measured against all members"
     gains = approximate.gains(mask)
     before = approximate.value(mask)
     for row in range(N):
@@ -176,7 +176,7 @@ def test_rows_without_a_listed_member_find_one_nearby_on_approximate_lists(clust
     rough = Facility(features, indices[:, ::2], similarities[:, ::2], exact_lists=False)
     mask = torch.zeros(2000, dtype=torch.bool)
     mask[torch.from_numpy(members)] = True
-    listed, found = rough.listed_value(mask), rough.coverage(mask).found
+    listed, found = rough.listed_value(mask), rough.coverage(mask).member_count
     assert int((found == 0).sum()) > 500 and int((found == 1).sum()) > 50
     among_all = rough.value(mask)
     monkeypatch.setattr(facility, "FEW_SIMILARITIES", 0)

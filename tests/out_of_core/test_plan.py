@@ -187,11 +187,11 @@ def test_few_rows_are_all_looked_at_and_many_in_part(shards, monkeypatch):
 
 def test_the_plan_of_a_corpus_and_of_a_larger_one(shards):
     planned = plan_run(CorpusConfig((str(shards),)), PAIRWISE, 1e9, learning=learning)
-    assert (planned.here.rows, planned.here.shards, planned.fits) == (1500, 2, True)
-    assert planned.here.input_bytes == sum(path.stat().st_size for path in shards.iterdir())
-    seconds = {part.what: part.core_seconds for part in planned.here.parts}
+    assert (planned.local.rows, planned.local.shards, planned.fits) == (1500, 2, True)
+    assert planned.local.input_bytes == sum(path.stat().st_size for path in shards.iterdir())
+    seconds = {part.what: part.core_seconds for part in planned.local.parts}
     assert seconds["Learning on the sample"] == learning(1500, 16)
-    assert planned.there.rows == round(1e9 / planned.rates.tokens)
+    assert planned.larger.rows == round(1e9 / planned.rates.tokens)
     assert len(planned.assumed) == 4 and all(plans.ASSUMED["tokens"] != sentence for sentence in planned.assumed)
 
 

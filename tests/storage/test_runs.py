@@ -175,7 +175,7 @@ def test_a_page_asks_no_store_what_there_is_to_export(remote_run, monkeypatch):
 
     monkeypatch.setattr("datamask.storage.remote.ask", asked)
     shards = provenance.shards(remote_run)
-    assert shards.found and not shards.outside and shards.bytes > provenance.SMALL
+    assert shards.present and not shards.outside and shards.bytes > provenance.SMALL
     facts = json.dumps(provenance.table(remote_run).to_dict())
     assert remote_run.config.corpus.inputs[0] in facts
 

@@ -329,13 +329,13 @@ def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Pat
     """
     named = {Path(path).absolute() for config in used for path in chain.from_iterable(config.paths.values())}
     young = time.time() - IDLE_SECONDS
-    found = {}
+    idle = {}
     for path in sorted(_uploads(runs_dir)):
         with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
             known = path.stat()
             if path.absolute() not in named and _sent(path, known) < young:
-                found[path] = known.st_size
-    return found
+                idle[path] = known.st_size
+    return idle
 
 
 def remove_uploads(files: Iterable[Path]) -> None:

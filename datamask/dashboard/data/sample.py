@@ -100,8 +100,8 @@ def build_in_child(progress: Callable[[float, str], None], should_stop: Callable
 def _relay(lines, progress: Callable[[float, str], None]) -> None:
     for line in lines:
         if line.startswith("{"):
-            said = json.loads(line)
-            progress(said["share"], said["what"])
+            message = json.loads(line)
+            progress(message["share"], message["what"])
 
 
 def main(builder: str, output: str) -> None:

@@ -234,12 +234,12 @@ class _Work:
 
     def _opened(self, job: Job) -> Corpus:
         """The corpus, once it is open."""
-        opening, told = self._opening, -1
+        opening, last_quarter = self._opening, -1
         while opening.under_way and opening.job is not None:
             job.poll()
             job.report(OPENED * opening.job.share, opening.job.message)
-            if (quarter := int(4 * opening.job.share)) > told:
-                told = quarter
+            if (quarter := int(4 * opening.job.share)) > last_quarter:
+                last_quarter = quarter
                 self._tell(f"{opening.job.share:.0%} open: {opening.job.message}")
             opening.job.wait(ASKED_SECONDS)
         if opening.corpus is not None:

@@ -53,7 +53,7 @@ def curve_key(entries: Sequence[tuple[str, str, str, str]], title: str = "") -> 
             no line) of each.
         title: of all of them.
     """
-    found = [f"<span>{html.escape(title)}</span>"] if title else []
+    shown = [f"<span>{html.escape(title)}</span>"] if title else []
     for name, color, symbol, dash in entries:
         parts = ""
         if dash:
@@ -76,14 +76,14 @@ def curve_key(entries: Sequence[tuple[str, str, str, str]], title: str = "") -> 
                 f'<span style="position:absolute;left:9px;top:2px;width:10px;height:10px;background:{color};'
                 f'{SHAPES[symbol]}"></span>'
             )
-        found.append(
+        shown.append(
             '<span style="white-space:nowrap"><span aria-hidden="true" style="display:inline-block;'
             f'position:relative;width:28px;height:14px;vertical-align:-2px;margin-right:6px">{parts}</span>'
             f"{html.escape(name)}</span>"
         )
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.85rem;line-height:1.5">'
-        + "".join(found)
+        + "".join(shown)
         + "</div>"
     )
 

@@ -41,7 +41,7 @@ def column(wanted: Sequence[float], low: float, high: float, taken: Sequence[Seq
         taken: for each line of words, what it should not cover; empty: nothing.
     """
     rest: list[Interval] = []
-    found: list[float] = []
+    placed: list[float] = []
     half = LINE / 2
     spots = np.arange(low + half, max(high - half, low + half) + 1e-9, 1.0)
     for place, middle in enumerate(wanted):
@@ -52,9 +52,9 @@ def column(wanted: Sequence[float], low: float, high: float, taken: Sequence[Seq
         far = np.abs(spots - middle)
         # on other words is worst, then on lines; distance decides between equals, and of two as far the upper one
         best = int(np.lexsort((spots, far, np.round(others, 6) + 0 * spots, np.round(words, 6) + 0 * spots))[0])
-        found.append(float(spots[best]))
-        rest.append((found[-1] - half, found[-1] + half))
-    return found
+        placed.append(float(spots[best]))
+        rest.append((placed[-1] - half, placed[-1] + half))
+    return placed
 
 
 def row(wanted: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
@@ -141,22 +141,22 @@ def compass(right: float, up: float, count: int = 12) -> tuple[Offset, ...]:
     length = math.hypot(right, up) or 1.0
     turns = [2 * math.pi * k / count for k in range(count)]
     turns.sort(key=lambda turn: -(math.cos(turn) * right + math.sin(turn) * up) / length)
-    found = []
+    offsets = []
     for turn in turns:
         across, down = 9 * math.cos(turn), -14 * math.sin(turn)
-        found.append((across, down, "center" if abs(across) < 3 else "left" if across > 0 else "right"))
-    return tuple(found)
+        offsets.append((across, down, "center" if abs(across) < 3 else "left" if across > 0 else "right"))
+    return tuple(offsets)
 
 
 def rings() -> tuple[Offset, ...]:
     """Offsets on both sides of a point, the nearest first: for words that must stand somewhere near."""
-    found = [
+    offsets = [
         (side * across, down, "left" if side > 0 else "right")
         for side in (-1, 1)
         for across in (10, 30, 60, 100)
         for down in range(-160, 161, 8)
     ]
-    return tuple(sorted(found, key=lambda offset: math.hypot(offset[0], offset[1])))
+    return tuple(sorted(offsets, key=lambda offset: math.hypot(offset[0], offset[1])))
 
 
 def around(
@@ -191,11 +191,11 @@ def around(
         ]
         views.append((scale, whole, lines.reshape(-1, 4), marks))
     placed: list[list[Box]] = [[] for _ in views]
-    found: list[Offset | None] = []
-    for one in words:
-        width, height, best = width_of(one.text), LINE * (1 + one.text.count("\n")), None
-        for offset in one.offsets:
-            boxes = [_box(put(one.x, one.y, scale), offset, width, height) for scale, *_ in views]
+    chosen: list[Offset | None] = []
+    for label in words:
+        width, height, best = width_of(label.text), LINE * (1 + label.text.count("\n")), None
+        for offset in label.offsets:
+            boxes = [_box(put(label.x, label.y, scale), offset, width, height) for scale, *_ in views]
             harm = [0, 0, 0.0]
             for box, others, (_, whole, lines, marks) in zip(boxes, placed, views):
                 harm[0] += not box.inside(whole)
@@ -205,13 +205,13 @@ def around(
                 best = (harm, offset, boxes)
             if not any(harm):
                 break
-        if best is None or (any(best[0]) and not one.needed):
-            found.append(None)
+        if best is None or (any(best[0]) and not label.needed):
+            chosen.append(None)
             continue
-        found.append(best[1])
+        chosen.append(best[1])
         for others, box in zip(placed, best[2]):
             others.append(box)
-    return found
+    return chosen
 
 
 def _box(point: tuple[float, float], offset: Offset, width: float, height: float) -> Box:

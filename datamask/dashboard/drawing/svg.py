@@ -100,23 +100,23 @@ class Drawing:
         shape: str = "circle",
         size: float = 4.5,
         hollow: bool = False,
-        told: str = "",
+        title: str = "",
     ) -> None:
         """A mark with a text under the pointer; a hollow one shows the page's ground inside."""
         inside = "var(--ground)" if hollow else f"var(--{color})"
         look = f'fill="{inside}" stroke="var(--{color})" stroke-width="{1.8 if hollow else 1}"'
-        said = f"<title>{escape(told)}</title>" if told else ""
+        tooltip = f"<title>{escape(title)}</title>" if title else ""
         if shape == "circle":
-            self.parts.append(f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{size}" {look}>{said}</circle>')
+            self.parts.append(f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{size}" {look}>{tooltip}</circle>')
             return
         road = " ".join(f"{x + a * size:.2f},{y + b * size:.2f}" for a, b in CORNERS[shape])
-        self.parts.append(f'<polygon points="{road}" {look}>{said}</polygon>')
+        self.parts.append(f'<polygon points="{road}" {look}>{tooltip}</polygon>')
 
     def text(
         self,
         x: float,
         y: float,
-        said: object,
+        content: object,
         color: str = "text",
         anchor: str = "start",
         size: float = 12,
@@ -132,7 +132,7 @@ class Drawing:
         around = ' stroke="var(--ground)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
         self.parts.append(
             f'<text x="{x:.2f}" y="{y:.2f}" fill="var(--{color})" text-anchor="{anchor}" '
-            f'font-size="{size}"{weight}{around}>{escape(said)}</text>'
+            f'font-size="{size}"{weight}{around}>{escape(content)}</text>'
         )
 
     def markup(self, variables: str = "") -> str:
@@ -154,8 +154,8 @@ class Drawing:
         """
         alone = self.markup(style(dark)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
         source = base64.b64encode(alone.encode()).decode()
-        said = escape(self.label)
+        description = escape(self.label)
         return (
-            f'<img src="data:image/svg+xml;base64,{source}" alt="{said}" title="{said}" '
+            f'<img src="data:image/svg+xml;base64,{source}" alt="{description}" title="{description}" '
             f'style="width:100%;max-width:{self.width:g}px">'
         )

@@ -37,10 +37,10 @@ def unmarked(error: object) -> str:
 
     Where a file lies on the server is nothing that a page tells; a folder and the name in it are enough to find it by.
     """
-    said = str(error)
-    named = _OPTION.sub(lambda found: _label(found[1]), _PATH.sub("…/", said))
+    text = str(error)
+    named = _OPTION.sub(lambda match: _label(match[1]), _PATH.sub("…/", text))
     # a file's name keeps its spelling, an option at the beginning is a sentence's first word
-    return named[:1].upper() + named[1:] if _OPTION.match(said) else named
+    return named[:1].upper() + named[1:] if _OPTION.match(text) else named
 
 
 def _label(option: str) -> str:

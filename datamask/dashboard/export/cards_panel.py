@@ -126,7 +126,7 @@ def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
         st.space("stretch")
         if export.needs_shards and shards.outside:
             st.warning(words.sentence(shards.outside), icon=":material/lock:")
-        elif export.needs_shards and not shards.found:
+        elif export.needs_shards and not shards.present:
             st.warning(
                 f"The corpus's shards are no longer where they were; put them back to export {export.needs_shards}."
             )

@@ -120,7 +120,7 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     st.dataframe(table, hide_index=True, lazy=False, alt="What a run on all rows takes, part by part")
     st.caption(assumed)
     st.button(
-        f"Select from all {planned.here.rows:,} rows",
+        f"Select from all {planned.local.rows:,} rows",
         key="start_whole",
         disabled=not fits,
         type="primary",
@@ -174,10 +174,10 @@ def _so_far(run: Run) -> str:
         return ""
     count = int(numbers["pass"][done].max())
     sentence = f"Over all rows {count:,} {'step is' if count == 1 else 'steps are'} done"
-    for name, said in (("joint", "value so far"), ("gap", "at most so much below the best")):
+    for name, label in (("joint", "value so far"), ("gap", "at most so much below the best")):
         values = numbers[name][done] if name in numbers else []
         if len(values) and values[-1] == values[-1]:
-            sentence += f" · {said} {words.value(float(values[-1]))}"
+            sentence += f" · {label} {words.value(float(values[-1]))}"
     return words.plain(sentence, 300)
 
 

@@ -43,20 +43,20 @@ class Linked:
 
     def meeting(self, condition: Condition) -> np.ndarray:
         """The rows that meet one condition, be it one of those that hold or not: bool ``(N,)``, read-only."""
-        return _mask(self.corpus.identity, self.key, _told(condition), condition, self.rows)
+        return _mask(self.corpus.identity, self.key, _key_text(condition), condition, self.rows)
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)
-def _mask(identity: str, key: str, told: str, _one: Condition, _rows: Rows) -> np.ndarray:
-    mask = _one.mask(_rows)
+def _mask(identity: str, key: str, text: str, _condition: Condition, _rows: Rows) -> np.ndarray:
+    mask = _condition.mask(_rows)
     mask.flags.writeable = False
     return mask
 
 
-def _told(one: Condition) -> str:
-    if isinstance(one, Inside):
-        return "inside " + " ".join(region.corners.tobytes().hex() for region in one.regions)
-    return repr(one)
+def _key_text(condition: Condition) -> str:
+    if isinstance(condition, Inside):
+        return "inside " + " ".join(region.corners.tobytes().hex() for region in condition.regions)
+    return repr(condition)
 
 
 def kept(corpus: Corpus) -> Filters:
@@ -82,8 +82,8 @@ def kept_on(corpus: Corpus, rows: Rows, shown: Mapping[str, str]) -> Filters:
 def joined(kept: tuple[str | None, Filters] | None, more: tuple[str | None, Filters]) -> tuple[str | None, Filters]:
     """What is kept with more conditions, for whatever corpus comes."""
     filters = kept[1] if kept is not None else Filters()
-    for one in more[1].conditions:
-        filters = filters.taking(one)
+    for condition in more[1].conditions:
+        filters = filters.taking(condition)
     return None, filters
 
 

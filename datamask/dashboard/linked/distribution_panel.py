@@ -57,21 +57,21 @@ def show(
     )
     if small:
         return
-    said = "Grey: all samples. Blue: those shown now; each of the two shapes adds up to its own total."
+    caption = "Grey: all samples. Blue: those shown now; each of the two shapes adds up to its own total."
     if selected is not None:
-        said += (
+        caption += (
             " Dark: those of them that the run selected; beside a class, their share."
             if not session.dark()
             else " White: those of them that the run selected; beside a class, their share."
         )
-    st.caption(f"{said} Drag over a histogram to take a range, or press a bar; everything else on the page follows.")
+    st.caption(f"{caption} Drag over a histogram to take a range, or press a bar; everything else on the page follows.")
 
 
 def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:
     """Take what the browser says was brushed: ``{"name": ..., "bars": [...]}``; anything else is ignored."""
     if not isinstance(answer, dict) or not isinstance(answer.get("bars"), list):
         return
-    facet = next((one for one in facets if one.name == answer.get("name")), None)
+    facet = next((listed for listed in facets if listed.name == answer.get("name")), None)
     if facet is not None:
         brushing.take(view.corpus, facet.condition(answer["bars"]), facet.name)
 

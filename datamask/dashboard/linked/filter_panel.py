@@ -44,7 +44,7 @@ def show(view: Linked, map_name: str, headline: str, beside: Callable[[], None] 
             return
         for condition in view.filters.conditions:
             st.button(
-                words.plain(condition.said, 60),
+                words.plain(condition.description, 60),
                 key=f"chip_{condition.name}",
                 icon=":material/close:",
                 type="tertiary",

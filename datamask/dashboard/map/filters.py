@@ -50,7 +50,7 @@ class Between:
         return (values >= self.low) & (values <= self.high)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The condition in words."""
         return f"{self.name} {self.low:.4g} to {self.high:.4g}"
 
@@ -70,7 +70,7 @@ class Among:
         return wanted[codes]
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The condition in words."""
         more = len(self.names) - 2
         return f"{self.name}: {', '.join(self.names[:2])}" + (f" and {more} more" if more > 0 else "")
@@ -85,16 +85,16 @@ class Holding:
 
     def mask(self, rows: Rows) -> np.ndarray:
         """Bool ``(N,)``."""
-        found = np.ones(rows.n, bool)
+        holding = np.ones(rows.n, bool)
         for word in self.text.split():
             if rows.texts is None:
                 return np.zeros(rows.n, bool)
             hits = pc.match_substring(rows.texts, word, ignore_case=True).fill_null(False)
-            found &= hits.to_numpy() if isinstance(hits, pa.ChunkedArray) else hits.to_numpy(zero_copy_only=False)
-        return found
+            holding &= hits.to_numpy() if isinstance(hits, pa.ChunkedArray) else hits.to_numpy(zero_copy_only=False)
+        return holding
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The condition in words."""
         return f"text holds “{self.text}”"
 
@@ -108,13 +108,13 @@ class Inside:
 
     def mask(self, rows: Rows) -> np.ndarray:
         """Bool ``(N,)``."""
-        found = np.zeros(rows.n, bool)
+        inside = np.zeros(rows.n, bool)
         if rows.points is not None:
-            found[rows_inside(rows.points, self.regions)] = True
-        return found
+            inside[rows_inside(rows.points, self.regions)] = True
+        return inside
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The condition in words."""
         return "region on the map" if len(self.regions) == 1 else f"{len(self.regions)} regions on the map"
 
@@ -140,16 +140,18 @@ class Filters:
 
     def of(self, name: str) -> Condition | None:
         """The condition of that name."""
-        return next((one for one in self.conditions if one.name == name), None)
+        return next((condition for condition in self.conditions if condition.name == name), None)
 
     def taking(self, condition: Condition) -> Filters:
         """With one more condition, in the place of the one of the same name."""
-        kept = tuple(condition if one.name == condition.name else one for one in self.conditions)
+        kept = tuple(
+            condition if kept_before.name == condition.name else kept_before for kept_before in self.conditions
+        )
         return Filters(kept if self.of(condition.name) is not None else (*kept, condition))
 
     def without(self, name: str) -> Filters:
         """Without the condition of that name."""
-        return Filters(tuple(one for one in self.conditions if one.name != name))
+        return Filters(tuple(condition for condition in self.conditions if condition.name != name))
 
     def known(self, rows: Rows) -> Filters:
         """Without conditions on what these rows do not have."""
@@ -173,7 +175,7 @@ class Filters:
         self,
         rows: Rows,
         skip: Iterable[str] = (),
-        mask_of: Callable[[Condition, Rows], np.ndarray] = lambda one, rows: one.mask(rows),
+        mask_of: Callable[[Condition, Rows], np.ndarray] = lambda condition, rows: condition.mask(rows),
     ) -> np.ndarray:
         """The rows that are shown, bool ``(N,)``.
 
@@ -182,7 +184,7 @@ class Filters:
             mask_of: answers for one condition; the place for a cache.
         """
         shown = np.ones(rows.n, bool)
-        for one in self.conditions:
-            if one.name not in skip:
-                shown &= mask_of(one, rows)
+        for condition in self.conditions:
+            if condition.name not in skip:
+                shown &= mask_of(condition, rows)
         return shown

@@ -65,7 +65,7 @@ class Marks:
     key: tuple[tuple[str, str, str], ...] = ()
     bar: dict[str, Any] | None = None
     values: np.ndarray | None = None
-    told: dict[str, Any] = field(default_factory=dict)
+    hover: dict[str, Any] = field(default_factory=dict)
     text: str = ""
 
 
@@ -137,13 +137,13 @@ def _number(layer: Number, places: Places, dark: bool, seen: Seen) -> Marks:
     if places.cells is None:
         values, low, high = layer.values[places.drawn], layer.low, layer.high
         ticks = _ticks(low, high, layer.clipped)
-        told = {"before": f"{name} ", "format": "value"}
+        hover = {"before": f"{name} ", "format": "value"}
     else:
         values = places.cells.means(layer.values)
         ends = seen.ends_for(layer) or ends_of(layer, places.cells)
         low, high = ends.low, ends.high
         ticks = _ticks(low, high, True, "cell mean")
-        told = {"before": f"{name} ", "format": "value", "after": " on average"}
+        hover = {"before": f"{name} ", "format": "value", "after": " on average"}
         if seen.shown is not None:
             values = places.cells.means(np.where(seen.shown, layer.values, np.nan))
     return Marks(
@@ -152,7 +152,7 @@ def _number(layer: Number, places: Places, dark: bool, seen: Seen) -> Marks:
         _scale(stops, dark),
         bar=_bar(stops, ticks),
         values=values.astype(np.float32),
-        told=told,
+        hover=hover,
     )
 
 
@@ -160,11 +160,11 @@ def _number(layer: Number, places: Places, dark: bool, seen: Seen) -> Marks:
 def _category(layer: Category, places: Places, dark: bool, seen: Seen) -> Marks:
     colors = category_colors(layer, dark)
     key = tuple(
-        ("circle", color, said) for color, said in zip(colors, _said(layer.names, layer.counts, layer.codes, seen))
+        ("circle", color, text) for color, text in zip(colors, _counted(layer.names, layer.counts, layer.codes, seen))
     )
     names = list(layer.names)
     if places.cells is None:
-        return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark), key=key, told={"names": names})
+        return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark), key=key, hover={"names": names})
     # a cell has the colour of its most frequent class; the pointer tells by what majority
     codes, majority = _majority(layer.codes, len(colors), places.cells, seen)
     return Marks(
@@ -173,7 +173,7 @@ def _category(layer: Category, places: Places, dark: bool, seen: Seen) -> Marks:
         _table(colors, dark),
         key=key,
         values=majority,
-        told={"names": names, "before": ": ", "format": "percent"},
+        hover={"names": names, "before": ": ", "format": "percent"},
     )
 
 
@@ -182,7 +182,9 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
     tone = palette.shades(dark)
     chosen = int(layer.selected.sum())
     if places.cells is None:
-        left, took = _said(("not selected", "selected"), (len(layer.selected) - chosen, chosen), layer.selected, seen)
+        left, took = _counted(
+            ("not selected", "selected"), (len(layer.selected) - chosen, chosen), layer.selected, seen
+        )
         # not much larger, or a third of the samples would look like nearly all of them
         return Marks(
             layer.title,
@@ -190,7 +192,7 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
             _table([tone.muted, tone.accent], dark, (0.75, 0.95)),
             shapes=("circle", "circle"),
             sizes=(0.95, 1.08),
-            told={"names": ["not selected", "selected"]},
+            hover={"names": ["not selected", "selected"]},
             key=(("circle", tone.accent, took), ("circle", tone.muted, left)),
         )
     cells, ratio = places.cells, layer.ratio
@@ -211,7 +213,7 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
         _scale(stops, dark),
         bar=_bar(stops, ticks),
         values=hits.astype(np.float32),
-        told={"format": "count", "after": " of them selected"},
+        hover={"format": "count", "after": " of them selected"},
     )
 
 
@@ -219,7 +221,7 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
 def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     if places.cells is None:
-        said = _said(CHANGE_NAMES, np.bincount(layer.codes, minlength=4).tolist(), layer.codes, seen)
+        texts = _counted(CHANGE_NAMES, np.bincount(layer.codes, minlength=4).tolist(), layer.codes, seen)
         colors, shapes = [tone.muted, tone.random, tone.best, tone.accent], ("circle", "circle", "cross", "triangle")
         # of equal weight to the eye: a cross covers more than a triangle of its size
         return Marks(
@@ -228,8 +230,8 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
             _table(colors, dark, (0.45, 0.7, 1.0, 1.0)),
             shapes=shapes,
             sizes=(0.9, 1.0, 1.5, 1.9),
-            told={"names": list(CHANGE_NAMES)},
-            key=tuple((shapes[k], colors[k], said[k]) for k in (GAINED, LOST, KEPT, NEITHER)),
+            hover={"names": list(CHANGE_NAMES)},
+            key=tuple((shapes[k], colors[k], texts[k]) for k in (GAINED, LOST, KEPT, NEITHER)),
         )
     cells = places.cells
     ends = seen.ends_for(layer) or ends_of(layer, cells)
@@ -243,7 +245,7 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
         _scale(stops, dark),
         bar=_bar(stops, ticks),
         values=net.astype(np.float32),
-        told={"format": "signed", "after": " of them selected"},
+        hover={"format": "signed", "after": " of them selected"},
     )
 
 
@@ -265,7 +267,7 @@ def _classes(layer: Classes, places: Places, dark: bool, seen: Seen) -> Marks:
             _table(colors, dark),
             key=key,
             values=majority,
-            told={"names": names, "before": ": ", "format": "percent"},
+            hover={"names": names, "before": ": ", "format": "percent"},
         )
     # large enough that the shapes can be told apart, and of equal weight to the eye
     heavier = {"triangle": 2.0, "diamond": 1.9, "cross": 1.8}
@@ -276,11 +278,11 @@ def _classes(layer: Classes, places: Places, dark: bool, seen: Seen) -> Marks:
         shapes=("circle", *layer.shapes),
         sizes=(0.85, *(heavier.get(shape, 1.5) for shape in layer.shapes)),
         key=key,
-        told={"names": names},
+        hover={"names": names},
     )
 
 
-def _said(names: Sequence[str], totals: Sequence[int], codes: np.ndarray, seen: Seen) -> list[str]:
+def _counted(names: Sequence[str], totals: Sequence[int], codes: np.ndarray, seen: Seen) -> list[str]:
     """Classes with their rows: ``selected 5,400``, or ``selected 235 of 5,400`` where a filter leaves some out."""
     if seen.counted is None:
         return [f"{name} {total:,}" for name, total in zip(names, totals)]

@@ -115,7 +115,7 @@ def layer_parcel(marks: Marks) -> bytes:
             "sizes": list(marks.sizes),
             "key": [list(entry) for entry in marks.key],
             "bar": marks.bar,
-            "told": marks.told,
+            "hover": marks.hover,
             "text": marks.text,
         },
         **arrays,

@@ -42,7 +42,7 @@ def drawn_regions(shapes: object) -> list[Region]:
 
     Anything that encloses nothing (a click, fewer than three corners, a corner that is not finite) is left out.
     """
-    found: list[Region] = []
+    regions: list[Region] = []
     for shape in shapes if isinstance(shapes, list | tuple) else ():
         try:
             kind, xs, ys = shape
@@ -55,8 +55,8 @@ def drawn_regions(shapes: object) -> list[Region]:
             and np.isfinite(corners).all()
             and np.ptp(corners, axis=0).all()
         ):
-            found.append(Region("box" if kind == "box" else "lasso", corners))
-    return found
+            regions.append(Region("box" if kind == "box" else "lasso", corners))
+    return regions
 
 
 def inside(points: np.ndarray, region: Region) -> np.ndarray:

@@ -34,12 +34,14 @@ NEAR = 1e-4
 
 def where_text(filters: Filters) -> str:
     """The ranges and classes; empty where there are none, or more than an address holds."""
-    told = [
-        [one.name, one.low, one.high] if isinstance(one, Between) else [one.name, list(one.names)]
-        for one in filters.conditions
-        if isinstance(one, Between | Among)
+    entries = [
+        [condition.name, condition.low, condition.high]
+        if isinstance(condition, Between)
+        else [condition.name, list(condition.names)]
+        for condition in filters.conditions
+        if isinstance(condition, Between | Among)
     ]
-    return _short(json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else "")
+    return _short(json.dumps(entries, ensure_ascii=False, separators=(",", ":")) if entries else "")
 
 
 def where_of(text: str) -> Filters:
@@ -48,21 +50,21 @@ def where_of(text: str) -> Filters:
     Raises:
         ValueError: it is no list of ranges and classes.
     """
-    found = Filters()
-    for one in _read_list(text):
-        match one:
+    filters = Filters()
+    for entry in _read_list(text):
+        match entry:
             case [str(name), int() | float() as low, int() | float() as high]:
-                found = found.taking(Between(name, float(low), float(high)))
+                filters = filters.taking(Between(name, float(low), float(high)))
             case [str(name), list(names)] if names and all(isinstance(value, str) for value in names):
-                found = found.taking(Among(name, tuple(names)))
+                filters = filters.taking(Among(name, tuple(names)))
             case _:
-                raise ValueError(f"a condition must be [name, low, high] or [name, [class, ...]], got {one}")
-    return found
+                raise ValueError(f"a condition must be [name, low, high] or [name, [class, ...]], got {entry}")
+    return filters
 
 
 def search_text(filters: Filters) -> str:
     """The words that are searched for; empty where there are none, or more than an address holds."""
-    return _short(next((one.text for one in filters.conditions if isinstance(one, Holding)), ""))
+    return _short(next((condition.text for condition in filters.conditions if isinstance(condition, Holding)), ""))
 
 
 def search_of(text: str) -> Filters:
@@ -82,11 +84,11 @@ def region_text(kind: str, regions: Iterable[Region]) -> str:
     Args:
         kind: name of the projection, without a dot.
     """
-    told = []
+    texts = []
     for region in regions:
         shape, ends, steps = _parts(region)
-        told.append(",".join([shape, *ends, "".join(f"{step:03d}" for step in steps.ravel())]))
-    return _short(f"{kind}.{';'.join(told)}" if told else "")
+        texts.append(",".join([shape, *ends, "".join(f"{step:03d}" for step in steps.ravel())]))
+    return _short(f"{kind}.{';'.join(texts)}" if texts else "")
 
 
 def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
@@ -95,10 +97,10 @@ def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
     Raises:
         ValueError: it is none.
     """
-    kind, _, told = text[:LONGEST].partition(".")
-    found = []
-    for one in told.split(";"):
-        shape, *ends, digits = one.split(",")
+    kind, _, texts = text[:LONGEST].partition(".")
+    regions = []
+    for shape_text in texts.split(";"):
+        shape, *ends, digits = shape_text.split(",")
         if (
             shape not in ("lasso", "box")
             or len(ends) != 4
@@ -106,13 +108,13 @@ def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
             or len(digits) < 18
             or not (digits.isascii() and digits.isdigit())
         ):
-            raise ValueError(f"a region must be a shape, four ends and corners of six digits, got {one[:80]!r}")
+            raise ValueError(f"a region must be a shape, four ends and corners of six digits, got {shape_text[:80]!r}")
         steps = np.array([int(digits[k : k + 3]) for k in range(0, len(digits), 3)]).reshape(-1, 2)
         region = _region(shape, ends, steps)
         if not np.isfinite(region.corners).all() or not np.ptp(region.corners, axis=0).all():
-            raise ValueError(f"a region must enclose something, got {one[:80]!r}")
-        found.append(region)
-    return kind, tuple(found)
+            raise ValueError(f"a region must enclose something, got {shape_text[:80]!r}")
+        regions.append(region)
+    return kind, tuple(regions)
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,10 @@ def sight_of(text: str) -> Sight:
 
 def too_long(filters: Filters, regions: Iterable[Region]) -> bool:
     """Whether something of what is shown does not fit into the address."""
-    told = [one for one in filters.conditions if isinstance(one, Between | Among)]
-    search = any(isinstance(one, Holding) for one in filters.conditions)
+    brushed = [condition for condition in filters.conditions if isinstance(condition, Between | Among)]
+    search = any(isinstance(condition, Holding) for condition in filters.conditions)
     return bool(
-        (told and not where_text(filters))
+        (brushed and not where_text(filters))
         or (search and not search_text(filters))
         or (regions and not region_text(max(PROJECTIONS, key=len), regions))
     )
@@ -174,10 +176,10 @@ def _region(shape: str, ends: list[str], steps: np.ndarray) -> Region:
 
 
 def _read_list(text: str) -> list:
-    found = parse_json(text[:LONGEST])
-    if not isinstance(found, list):
-        raise ValueError(f"conditions must be a list, got {type(found).__name__}")
-    return found
+    entries = parse_json(text[:LONGEST])
+    if not isinstance(entries, list):
+        raise ValueError(f"conditions must be a list, got {type(entries).__name__}")
+    return entries
 
 
 def _short(text: str) -> str:

@@ -55,15 +55,15 @@ def convergence(curve: Curve) -> svg.Drawing | None:
             y(curve.final["value"]),
             "accent",
             "diamond",
-            told=f"final selection {words.value(curve.final['value'])}",
+            title=f"final selection {words.value(curve.final['value'])}",
         )
-    for said in labels(curve, "step", *y.values, y.low - y.high, WIDE * (x.high - x.low)):
-        left = said["role"] == EDGE
+    for label in labels(curve, "step", *y.values, y.low - y.high, WIDE * (x.high - x.low)):
+        left = label["role"] == EDGE
         picture.text(
             x.low + 4 if left else x.high,
-            y(said["value"]) + 4,
-            said["note"],
-            colors[said["role"]],
+            y(label["value"]) + 4,
+            label["note"],
+            colors[label["role"]],
             "start" if left else "end",
             halo=True,
         )
@@ -98,7 +98,7 @@ def groups(table: pd.DataFrame, ratio: float, title: str) -> svg.Drawing:
             at,
             color,
             shape,
-            told=f"{group['group']}: {words.percent(group['share'], 1)} of {group['n']:,}",
+            title=f"{group['group']}: {words.percent(group['share'], 1)} of {group['n']:,}",
         )
         picture.text(WIDTH - 4, at + 4, f"n {group['n']:,}", "random", "end", 11)
     picture.text((left + WIDTH - 80) / 2, bottom + 31, "selected share, with 95 % interval", "text", "middle", 11)
@@ -119,13 +119,13 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     )
     means = [(x(q), y(d)) for _, q, d in line.means() if q >= low and d >= low]
     picture.path(means, "accent", 2)
-    picture.mark(x(0), y(0), "random", "square", told="a random subset")
+    picture.mark(x(0), y(0), "random", "square", title="a random subset")
     shown = [spot for spot in line.spots if spot.quality >= low and spot.diversity >= low]
     # this run over another one at the same place
     shown.sort(key=lambda spot: spot.run_id == run_id)
     for spot in shown:
         mine = spot.run_id == run_id
-        told = (
+        title = (
             f"λ {spot.lamb:g}: quality {words.percent(spot.quality, 1)}, diversity {words.percent(spot.diversity, 1)}"
         )
         picture.mark(
@@ -134,10 +134,10 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
             "best" if mine else "accent",
             "diamond" if mine else "circle",
             7 if mine else 4,
-            told=told,
+            title=title,
         )
     # this run first, then random, then what lambdas there is room for
-    said = [
+    texts = [
         placement.Words(
             f"this run, λ {spot.lamb:g}",
             spot.quality,
@@ -148,10 +148,12 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
         for spot in shown
         if spot.run_id == run_id
     ]
-    said.append(placement.Words("random", 0.0, 0.0, placement.compass(0.6, 0.6)))
+    texts.append(placement.Words("random", 0.0, 0.0, placement.compass(0.6, 0.6)))
     # several seeds of a lambda are told once
-    others = {spot.lamb: spot for spot in shown if spot.lamb not in {one.lamb for one in shown if one.run_id == run_id}}
-    said += [
+    others = {
+        spot.lamb: spot for spot in shown if spot.lamb not in {label.lamb for label in shown if label.run_id == run_id}
+    }
+    texts += [
         placement.Words(f"λ {lamb:g}", spot.quality, spot.diversity, placement.compass(lamb, 1 - lamb))
         for lamb, spot in others.items()
     ]
@@ -159,20 +161,20 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     scale = (x.high - x.low) / (x.values[1] - x.values[0])
     # in units of letters that are as wide as those of a page
     places = placement.around(
-        said,
+        texts,
         placement.Box(x.values[0], y.values[0], x.values[1], y.values[1]),
         (WIDE * scale,),
         np.array(roads, float).reshape(-1, 4),
         [(0.0, 0.0), *((spot.quality, spot.diversity) for spot in shown)],
     )
-    for place, one in zip(places, said):
+    for place, label in zip(places, texts):
         if place is not None:
-            mine = one.text.startswith("this")
+            mine = label.text.startswith("this")
             picture.text(
-                x(one.x) + place[0],
-                y(one.y) + place[1] + 4,
-                one.text,
-                "best" if mine else "random" if one.text == "random" else "text",
+                x(label.x) + place[0],
+                y(label.y) + place[1] + 4,
+                label.text,
+                "best" if mine else "random" if label.text == "random" else "text",
                 {"left": "start", "center": "middle", "right": "end"}[place[2]],
                 12 if mine else 11,
                 bold=mine,

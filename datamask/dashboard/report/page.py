@@ -137,7 +137,7 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
     if cache_dir is not None and (crowding := map_layout.crowding(corpus, cache_dir)) is not None:
         numbers["Crowding"] = crowding
     selected, *coloured = raster.panels(points, chosen, *numbers.values())
-    said = [
+    sentences = [
         f"All {len(corpus):,} samples, far ones cut off; "
         f"{map_layout.reading(STAND_IN.name if layout is None else DEFAULT, layout)}.",
         f"Crowding: mean cosine to the {map_layout.CROWD} nearest samples of the whole corpus, whatever is selected."
@@ -157,7 +157,7 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
             f'<img src="{selected}" alt="The same map, selected samples coloured">'
             f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
             f'<i style="background:{raster.OTHERS}"></i>not selected'
-            f"</div></div></div><figcaption>{svg.escape(' '.join(said))}</figcaption></figure>"
+            f"</div></div></div><figcaption>{svg.escape(' '.join(sentences))}</figcaption></figure>"
         ),
     )
 
@@ -186,15 +186,15 @@ def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
     selected = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
     text = corpus.provenance.columns.get("text")
     _, classes = facets.columns_of(corpus.metadata, corpus.metadata_columns)
-    found = dict(list(classes.items())[:COLUMNS])
+    grouped = dict(list(classes.items())[:COLUMNS])
     lengths, unit = corpus.lengths, "tokens"
     if lengths is None and text and text in corpus.metadata.column_names:
         characters = pc.utf8_length(corpus.metadata[text].cast(pa.string()))
         lengths, unit = characters.cast(pa.float64()).to_numpy(), "characters"
     if lengths is not None:
-        found[LENGTH] = groups.bands(lengths, unit)
+        grouped[LENGTH] = groups.bands(lengths, unit)
     drawn = []
-    for name, (codes, names) in found.items():
+    for name, (codes, names) in grouped.items():
         table = groups.shares(codes, names, selected)
         if len(table) < 2:
             continue
@@ -213,8 +213,8 @@ def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
 
 
 def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> _Section | None:
-    found = frontier.survey({one.id: one for one in (*runs, run)}.values(), fingerprint)
-    for line in found.lines:
+    stored = frontier.survey({listed.id: listed for listed in (*runs, run)}.values(), fingerprint)
+    for line in stored.lines:
         if len(line.lambdas) > 2 and any(spot.run_id == run.id for spot in line.spots):
             name = frontier.line_names([line])[line.key]
             return _Section(
@@ -273,7 +273,7 @@ def _scoreboard(
                 numbers=(1,),
             ),
         )
-    named = {one.id: listing.name_of(one) for one in (*runs, run)}
+    named = {listed.id: listing.name_of(listed) for listed in (*runs, run)}
     others = [key for key in board["selected"] if key not in (run.id, *scoreboards.BESIDE)]
     letters = {
         key: (letter, f"{letter} · {named.get(key, key)}") for letter, key in zip(comparison.LETTERS, [run.id, *others])
@@ -313,10 +313,10 @@ def _texts(run: Run, corpus: Corpus | None) -> _Section | None:
     if corpus is None:
         return None
     parts = []
-    for heading, found in samples(run, corpus).items():
-        has_text = any(sample.text is not None for sample in found)
+    for heading, shown in samples(run, corpus).items():
+        has_text = any(sample.text is not None for sample in shown)
         rows = [
-            (sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ())) for sample in found
+            (sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ())) for sample in shown
         ]
         parts.append(
             f"<h3>{svg.escape(heading)}</h3>"
@@ -328,14 +328,14 @@ def _texts(run: Run, corpus: Corpus | None) -> _Section | None:
 def _settings(run: Run) -> _Section:
     settings = run.config.selection
     rows = [
-        (label, _said(getattr(settings, name)))
+        (label, _setting_text(getattr(settings, name)))
         for name, label in comparison.SETTINGS.items()
         if getattr(settings, name) not in (None, (), "none")
     ]
     return _Section("Settings", _table(("setting", "value"), rows))
 
 
-def _said(value: object) -> str:
+def _setting_text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

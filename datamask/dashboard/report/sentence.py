@@ -22,13 +22,13 @@ def sentence(run: Run) -> str:
     summary = run.status().summary or {}
     selected, n = int(summary.get("selected") or 0), int(summary.get("n") or 0)
     tokens = summary.get("tokens")
-    said = f"{words.count(selected)} of {words.count(n)} samples were selected"
+    text = f"{words.count(selected)} of {words.count(n)} samples were selected"
     if n:
-        said += f" ({words.percent(selected / n, 1)}"
-        said += f", {words.count(tokens)} tokens)" if tokens else ")"
+        text += f" ({words.percent(selected / n, 1)}"
+        text += f", {words.count(tokens)} tokens)" if tokens else ")"
     reached = _reached(run, summary.get("calibrated") or {})
     proved = _proved(run, summary)
-    return said + (f"; they reach {reached}" if reached else "") + (f", and {proved}" if proved else "") + "."
+    return text + (f"; they reach {reached}" if reached else "") + (f", and {proved}" if proved else "") + "."
 
 
 def _reached(run: Run, shares: dict) -> str:

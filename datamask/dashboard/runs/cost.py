@@ -146,10 +146,10 @@ def _rows(cost: Cost, n: int) -> str:
 
 def details(cost: Cost) -> str:
     """Where the estimate comes from, for a help text."""
-    said = f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbour lists and masks."
+    text = f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbour lists and masks."
     if cost.tokens is None or not cost.exact:
-        return said
-    return said + (
+        return text
+    return text + (
         " Tokens: from earlier runs like this one."
         if cost.measured
         else " Tokens: an objective may prefer "

@@ -67,7 +67,7 @@ def readable(store: RunStore) -> list[Run]:
     return whole
 
 
-def found(runs: Iterable[Run], search: str) -> list[Run]:
+def matching(runs: Iterable[Run], search: str) -> list[Run]:
     """Those whose name, id or tags hold every word of the search, whatever their case; in the order given."""
     wanted = search.casefold().split()
     return [run for run in runs if all(word in _searched(run) for word in wanted)] if wanted else list(runs)

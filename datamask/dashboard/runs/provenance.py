@@ -82,14 +82,14 @@ class Shards:
     """The corpus's files as they lie there now.
 
     Attributes:
-        found: whether all of them are there; of files elsewhere it is taken for granted, and that they are large.
+        present: whether all of them are there; of files elsewhere it is taken for granted, and that they are large.
         bytes: the selected share of the shards' bytes. What is written may be half as large again, or less: it tells
             a small file from a large one, and is not shown.
         newer: how many were written after the run was made; their rows may no longer be those it selected from.
         outside: why they may not be read, where that is so.
     """
 
-    found: bool
+    present: bool
     bytes: int
     newer: int
     outside: str = ""

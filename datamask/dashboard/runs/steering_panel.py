@@ -65,7 +65,7 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
             "the Runs page, above Solve.",
         )
         if view.filters and count:
-            description = ", ".join(condition.said for condition in view.filters.conditions)
+            description = ", ".join(condition.description for condition in view.filters.conditions)
             for kind, (label, about) in OFFERS.items():
                 st.button(
                     label.format(count),

@@ -112,14 +112,15 @@ class Explainer:
             raise ValueError(f"rows must be from 0 to {len(self.mask) - 1:,}, got {rows.min():,} to {rows.max():,}")
         nearest, similarity = self._nearest_selected(rows, poll)
         return [
-            self._one(int(row), int(near), float(cosine), poll) for row, near, cosine in zip(rows, nearest, similarity)
+            self._of_row(int(row), int(near), float(cosine), poll)
+            for row, near, cosine in zip(rows, nearest, similarity)
         ]
 
     def copies_of(self, row: int) -> np.ndarray:
         """The rows that were left out as near-copies of this one, int64, rising."""
         return np.flatnonzero((self._winner == row) & (np.arange(len(self._winner)) != row))
 
-    def _one(self, row: int, nearest: int, similarity: float, poll: Poll) -> Explanation:
+    def _of_row(self, row: int, nearest: int, similarity: float, poll: Poll) -> Explanation:
         poll()
         threshold = float(self.threshold[row])
         start = sum(self.average.values()) - threshold

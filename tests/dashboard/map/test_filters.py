@@ -85,7 +85,7 @@ def test_any_conditions_together_are_the_query(frame, rows, low, width, sources,
 
 def test_a_condition_replaces_the_one_of_its_name_in_its_place():
     first = Filters().taking(Between("a", 0, 1)).taking(Among("b", ("x",))).taking(Between("a", 2, 3))
-    assert [one.said for one in first.conditions] == ["a 2 to 3", "b: x"]
+    assert [condition.description for condition in first.conditions] == ["a 2 to 3", "b: x"]
     assert first.of("a") == Between("a", 2, 3) and first.of("c") is None
     assert first.without("a").conditions == (Among("b", ("x",)),)
     assert not first.without("a").without("b") and first

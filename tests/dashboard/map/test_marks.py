@@ -265,7 +265,7 @@ def test_cells_take_the_most_frequent_class_and_tell_its_share():
     marks = marks_of(Category.of("kind", pa.chunked_array([pa.array(["a", "b", "b", "a"])])), places)
     cell = places.cells.cell
     # by falling count, equal ones by name
-    assert marks.told["names"] == ["a", "b"]
+    assert marks.hover["names"] == ["a", "b"]
     assert marks.codes[cell[0]] == 1 and marks.values[cell[0]] == pytest.approx(2 / 3)
     assert marks.codes[cell[3]] == 0 and marks.values[cell[3]] == 1
 

@@ -112,7 +112,7 @@ def look(root: Path) -> None:
     listing.running(store, RunQueue(root))
     runs = listing.readable(store)
     fingerprint = store.get("whole").facts()["fingerprint"]
-    listing.tags_of(runs), listing.found(runs, "a"), frontier.survey(runs, fingerprint), downstream.collected(runs)
+    listing.tags_of(runs), listing.matching(runs, "a"), frontier.survey(runs, fingerprint), downstream.collected(runs)
     sweeps.ratio_series(runs, fingerprint), sweeps.group_series(runs, fingerprint)
     candidates.candidates(runs, fingerprint)
     if len(runs) > 1:

@@ -44,9 +44,9 @@ def test_runs_are_found_by_name_id_and_tag(tmp_path):
     first.relabel(tags=["paper", "Section 4"])
     second.relabel(tags=["paper"])
     runs = [first, second]
-    assert listing.found(runs, "") == listing.found(runs, " PAPER ") == runs
-    assert listing.found(runs, "wide section") == [first] and listing.found(runs, second.id[-6:]) == [second]
-    assert listing.found(runs, "wide narrow") == []
+    assert listing.matching(runs, "") == listing.matching(runs, " PAPER ") == runs
+    assert listing.matching(runs, "wide section") == [first] and listing.matching(runs, second.id[-6:]) == [second]
+    assert listing.matching(runs, "wide narrow") == []
     assert listing.tags_of(runs) == ["paper", "Section 4"]
 
 

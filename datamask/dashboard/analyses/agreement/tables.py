@@ -42,7 +42,7 @@ def agreed(appeared: np.ndarray, selected: np.ndarray, own: np.ndarray) -> Agree
     return Agreed(share, core, flips, float(core[own].mean()), float(inside.mean()) if len(inside) else np.nan)
 
 
-def histogram(found: Agreed, own: np.ndarray) -> pd.DataFrame:
+def histogram(measured: Agreed, own: np.ndarray) -> pd.DataFrame:
     """The undecided by the share of parts that select them: ``low, high, of, rows, base, top``, selected ones below.
 
     The core and what no part ever selects are left out: they are nearly all, and one number each says it.
@@ -50,7 +50,7 @@ def histogram(found: Agreed, own: np.ndarray) -> pd.DataFrame:
     edges = np.linspace(0, CORE, BINS + 1)
     width, tables, base = CORE / BINS, [], np.zeros(BINS)
     for name, mask in (("selected by the run", own), ("not selected", ~own)):
-        values = found.share[mask & (found.share > 0) & ~found.core]
+        values = measured.share[mask & (measured.share > 0) & ~measured.core]
         # shares are fractions of a few parts: rounding must not move one across the edge of its bar
         counts = np.bincount(np.clip(np.floor(values / width + 1e-9).astype(int), 0, BINS - 1), minlength=BINS)
         tables.append(

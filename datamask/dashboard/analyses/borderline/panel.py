@@ -49,7 +49,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             persist_state="session",
             help="Of the order. Another one shuffles the same texts anew and begins again.",
         )
-        told = st.container()
+        beside = st.container()
     with reading:
         st.caption(
             "Would you rather keep this text, or rather drop it? Half of these texts were kept, half dropped, "
@@ -57,8 +57,8 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
         )
         within = shown
         if shown is not None:
-            within, said = tables.within(shown, selected, count // 2)
-            st.caption(f"**{said}**")
+            within, sentence = tables.within(shown, selected, count // 2)
+            st.caption(f"**{sentence}**")
         task = explanations.deck(run, count // 2, int(seed), within)
         if not settled(task, KEY):
             return
@@ -66,7 +66,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
         name = task.key
         answers = _answers().setdefault(name, [])
         _read(name, deck, answers, texts)
-    with told:
+    with beside:
         _tell(run, corpus, deck, name, answers)
 
 

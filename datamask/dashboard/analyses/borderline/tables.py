@@ -99,10 +99,10 @@ def revealed(deck: Deck, place: int, answer: str, facts: Mapping[str, str]) -> s
     mark = "skipped" if answer == SKIP else "you agree" if agrees(answer, bool(deck.selected[place])) else "you differ"
     margin = float(deck.margin[place])
     distance = f"{abs(margin):.2f}" if abs(margin) >= 0.005 else "less than 0.01"
-    said = "".join(f", {name} {value}" for name, value in facts.items())
+    listed_facts = "".join(f", {name} {value}" for name, value in facts.items())
     return (
         f"The last one was **{side}** ({mark}); its score is {distance} standard deviations "
-        f"{'above' if margin >= 0 else 'below'} the threshold{said}."
+        f"{'above' if margin >= 0 else 'below'} the threshold{listed_facts}."
     )
 
 

@@ -59,19 +59,19 @@ def by_group(
     n = np.bincount(codes[inside], minlength=len(names))
     there = np.flatnonzero(n)
     parts = masks(first, second)
-    found = {kind: np.bincount(codes[inside & mask], minlength=len(names))[there] for kind, mask in parts.items()}
+    counts = {kind: np.bincount(codes[inside & mask], minlength=len(names))[there] for kind, mask in parts.items()}
     total = n[there]
-    low, high = paired(found["gained"], found["lost"], total)
+    low, high = paired(counts["gained"], counts["lost"], total)
     overall = float(np.mean(second)) - float(np.mean(first))
     off = np.where(low > overall, low - overall, np.where(high < overall, high - overall, 0.0))
-    change = (found["gained"] - found["lost"]) / total
+    change = (counts["gained"] - counts["lost"]) / total
     table = pd.DataFrame(
         {
             "group": np.array(names, object)[there],
             "n": total,
-            **found,
-            "before": (found["kept"] + found["lost"]) / total,
-            "after": (found["kept"] + found["gained"]) / total,
+            **counts,
+            "before": (counts["kept"] + counts["lost"]) / total,
+            "after": (counts["kept"] + counts["gained"]) / total,
             "change": change,
             "low": low,
             "high": high,

@@ -46,8 +46,8 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
             if other.id in objectives
         }
     )
-    picture, told = st.columns([1.3, 1], gap="large")
-    with told:
+    picture, beside = st.columns([1.3, 1], gap="large")
+    with beside:
         together = (
             st.segmented_control(
                 "Draw them",
@@ -75,9 +75,9 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
         sets = (outliers if diverse == OUTLIERS else alone[diverse], best, selected)
         rows = _tightness(corpus.fingerprint, f"{run.id} {diverse}", size, corpus, crowding, sets)
         _table(rows)
-        said = tightness.spread_words(rows[0], rows[-1], objectives.get(diverse, ""))
-        if said:
-            st.caption(said)
+        sentence = tightness.spread_words(rows[0], rows[-1], objectives.get(diverse, ""))
+        if sentence:
+            st.caption(sentence)
         st.caption(
             f"Each class has {size:,} samples; top-quality holds those of highest quality. Tightness is the "
             "mean cosine of all pairs in a class, computed exactly from the sum of its features. Higher is "

@@ -77,7 +77,7 @@ def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         # those chosen before stay in the menu, or a search would take them off the page
-        matching = {run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))}
+        matching = {run.id for run in listing.matching(runs, st.session_state.get("compare_find", ""))}
         matching.update(st.session_state["compare"])
         chosen = st.multiselect(
             "Runs",

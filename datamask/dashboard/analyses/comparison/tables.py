@@ -208,9 +208,9 @@ def settings(entries: Sequence[Entry]) -> pd.DataFrame:
     """
     rows = []
     for name, label in SETTINGS.items():
-        found = [getattr(entry.config, name) for entry in entries]
-        if any(value != found[0] for value in found):
-            rows.append({"Setting": label, **{entry.label: _said(value) for entry, value in zip(entries, found)}})
+        used = [getattr(entry.config, name) for entry in entries]
+        if any(value != used[0] for value in used):
+            rows.append({"Setting": label, **{entry.label: _in_words(value) for entry, value in zip(entries, used)}})
     for name, option in CORPUS_OPTIONS.items():
         given = [entry.corpus.get(name, option.default) for entry in entries]
         if not _equal(given):
@@ -232,22 +232,22 @@ def same_diversity_scale(entries: Sequence[Entry]) -> bool:
 
 def caveats(entries: Sequence[Entry]) -> list[str]:
     """What must not be read out of this comparison, one sentence each."""
-    said = []
+    sentences = []
     if not _equal([int(entry.selected.sum()) for entry in entries]):
         sizes = ", ".join(f"{entry.letter} {entry.selected.sum():,}" for entry in entries)
-        said.append(
+        sentences.append(
             f"They select different numbers of rows ({sizes}), so their shares are of different attainable "
             "gains: compare overlap and samples, not values."
         )
     if not _equal([entry.config.objective for entry in entries]):
         used = ", ".join(f"{entry.letter} {entry.config.objective}" for entry in entries)
-        said.append(f"Diversity means something else in each ({used}), so their diversity values do not compare.")
+        sentences.append(f"Diversity means something else in each ({used}), so their diversity values do not compare.")
     if not _equal([entry.config.lamb for entry in entries]):
-        said.append(
+        sentences.append(
             "They weigh quality and diversity differently: their joint values are of different sums. Compare "
             "quality with quality and diversity with diversity."
         )
-    return said
+    return sentences
 
 
 POLISHED = 1e-3
@@ -283,14 +283,14 @@ def curves(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
 
 def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
     """Where selections ended that were polished after their last step: ``run, step, seconds, value``."""
-    found = []
+    rows = []
     for entry in entries:
         shares, end = _share_curve(entry, measure), entry.shares.get(measure)
         there = np.flatnonzero(np.isfinite(shares))
         if end is None or not len(there) or abs(end - shares[there[-1]]) <= POLISHED:
             continue
         seconds = entry.metrics.get("seconds", np.full(len(shares), np.nan))
-        found.append(
+        rows.append(
             {
                 "run": entry.label,
                 "step": float(entry.metrics["step"][there[-1]]),
@@ -298,7 +298,7 @@ def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
                 "value": float(end),
             }
         )
-    return pd.DataFrame(found, columns=["run", "step", "seconds", "value"])
+    return pd.DataFrame(rows, columns=["run", "step", "seconds", "value"])
 
 
 def _pinned(run: Run, n: int) -> np.ndarray:
@@ -335,7 +335,7 @@ def _opened_by(entry: Entry, option: Option) -> str:
     return option.unset or ("–" if option.default in (None, ()) else option.shown(option.default))
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     if value is None or value == ():
         return "–"
     if isinstance(value, tuple):

@@ -149,7 +149,7 @@ def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
         for line in curve.references
         if math.isfinite(line.value) and not line.edge
     ]
-    rows += [{"series": WORDS, **said} for said in labels(curve, x, low, high, height - FURNITURE)]
+    rows += [{"series": WORDS, **label} for label in labels(curve, x, low, high, height - FURNITURE)]
     return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
 
 
@@ -198,18 +198,18 @@ def labels(curve: Curve, x: str, low: float, high: float, height: float, width: 
     lines = [line for line in curve.references if math.isfinite(line.value)]
     # what has a line of its own first: an arrow may stand anywhere
     lines.sort(key=lambda line: (bool(line.edge), line.role not in ("final", "bound")))
-    wanted, said, taken = [], [], []
+    wanted, texts, taken = [], [], []
     rules = [(at(line.value) - 2, at(line.value) + 2) for line in lines if not line.edge]
     for line in lines:
         arrow = f"{ARROWS[line.edge]} " if line.edge else ""
-        said.append(f"{arrow}{line.label}  {words.value(line.value, 3)}")
+        texts.append(f"{arrow}{line.label}  {words.value(line.value, 3)}")
         wanted.append({"above": 0.0, "below": height}.get(line.edge, at(min(max(line.value, low), high))))
-        share = placement.width_of(said[-1]) / width
+        share = placement.width_of(texts[-1]) / width
         taken.append([*rules, *bold(curve, x, at, 1 - share, math.inf)])
     places = placement.column(wanted, 0.0, height, taken)
-    found = [
+    placed = [
         {"value": high - place / height * (high - low), "note": text, "role": line.role}
-        for place, text, line in zip(places, said, lines)
+        for place, text, line in zip(places, texts, lines)
     ]
     for _, row in curve.table[curve.table["series"] == EDGE].iterrows():
         # a curve that does not reach the right side lies farther left than it seems
@@ -217,8 +217,8 @@ def labels(curve: Curve, x: str, low: float, high: float, height: float, width: 
         (place,) = placement.column(
             [0.0 if row["value"] > 0 else height], 0.0, height, [[*rules, *bold(curve, x, at, -math.inf, share)]]
         )
-        found.append({"value": high - place / height * (high - low), "note": row["note"], "role": EDGE})
-    return found
+        placed.append({"value": high - place / height * (high - low), "note": row["note"], "role": EDGE})
+    return placed
 
 
 def bold(curve: Curve, x: str, at, first: float, last: float) -> Iterator[placement.Interval]:

@@ -37,14 +37,14 @@ def show(opening: Opening) -> None:
             f"No row has another at cosine {growth.cosine:g} or more, so nothing can be said about more of them."
         )
         return
-    picture, said = st.columns([1.7, 1], gap="large", vertical_alignment="center")
+    picture, beside = st.columns([1.7, 1], gap="large", vertical_alignment="center")
     with picture:
         plot(
             copies(overview.copy_curve(growth), dark=session.dark()),
             key="copies_growth",
             alt=f"Rows with a near-copy against the rows of the corpus, up to {overview.COPY_TIMES:g} times as many",
         )
-    with said:
+    with beside:
         _words(growth)
 
 

@@ -20,23 +20,23 @@ def collected(runs: Iterable[Run]) -> pd.DataFrame:
 
     What was not made at a lambda, a baseline or an imported list, has none: NaN.
     """
-    found = []
+    rows = []
     for run in runs:
         results = run.results()
         if results:
             lamb = run.config.selection.lamb if _learned(run) else math.nan
-            found += [
+            rows += [
                 {
                     "run_id": run.id,
                     "curve": curve_of(run),
                     "lamb": lamb,
-                    "task": one.task,
-                    "score": one.score,
-                    "seed": one.seed,
+                    "task": result.task,
+                    "score": result.score,
+                    "seed": result.seed,
                 }
-                for one in results
+                for result in results
             ]
-    return pd.DataFrame(found, columns=["run_id", "curve", "lamb", "task", "score", "seed"])
+    return pd.DataFrame(rows, columns=["run_id", "curve", "lamb", "task", "score", "seed"])
 
 
 def curve_of(run: Run) -> str:

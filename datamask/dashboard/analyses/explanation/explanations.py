@@ -60,13 +60,13 @@ class Answer:
     """Everything about one sample under one run.
 
     Attributes:
-        told: the explanation. sd: standard deviation of the scores of all samples that could be selected.
+        explanation: why it is in or out. sd: standard deviation of the scores of all samples that could be selected.
         exceptions: how many samples are on the other side of the threshold than their score says.
         copies: rows that were left out as near-copies of this one.
         along: the sample over lambda.
     """
 
-    told: Explanation
+    explanation: Explanation
     sd: float
     exceptions: int
     copies: tuple[int, ...]
@@ -93,7 +93,7 @@ def ask(run: Run, row: int, runs: Sequence[Run]) -> Job:
     Args:
         run: done. runs: finished runs on its corpus; those that differ in lambda alone give `Answer.along`.
     """
-    known = hashlib.sha256(" ".join(sorted(one.id for one in runs)).encode()).hexdigest()[:12]
+    known = hashlib.sha256(" ".join(sorted(listed.id for listed in runs)).encode()).hexdigest()[:12]
     key = f"why {run.path} {row} {known}"
 
     def work(job: Job) -> Answer:
@@ -122,10 +122,10 @@ def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Job:
         poll = poll_of(job.should_stop, STOPPED)
         with _explainer(run, lambda share, what: job.report(0.1 * share, what), job.should_stop) as explainer:
             # kept with the explainer, under its lock: what is selected for one sample serves the next
-            found = _holder().again
-            if str(run.path) not in found:
-                found[str(run.path)] = Again(explainer.pool, run.config.selection, explainer.mask, poll)
-            again = found[str(run.path)]
+            kept = _holder().again
+            if str(run.path) not in kept:
+                kept[str(run.path)] = Again(explainer.pool, run.config.selection, explainer.mask, poll)
+            again = kept[str(run.path)]
         # under a lock of its own: it takes a while, and other samples are to be explained meanwhile
         with _held(_holder().selecting, job.report, job.should_stop):
             torch.set_num_threads(1)
@@ -160,8 +160,8 @@ def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> J
             far = np.abs(explainer.score - explainer.threshold)
             rows = []
             for side in (explainer.mask, ~explainer.mask):
-                here = np.flatnonzero(free & side)
-                rows.append(here[np.argsort(far[here], kind="stable")[:count]])
+                offered = np.flatnonzero(free & side)
+                rows.append(offered[np.argsort(far[offered], kind="stable")[:count]])
             both = np.random.default_rng(seed).permutation(np.concatenate(rows))
             sd = explainer.sd if explainer.sd > 0 else 1.0
             return Deck(both, explainer.mask[both], (explainer.score - explainer.threshold)[both] / sd)
@@ -187,14 +187,14 @@ def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> I
     with _held(holder.lock, report, should_stop):
         torch.set_num_threads(1)  # of this thread: the pages want the other cores
         key = str(run.path)
-        found = holder.explainers.get(key)
-        if found is None:
-            found = explainer_of(run, progress=report, should_stop=should_stop)
-            holder.explainers[key] = found
+        explainer = holder.explainers.get(key)
+        if explainer is None:
+            explainer = explainer_of(run, progress=report, should_stop=should_stop)
+            holder.explainers[key] = explainer
         holder.explainers.move_to_end(key)
         while len(holder.explainers) > KEPT:
             holder.again.pop(holder.explainers.popitem(last=False)[0], None)
-        yield found
+        yield explainer
 
 
 def _held(lock: threading.Lock, report: Progress, should_stop: Callable[[], bool]) -> contextlib.AbstractContextManager:
@@ -205,7 +205,7 @@ def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bo
     """The row in every stored run of the same curve and seed."""
     from datamask.evaluation.explaining import intervals
 
-    by_id = {one.id: one for one in runs}
+    by_id = {listed.id: listed for listed in runs}
     lines = frontier.survey(by_id.values(), run.facts().get("fingerprint")).lines
     mine = next((line for line in lines if any(spot.run_id == run.id for spot in line.spots)), None)
     if mine is None:

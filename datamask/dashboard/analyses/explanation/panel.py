@@ -45,7 +45,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
         if not settled(job, "why"):
             return
         answer = job.result
-        st.markdown(words.plain(answer.told.sentence, 600))
+        st.markdown(words.plain(answer.explanation.sentence, 600))
         _waterfall(answer)
         entry = catalogue.estimator(run.config.selection.estimator)
         if not entry.guided:
@@ -58,7 +58,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
             if sentence:
                 st.caption(sentence)
     _along(run, row, answer)
-    if answer.told.witnesses:
+    if answer.explanation.witnesses:
         with below:
             _witnesses(answer, corpus)
 
@@ -96,7 +96,7 @@ def _along(run: Run, row: int, answer: Answer) -> None:
     if catalogue.estimator(run.config.selection.estimator).guided:
         link = {
             "run": run.id,
-            "sample": str(answer.told.id),
+            "sample": str(answer.explanation.id),
             **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params},
         }
         sign = Sign("Exact λ of a sample", "app.py", link, "Stops within seconds.")
@@ -113,7 +113,7 @@ def _along(run: Run, row: int, answer: Answer) -> None:
 
 
 def _witnesses(answer: Answer, corpus: Corpus) -> None:
-    for objective in answer.told.witnesses:
+    for objective in answer.explanation.witnesses:
         sentence, table = tables.witnesses(answer, objective, _texts(corpus))
         st.markdown(f"**{catalogue.objective(objective).label}**: {sentence}")
         if table.empty:

@@ -27,9 +27,9 @@ def waterfall(answer: Answer) -> pd.DataFrame:
 
     A sample is in where the sum is above 0, the threshold.
     """
-    told, unit = answer.told, answer.sd if answer.sd > 0 else 1.0
+    explanation, unit = answer.explanation, answer.sd if answer.sd > 0 else 1.0
     rows, at = [], 0.0
-    for part in told.parts:
+    for part in explanation.parts:
         amount = part.value / unit
         rows.append(
             {
@@ -41,7 +41,7 @@ def waterfall(answer: Answer) -> pd.DataFrame:
             }
         )
         at += amount
-    total = (told.score - told.threshold) / unit
+    total = (explanation.score - explanation.threshold) / unit
     rows.append({"part": "this sample", "start": 0.0, "end": total, "amount": total, "kind": TOTAL})
     return pd.DataFrame(rows)
 
@@ -59,7 +59,7 @@ def strip(along: Along, run_id: str) -> pd.DataFrame:
         {
             "lambda": along.lambdas,
             "state": ["in" if inside else "out" for inside in along.inside],
-            "here": [one == run_id for one in along.run_ids],
+            "here": [listed == run_id for listed in along.run_ids],
         }
     )
 
@@ -76,29 +76,29 @@ def along_sentence(along: Along) -> str:
         return f"In at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
     if not any(along.inside):
         return f"Out at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
-    said = [f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in along.intervals]
+    ranges = [f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in along.intervals]
     return (
-        f"In at λ {' and '.join([', '.join(said[:-1]), said[-1]] if len(said) > 1 else said)}, out at the other "
-        f"stored λ of this curve; {count:,} runs in all."
+        f"In at λ {' and '.join([', '.join(ranges[:-1]), ranges[-1]] if len(ranges) > 1 else ranges)}, out at the "
+        f"other stored λ of this curve; {count:,} runs in all."
     )
 
 
-def flip_sentence(found: Flip) -> str:
+def flip_sentence(flip: Flip) -> str:
     """What the exact search found."""
     made = (
-        f"selected again at {found.solved:,} λ"
-        if found.solved > 1
-        else ("selected again at one λ" if found.solved else "told by the stored runs alone")
+        f"selected again at {flip.solved:,} λ"
+        if flip.solved > 1
+        else ("selected again at one λ" if flip.solved else "told by the stored runs alone")
     )
-    low, high = found.between
-    if found.lamb is None:
+    low, high = flip.between
+    if flip.lamb is None:
         return (
-            f"It is {'in' if found.below else 'out'} at λ {low:g} and {high:g} too, as it is here: no λ at which "
+            f"It is {'in' if flip.below else 'out'} at λ {low:g} and {high:g} too, as it is here: no λ at which "
             f"it changes sides was found ({made})."
         )
-    first, then = ("in", "out") if found.below else ("out", "in")
+    first, then = ("in", "out") if flip.below else ("out", "in")
     return (
-        f"It changes sides at λ **{found.lamb:.3f}**: {first} just below, {then} just above; {made} between "
+        f"It changes sides at λ **{flip.lamb:.3f}**: {first} just below, {then} just above; {made} between "
         f"λ {low:g} and {high:g}."
     )
 
@@ -109,22 +109,22 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
     Args:
         text_of: id and beginning of a row's text.
     """
-    told, unit = answer.told, answer.sd if answer.sd > 0 else 1.0
-    found, count = told.witnesses[objective], told.witness_counts[objective]
-    if not found:
-        if objective == "facility" and not told.selected:
+    explanation, unit = answer.explanation, answer.sd if answer.sd > 0 else 1.0
+    shown, count = explanation.witnesses[objective], explanation.witness_counts[objective]
+    if not shown:
+        if objective == "facility" and not explanation.selected:
             return "Every sample it could stand for has a closer member already.", pd.DataFrame()
         if objective == "facility":
             return "Every sample near it has another member that is closer.", pd.DataFrame()
         return "None of its near neighbours is selected.", pd.DataFrame()
-    kind = found[0].kind
+    kind = shown[0].kind
     if kind == "dimension":
-        said = f"The {len(found):,} of {count:,} feature dimensions with the largest effect."
-        return said, pd.DataFrame(
-            {"dimension": [one.row for one in found], "adds": [one.amount / unit for one in found]}
+        sentence = f"The {len(shown):,} of {count:,} feature dimensions with the largest effect."
+        return sentence, pd.DataFrame(
+            {"dimension": [witness.row for witness in shown], "adds": [witness.amount / unit for witness in shown]}
         )
-    more = f"; the {len(found):,} with the largest effect" if count > len(found) else ""
-    said = {
+    more = f"; the {len(shown):,} with the largest effect" if count > len(shown) else ""
+    sentence = {
         "covers": f"Other samples whose closest member it is: {count:,}{more}. “Otherwise” is their next closest.",
         "would cover": f"Other samples it would be closer to than any member: {count:,}{more}. “Otherwise” is "
         "their closest member now.",
@@ -132,34 +132,34 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
     }[kind]
     table = pd.DataFrame(
         {
-            "sample": [text_of(one.row) for one in found],
-            "cosine": [one.similarity for one in found],
-            "otherwise": [one.otherwise for one in found],
-            "adds": [one.amount / unit for one in found],
+            "sample": [text_of(witness.row) for witness in shown],
+            "cosine": [witness.similarity for witness in shown],
+            "otherwise": [witness.otherwise for witness in shown],
+            "adds": [witness.amount / unit for witness in shown],
         }
     )
-    return said, table if kind != "similar" else table.drop(columns="otherwise")
+    return sentence, table if kind != "similar" else table.drop(columns="otherwise")
 
 
 def nearest_sentence(answer: Answer, text_of: Callable[[int], str]) -> str:
     """The nearest other selected sample, as a fact; Markdown."""
-    told = answer.told
-    if told.nearest_selected < 0:
+    explanation = answer.explanation
+    if explanation.nearest_selected < 0:
         return "No other sample is selected."
-    said = (
-        f"Nearest selected sample: **{words.plain(text_of(told.nearest_selected), 160)}**, cosine "
-        f"{told.nearest_similarity:.3f}."
+    sentence = (
+        f"Nearest selected sample: **{words.plain(text_of(explanation.nearest_selected), 160)}**, cosine "
+        f"{explanation.nearest_similarity:.3f}."
     )
-    if "pairwise" in [part.name for part in told.parts]:
-        said += " A fact, not a reason: pair-wise similarity looks at the selection as a whole."
-    return said
+    if "pairwise" in [part.name for part in explanation.parts]:
+        sentence += " A fact, not a reason: pair-wise similarity looks at the selection as a whole."
+    return sentence
 
 
 def copies_sentence(answer: Answer, text_of: Callable[[int], str]) -> str:
     """Near-copies and who won; empty where there are none."""
-    told = answer.told
-    if told.copy_of >= 0:
-        return f"Kept instead of it: **{words.plain(text_of(told.copy_of), 160)}**."
+    explanation = answer.explanation
+    if explanation.copy_of >= 0:
+        return f"Kept instead of it: **{words.plain(text_of(explanation.copy_of), 160)}**."
     if not answer.copies:
         return ""
     names = ", ".join(words.plain(text_of(row), 60) for row in answer.copies[:3])

@@ -90,14 +90,14 @@ def frontier(
             hovertemplate="a random subset: 0 % of both by definition<extra></extra>",
         )
     )
-    here = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
-    _named(figure, here, colors, tone)
+    inside = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
+    _named(figure, inside, colors, tone)
     far = _beyond(lines, named, window)
-    for one in far:
-        _arrow(figure, one, colors.get(one.spots[0].scale, tone.text))
+    for beyond in far:
+        _arrow(figure, beyond, colors.get(beyond.spots[0].scale, tone.text))
     _say(
         figure,
-        [*_points(here, tone, dark), *_edges(far, colors, tone, dark), *_lambdas(lines, looks, dark)],
+        [*_points(inside, tone, dark), *_edges(far, colors, tone, dark), *_lambdas(lines, looks, dark)],
         lines,
         named,
         window,
@@ -133,15 +133,15 @@ def styles(lines: Sequence[Line], dark: bool = False) -> dict[str, tuple[str, st
     # the darker ones would sink into a dark ground
     tones = {palette.LIGHT.accent: tone.accent, palette.LIGHT.diversity: tone.diversity, palette.LIGHT.best: tone.best}
     seen: dict[str, int] = {}
-    found = {}
+    looks = {}
     for line in lines:
         objective = line.settings.objective
         place = order.index(objective) if objective in order else len(order)
         nth = seen.setdefault(objective, 0)
         seen[objective] += 1
         color = palette.OKABE_ITO[place % 7]
-        found[line.key] = (tones.get(color, color), SYMBOLS[nth % len(SYMBOLS)], DASHES[nth % len(DASHES)])
-    return found
+        looks[line.key] = (tones.get(color, color), SYMBOLS[nth % len(SYMBOLS)], DASHES[nth % len(DASHES)])
+    return looks
 
 
 def _axes(figure: go.Figure, window: Window, tone: palette.Shades, dark: bool, height: int) -> None:
@@ -198,7 +198,7 @@ def _proved(figure: go.Figure, line: Line, window: Window, dark: bool) -> None:
 
 def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str], tone: palette.Shades) -> None:
     color, symbol, dash = look
-    said = html.escape(name)
+    label = html.escape(name)
     if line.joined:
         means = line.means()
         figure.add_trace(
@@ -216,10 +216,10 @@ def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str],
             y=[spot.diversity for spot in line.spots],
             mode="markers",
             customdata=[spot.run_id for spot in line.spots],
-            name=said,
+            name=label,
             marker={"color": color, "symbol": symbol, "size": 9, "line": {"width": 1, "color": tone.ground}},
             text=[_hover(spot) for spot in line.spots],
-            hovertemplate=f"<b>{said}</b><br>%{{text}}<extra></extra>",
+            hovertemplate=f"<b>{label}</b><br>%{{text}}<extra></extra>",
             # what is chosen gets a ring; nothing turns pale
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
@@ -228,34 +228,34 @@ def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str],
 
 
 def _hover(spot: Spot) -> str:
-    said = f"λ {spot.lamb:g}<br>" if catalogue.estimator(spot.settings.estimator).guided else ""
-    said += f"quality {words.percent(spot.quality, 1)}"
+    text = f"λ {spot.lamb:g}<br>" if catalogue.estimator(spot.settings.estimator).guided else ""
+    text += f"quality {words.percent(spot.quality, 1)}"
     if spot.raw_quality is not None:
-        said += f" (mean {words.value(spot.raw_quality)})"
-    said += f"<br>diversity {words.percent(spot.diversity, 1)}"
+        text += f" (mean {words.value(spot.raw_quality)})"
+    text += f"<br>diversity {words.percent(spot.diversity, 1)}"
     if spot.raw_diversity is not None:
-        said += f" (raw {words.value(spot.raw_diversity)})"
+        text += f" (raw {words.value(spot.raw_diversity)})"
     if spot.gap is not None:
-        said += f"<br>proved within {words.percent(spot.gap, 2)} of the best for its λ"
-    return said
+        text += f"<br>proved within {words.percent(spot.gap, 2)} of the best for its λ"
+    return text
 
 
-def _named(figure: go.Figure, here: Sequence[Spot], colors: Mapping[str, str], tone: palette.Shades) -> None:
-    if not here:
+def _named(figure: go.Figure, inside: Sequence[Spot], colors: Mapping[str, str], tone: palette.Shades) -> None:
+    if not inside:
         return
     figure.add_trace(
         go.Scatter(
-            x=[spot.quality for spot in here],
-            y=[spot.diversity for spot in here],
+            x=[spot.quality for spot in inside],
+            y=[spot.diversity for spot in inside],
             mode="markers",
-            customdata=[spot.run_id for spot in here],
+            customdata=[spot.run_id for spot in inside],
             marker={
                 "symbol": "star",
                 "size": 12,
-                "color": [colors.get(spot.scale, tone.text) for spot in here],
+                "color": [colors.get(spot.scale, tone.text) for spot in inside],
                 "line": {"width": 1, "color": tone.text},
             },
-            text=[f"<b>{html.escape(spot.label)}</b><br>{_hover(spot)}" for spot in here],
+            text=[f"<b>{html.escape(spot.label)}</b><br>{_hover(spot)}" for spot in inside],
             **figures.HOVER,
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
@@ -270,13 +270,13 @@ class _Far:
     arrow: Arrow
     spots: list[Spot]
     label: str
-    said: str
+    text: str
     shared: bool = False
 
 
 def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> list[_Far]:
     """Arrows where curves leave the window, then those of named points beyond it."""
-    found: list[_Far] = []
+    labelled: list[_Far] = []
     for line in lines:
         means, left = line.means(), []
         road = [(quality, diversity) for _, quality, diversity in means] if line.joined else []
@@ -286,7 +286,7 @@ def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> lis
             left += spots
             lambdas = sorted(there)
             label = f"λ {lambdas[0]:g}" + (f" to {lambdas[-1]:g}" if len(lambdas) > 1 else "")
-            found.append(_Far(arrow, spots, label, _far_words(label, spots, arrow, window)))
+            labelled.append(_Far(arrow, spots, label, _far_words(label, spots, arrow, window)))
         # a seed may lie beyond though the mean of its lambda does not
         named = [*named, *(spot for spot in line.spots if spot not in left)]
     for spot in named:
@@ -294,20 +294,21 @@ def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> lis
         if edge is None:
             continue
         label = spot.label if not catalogue.estimator(spot.settings.estimator).learns else f"λ {spot.lamb:g}"
-        said = _far_words(label, [spot], edge, window)
+        text = _far_words(label, [spot], edge, window)
         near = [
             place
-            for place, one in enumerate(found)
-            if one.spots[0].scale == spot.scale and math.dist((one.arrow.x, one.arrow.y), (edge.x, edge.y)) < SAME_ARROW
+            for place, other in enumerate(labelled)
+            if other.spots[0].scale == spot.scale
+            and math.dist((other.arrow.x, other.arrow.y), (edge.x, edge.y)) < SAME_ARROW
         ]
         for place in near:
-            before, _, value = found[place].said.partition(": ")
-            if said == f"{label}: {value}":
+            before, _, value = labelled[place].text.partition(": ")
+            if text == f"{label}: {value}":
                 # one arrow, one value: both names stand before it
-                found[place], said = replace(found[place], said=f"{before}, {label}:\n{value}"), ""
+                labelled[place], text = replace(labelled[place], text=f"{before}, {label}:\n{value}"), ""
                 break
-        found.append(_Far(edge, [spot], label, said, bool(near)))
-    return found
+        labelled.append(_Far(edge, [spot], label, text, bool(near)))
+    return labelled
 
 
 def _far_words(label: str, spots: Sequence[Spot], arrow: Arrow, window: Window) -> str:
@@ -354,10 +355,10 @@ Said = tuple[placement.Words, str]
 """Words with their colour."""
 
 
-def _points(here: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterator[Said]:
+def _points(inside: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterator[Said]:
     """Of a random subset and of the named points in the window."""
     yield placement.Words("random", 0.0, 0.0, placement.compass(0.6, -0.6)), ink(tone.random, dark)
-    for spot in here:
+    for spot in inside:
         # a random draw lies beside the cross that says so
         if spot.settings.estimator != "random":
             yield (
@@ -373,9 +374,9 @@ def _points(here: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterator[
 
 
 def _edges(far: Sequence[_Far], colors: Mapping[str, str], tone: palette.Shades, dark: bool) -> Iterator[Said]:
-    for one in filter(lambda one: one.said, far):
-        color = ink(colors.get(one.spots[0].scale, tone.text), dark)
-        yield placement.Words(one.said, one.arrow.x, one.arrow.y, placement.rings(), needed=True), color
+    for label in filter(lambda label: label.text, far):
+        color = ink(colors.get(label.spots[0].scale, tone.text), dark)
+        yield placement.Words(label.text, label.arrow.x, label.arrow.y, placement.rings(), needed=True), color
 
 
 def _lambdas(lines: Sequence[Line], looks: Mapping[str, tuple[str, str, str]], dark: bool) -> Iterator[Said]:
@@ -401,7 +402,7 @@ def _lambdas(lines: Sequence[Line], looks: Mapping[str, tuple[str, str, str]], d
 
 def _say(
     figure: go.Figure,
-    said: Sequence[Said],
+    labels: Sequence[Said],
     lines: Sequence[Line],
     named: Sequence[Spot],
     window: Window,
@@ -417,16 +418,18 @@ def _say(
     ]
     scales = np.linspace(min(tall, NARROW / (window.x1 - window.x0)), tall, 3)
     places = placement.around(
-        [one for one, _ in said],
+        [label for label, _ in labels],
         placement.Box(window.x0, window.y0, window.x1, window.y1),
         scales.tolist(),
         np.array(roads, float).reshape(-1, 4),
         dots,
     )
-    for (one, color), place in zip(said, places):
+    for (label, color), place in zip(labels, places):
         if place is not None:
             right, down, align = place
-            figures.write(figure, one.text, one.x, one.y, color, align=align, right=right, down=down, ground=ground)
+            figures.write(
+                figure, label.text, label.x, label.y, color, align=align, right=right, down=down, ground=ground
+            )
 
 
 def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:

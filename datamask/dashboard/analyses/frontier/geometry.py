@@ -131,7 +131,7 @@ def exits(points: Sequence[Point], window: Window) -> list[tuple[Arrow, list[int
     A stretch of points beyond the window that has none inside before or after it gets the arrow of its nearest point.
     """
     outside = [not window.holds(*point) and all(map(math.isfinite, point)) for point in points]
-    found: list[tuple[Arrow, list[int]]] = []
+    passages: list[tuple[Arrow, list[int]]] = []
     place = 0
     while place < len(points):
         if not outside[place]:
@@ -144,13 +144,13 @@ def exits(points: Sequence[Point], window: Window) -> list[tuple[Arrow, list[int
         pairs = [(place - 1, place), (end, end - 1)]
         inside = next((pair for pair in pairs if 0 <= pair[0] < len(points) and window.holds(*points[pair[0]])), None)
         if inside is not None:
-            found.append((crossing(points[inside[0]], points[inside[1]], window), beyond))
+            passages.append((crossing(points[inside[0]], points[inside[1]], window), beyond))
         else:
             arrows = [(arrow, points[k]) for k in beyond if (arrow := edge_arrow(*points[k], window)) is not None]
             nearest, _ = min(arrows, key=lambda pair: math.dist((pair[0].x, pair[0].y), pair[1]))
-            found.append((nearest, beyond))
+            passages.append((nearest, beyond))
         place = end
-    return found
+    return passages
 
 
 def crossing(inside: Point, outside: Point, window: Window) -> Arrow:

@@ -171,7 +171,7 @@ def _choose(
         line = _curve(line or lines[0], lines, names)
         spot = _at(line, spot) if how == LAMBDA else _keeping(opened, line)
     if spot is not None:
-        _told(line, spot, names)
+        _of_spot(line, spot, names)
     return line, spot
 
 
@@ -231,7 +231,7 @@ def _at(line: Line, spot: Spot | None) -> Spot:
     return spot if spot in spots else spots[0]
 
 
-def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
+def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
     title = f"λ {spot.lamb:g}" if line is not None else spot.label
     where = names[line.key] if line is not None else ""
     with st.container(border=True, gap="small"):

@@ -51,13 +51,13 @@ def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: 
     Raises:
         OptionError: an option does not hold.
     """
-    found = []
+    plans = []
     for objective in objectives:
-        found += [
+        plans += [
             Point((("lamb", lamb),), SelectionConfig.from_options(objective=objective, **options, lamb=lamb))
             for lamb in values
         ]
-    return tuple(found)
+    return tuple(plans)
 
 
 def along_ratio(objectives: Sequence[str], ratios: Sequence[float], **options: Any) -> tuple[Point, ...]:
@@ -144,7 +144,7 @@ def start(
 
         for plan in plans:
 
-            def told(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
+            def report(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
                 job.report((before + share * len(plan.points)) / total, what)
 
             device = plan.points[0].selection.device
@@ -152,13 +152,13 @@ def start(
                 done = sweep(
                     RunStore(root),
                     plan,
-                    progress=told,
+                    progress=report,
                     should_stop=job.should_stop,
                     threads=cores,
                     reuse=True,
                     turn=functools.partial(turn, device),
                 )
-            trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
+            trouble = trouble or next((f"{result.point.words}: {result.error}" for result in done if result.error), "")
             before += len(plan.points)
             if not trouble:
                 job.poll()

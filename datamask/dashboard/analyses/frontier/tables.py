@@ -126,11 +126,17 @@ class Line:
 
     def means(self) -> list[tuple[float, float, float]]:
         """(lambda, quality, diversity) at each lambda, the mean over its seeds."""
-        found = []
+        points = []
         for lamb in self.lambdas:
-            here = [spot for spot in self.spots if spot.lamb == lamb]
-            found.append((lamb, sum(s.quality for s in here) / len(here), sum(s.diversity for s in here) / len(here)))
-        return found
+            at_lambda = [spot for spot in self.spots if spot.lamb == lamb]
+            points.append(
+                (
+                    lamb,
+                    sum(s.quality for s in at_lambda) / len(at_lambda),
+                    sum(s.diversity for s in at_lambda) / len(at_lambda),
+                )
+            )
+        return points
 
 
 @dataclass(frozen=True)
@@ -245,14 +251,14 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
             and size_words(other.settings) == size_words(line.settings)
         ]
         name = f"{outcome.objective_label(line.settings.objective)}, {size_words(line.settings)}"
-        for field, said in SETTINGS.items():
+        for field, setting in SETTINGS.items():
             # options of the learner tell apart only what the same learner made; its name says the rest
             held = [other for other in alike if field not in LEARNER_OPTIONS or other["estimator"] == mine["estimator"]]
             if field not in FREE and len({str(other.get(field)) for other in held}) > 1 and mine.get(field):
                 value = (
                     catalogue.estimator(mine[field]).label.partition(" (")[0] if field == "estimator" else mine[field]
                 )
-                name += f", {value}" if field == "estimator" else f", {said.lower()} {value}"
+                name += f", {value}" if field == "estimator" else f", {setting.lower()} {value}"
         names[line.key] = name
     given = list(names.values())
     return {key: name if given.count(name) == 1 else f"{name} ({key[:4]})" for key, name in names.items()}
@@ -270,10 +276,10 @@ def ratio_words(ratio: float) -> str:
     return f"{100 * ratio:.4g}{words.GAP}%"
 
 
-def named_for(found: Survey, lines: Sequence[Line]) -> list[Spot]:
+def named_for(stored: Survey, lines: Sequence[Line]) -> list[Spot]:
     """The named points that share objective, size and scales with one of the curves."""
     scales = {line.scale for line in lines}
-    return [spot for spot in found.named if spot.scale in scales]
+    return [spot for spot in stored.named if spot.scale in scales]
 
 
 def at_least(line: Line, quality: float) -> Spot | None:
@@ -290,20 +296,20 @@ def price_words(spot: Spot) -> str:
         return "At λ 1 diversity counts for nothing: the last points of quality are bought at any price."
     if spot.lamb <= 0:
         return "At λ 0 quality counts for nothing: its first points cost almost no diversity."
-    said = f"{price(spot.lamb):.2g}" if price(spot.lamb) < 9.95 else f"{price(spot.lamb):.0f}"
-    return f"Here one more point of quality costs {said} point{'' if said == '1' else 's'} of diversity."
+    amount = f"{price(spot.lamb):.2g}" if price(spot.lamb) < 9.95 else f"{price(spot.lamb):.0f}"
+    return f"Here one more point of quality costs {amount} point{'' if amount == '1' else 's'} of diversity."
 
 
 def keeps_words(line: Line, spot: Spot) -> str:
     """What a point keeps, against the curve's most diverse point."""
     most = max(line.spots, key=lambda other: other.diversity)
     cost = most.diversity - spot.diversity
-    said = f"λ {spot.lamb:g} keeps {words.percent(spot.quality, 1)} of the attainable quality"
+    beginning = f"λ {spot.lamb:g} keeps {words.percent(spot.quality, 1)} of the attainable quality"
     if spot is most:
-        return f"{said}, and it is the most diverse point of this curve."
+        return f"{beginning}, and it is the most diverse point of this curve."
     return (
-        f"{said} and costs {100 * cost:.1f} points of diversity against λ {most.lamb:g}, this curve's most diverse "
-        "point."
+        f"{beginning} and costs {100 * cost:.1f} points of diversity against λ {most.lamb:g}, this curve's most "
+        "diverse point."
     )
 
 

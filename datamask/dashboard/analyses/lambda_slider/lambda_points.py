@@ -307,7 +307,7 @@ def _entry(
         "title": look.title,
         "key": [list(entry) for entry in look.key],
         "bar": look.bar,
-        "value_words": look.told,
+        "value_words": look.hover,
         "quality": words.percent(point.quality, 1),
         "diversity": at_least + words.percent(point.diversity, 1),
         "joint": at_least + words.percent(point.joint, 1),

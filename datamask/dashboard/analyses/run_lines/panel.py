@@ -86,14 +86,14 @@ def _notes(runs: Sequence[Run], lines: tables.Lines) -> list[str]:
     """What the marks mean, and what does not compare."""
     turns = {turn["turn"] for turn in chart.turns(lines)}
     marks = [
-        f"{sign} {said}"
-        for said, sign in (
+        f"{sign} {note}"
+        for note, sign in (
             (chart.SWAPS_BEGIN, "▲"),
             (chart.BOUND_BEGINS, "■"),
             (chart.GOES_ON, "✚"),
             (chart.OTHER, "●"),
         )
-        if said in turns
+        if note in turns
     ]
     notes = [", ".join([*marks, "◆ the final selection"]) + "."]
     if chart.cut_off(lines):

@@ -85,7 +85,7 @@ def lines(runs: Sequence[Run], measure: str = "joint") -> Lines:
     for run in runs[:MOST]:
         label = labels[run.id]
         try:
-            points, own_turns = _one(run, measure)
+            points, own_turns = _of_run(run, measure)
         except DatamaskError as error:
             without[label] = str(error)
             continue
@@ -110,14 +110,14 @@ def few(values: np.ndarray, ended: bool) -> str:
     """
     on_the_way = len(values) - ended
     counted = {0: "no value was", 1: "one value was"}.get(on_the_way, f"only {on_the_way} values were")
-    said = f"{counted} measured on the way"
+    sentence = f"{counted} measured on the way"
     if not len(values):
-        return said
+        return sentence
     where = "it ended at" if ended else "the last"
-    return f"{said}, {where} {words.percent(float(values[-1]), 1)}"
+    return f"{sentence}, {where} {words.percent(float(values[-1]), 1)}"
 
 
-def _one(run: Run, measure: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _of_run(run: Run, measure: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The points of one run, and its turns: ``step, seconds, value, phase`` each."""
     metrics, config, summary = of_all_rows(run.metrics()), run.config.selection, run.status().summary or {}
     anchors = summary.get("anchors") or run.facts().get("anchors") or {}

@@ -125,12 +125,12 @@ def facts(corpus: Corpus, row: int, selected: np.ndarray | None) -> list[str]:
     quality = float(corpus.quality[row])
     below = float((corpus.quality < quality).sum() / max(1, len(corpus) - 1))
     share = f"in the best 1{words.GAP}%" if below >= 0.995 else f"better than {words.percent(below)} of the others"
-    said = [f"quality {words.value(quality)}, {share}"]
+    facts_shown = [f"quality {words.value(quality)}, {share}"]
     if selected is not None:
-        said.insert(0, "selected" if selected[row] else "not selected")
+        facts_shown.insert(0, "selected" if selected[row] else "not selected")
     if corpus.lengths is not None:
-        said.append(f"{words.count(corpus.lengths[row])} tokens")
+        facts_shown.append(f"{words.count(corpus.lengths[row])} tokens")
     for column in corpus.metadata_columns.values():
         if column.kind == "class":
-            said.append(words.plain(f"{column.name} {corpus.metadata[column.name][row].as_py()}", 60))
-    return said[:7]
+            facts_shown.append(words.plain(f"{column.name} {corpus.metadata[column.name][row].as_py()}", 60))
+    return facts_shown[:7]

@@ -31,8 +31,8 @@ def scoreboard(rows: Sequence[Row], dark: bool | None = None) -> str:
 
 def missing(rows: Sequence[Row]) -> str:
     """The measures without a value, with the reason, in a sentence; empty where there are none."""
-    found = [f"{row.label} ({row.verdict})" for row in rows if not row.places]
-    return f"Not measured: {', '.join(found)}." if found else ""
+    names = [f"{row.label} ({row.verdict})" for row in rows if not row.places]
+    return f"Not measured: {', '.join(names)}." if names else ""
 
 
 def _measure(row: Row, dark: bool | None) -> str:
@@ -53,7 +53,7 @@ def drawing(row: Row) -> svg.Drawing:
     room = 0.06 * (high - low) or max(abs(high), 1e-9) * 0.05
     low, high = low - room, high + room
     bottom = 8 + STEP * len(places)
-    picture = svg.Drawing(WIDTH, bottom + 30, f"{row.label}: " + ", ".join(_said(place) for place in places))
+    picture = svg.Drawing(WIDTH, bottom + 30, f"{row.label}: " + ", ".join(_tooltip(place) for place in places))
 
     def at(value: float) -> float:
         return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
@@ -68,7 +68,7 @@ def drawing(row: Row) -> svg.Drawing:
         picture.text(LEFT - 8, y + 4, name, "text", "end", 12, bold=bool(place.letter))
         if place.low is not None and place.high is not None:
             picture.line(at(place.low), y, at(place.high), y, color, 2)
-        picture.mark(at(place.value), y, color, shape, hollow=place.optimised, told=_said(place))
+        picture.mark(at(place.value), y, color, shape, hollow=place.optimised, title=_tooltip(place))
     hint = {"higher": "higher is better →", "lower": "← lower is better", "neither": ""}[row.better]
     anchor, x = ("start", LEFT) if row.better == "lower" else ("end", WIDTH - RIGHT)
     picture.text(x, bottom + 27, hint, "random", anchor, 11)
@@ -79,8 +79,8 @@ def _order(place: Place) -> int:
     return "ABCD".index(place.letter) if place.letter in tuple("ABCD") else 0
 
 
-def _said(place: Place) -> str:
-    said = f"{place.label}: {words.value(place.value)}"
+def _tooltip(place: Place) -> str:
+    text = f"{place.label}: {words.value(place.value)}"
     if place.low is not None:
-        said += f" ({words.value(place.low)} to {words.value(place.high)})"
-    return said + (", made by this measure" if place.optimised else "")
+        text += f" ({words.value(place.low)} to {words.value(place.high)})"
+    return text + (", made by this measure" if place.optimised else "")

@@ -61,7 +61,7 @@ def rows(board: Mapping, letters: Mapping[str, tuple[str, str]]) -> list[Row]:
         board: as `datamask.evaluation.scoreboard` gives it.
         letters: run id -> its letter and label, in the order to draw.
     """
-    found = []
+    measured = []
     for measure in board["measures"]:
         cells = measure["selections"]
         places = tuple(
@@ -77,7 +77,7 @@ def rows(board: Mapping, letters: Mapping[str, tuple[str, str]]) -> list[Row]:
             for key in (*letters, *BESIDE)
             if (cell := cells.get(key)) is not None and cell["value"] is not None
         )
-        found.append(
+        measured.append(
             Row(
                 measure["measure"],
                 measure["label"],
@@ -88,31 +88,31 @@ def rows(board: Mapping, letters: Mapping[str, tuple[str, str]]) -> list[Row]:
                 measure["best"],
             )
         )
-    return found + [
-        Row(one["measure"], one["label"], "", "", (), "not measured yet", None) for one in board.get("left", ())
+    return measured + [
+        Row(entry["measure"], entry["label"], "", "", (), "not measured yet", None) for entry in board.get("left", ())
     ]
 
 
-def summary(found: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
+def summary(table: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
     """Who is best on how many of the measures nobody optimised, in a sentence."""
-    fair = [row for row in found if row.places and row.better != "neither" and not _makers(row.places)]
+    fair = [row for row in table if row.places and row.better != "neither" and not _makers(row.places)]
     if not fair:
         return (
             "Every measure that has a better and a worse was optimised by one of these runs, so none of them is "
             "called best."
         )
     won = {key: sum(row.best == key for row in fair) for key in (*letters, *BESIDE)}
-    said = [f"{letters[key][0] if key in letters else BESIDE[key]} on {count}" for key, count in won.items() if count]
+    wins = [f"{letters[key][0] if key in letters else BESIDE[key]} on {count}" for key, count in won.items() if count]
     level = len(fair) - sum(won.values())
     head = (
-        f"Of {len(fair)} measures that none of these runs optimised, best are: {', '.join(said)}"
-        if said
+        f"Of {len(fair)} measures that none of these runs optimised, best are: {', '.join(wins)}"
+        if wins
         else f"On none of the {len(fair)} measures that nobody here optimised is one of them surely best"
     )
-    return head + (f"; on {level} the best cannot be told apart." if level and said else ".")
+    return head + (f"; on {level} the best cannot be told apart." if level and wins else ".")
 
 
-def numbers(found: list[Row]) -> pd.DataFrame:
+def numbers(table: list[Row]) -> pd.DataFrame:
     """Every number: ``measure, better, of, value, low, high, made by it, note``."""
     return pd.DataFrame(
         [
@@ -126,7 +126,7 @@ def numbers(found: list[Row]) -> pd.DataFrame:
                 "made by it": place.optimised,
                 "note": place.note,
             }
-            for row in found
+            for row in table
             for place in row.places
         ]
     )

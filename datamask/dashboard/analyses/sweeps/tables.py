@@ -55,30 +55,30 @@ def ratio_series(runs: Iterable[Run], fingerprint: str) -> list[Series]:
     for spot in filter(None, (frontier.spot_of(run, fingerprint) for run in runs)):
         if catalogue.estimator(spot.settings.estimator).learns:
             groups.setdefault(_shared(spot.settings, ("select_ratio", "seed", "device")), []).append(spot)
-    found = []
+    listed = []
     for key, spots in groups.items():
         ratios = sorted({spot.settings.select_ratio for spot in spots})
         if len(ratios) < 2:
             continue
         rows = []
         for ratio in ratios:
-            here = [spot for spot in spots if spot.settings.select_ratio == ratio]
+            at_ratio = [spot for spot in spots if spot.settings.select_ratio == ratio]
             for term in ("quality", "diversity"):
-                raw = [getattr(spot, f"raw_{term}") for spot in here]
+                raw = [getattr(spot, f"raw_{term}") for spot in at_ratio]
                 rows.append(
                     {
                         "ratio": 100 * ratio,
                         "term": term,
-                        "n": len(here),
-                        "run_id": here[0].run_id,
-                        "share": 100 * float(np.mean([getattr(spot, term) for spot in here])),
+                        "n": len(at_ratio),
+                        "run_id": at_ratio[0].run_id,
+                        "share": 100 * float(np.mean([getattr(spot, term) for spot in at_ratio])),
                         "raw": math.nan if None in raw else float(np.mean(raw)),
                     }
                 )
         settings = spots[0].settings
         label = f"{outcome.objective_label(settings.objective)}, λ {settings.lamb:g}, {_how(settings)}"
-        found.append(Series(key, label, pd.DataFrame(rows)))
-    return sorted(found, key=lambda series: -len(series.table))
+        listed.append(Series(key, label, pd.DataFrame(rows)))
+    return sorted(listed, key=lambda series: -len(series.table))
 
 
 # -- the group size ------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def group_series(runs: Iterable[Run], fingerprint: str) -> list[Series]:
         key = _shared(settings, ("n_rollout", "seed", "device"))
         settings_of.setdefault(key, settings)
         groups.setdefault(key, {}).setdefault(settings.n_rollout, []).append((seconds[there], joint[there]))
-    found = []
+    listed = []
     for key, sizes in groups.items():
         if len(sizes) < 2:
             continue
@@ -114,8 +114,8 @@ def group_series(runs: Iterable[Run], fingerprint: str) -> list[Series]:
             f"{frontier.ratio_words(settings.select_ratio)}, {_how(settings)}"
         )
         parts = [band(curves).assign(G=size, seeds=len(curves)) for size, curves in sorted(sizes.items())]
-        found.append(Series(key, label, pd.concat(parts, ignore_index=True)))
-    return sorted(found, key=lambda series: -len(series.table))
+        listed.append(Series(key, label, pd.concat(parts, ignore_index=True)))
+    return sorted(listed, key=lambda series: -len(series.table))
 
 
 def band(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
@@ -170,9 +170,9 @@ def transfer(
         if name is not None and _shared(config.selection, FREE) == wanted and (spot := frontier.spot_of(run)):
             spots[name].append(spot)
     lines = {
-        name: Line(name, tuple(sorted(here, key=lambda spot: spot.lamb)))
-        for name, here in spots.items()
-        if len({spot.lamb for spot in here}) > 1
+        name: Line(name, tuple(sorted(of_name, key=lambda spot: spot.lamb)))
+        for name, of_name in spots.items()
+        if len({spot.lamb for spot in of_name}) > 1
     }
     apart = {}
     whole = lines.get(last)
@@ -189,20 +189,20 @@ def transfer(
     return Transfer(lines, apart)
 
 
-def transfer_words(found: Transfer) -> str:
+def transfer_words(check: Transfer) -> str:
     """How well slices tell the whole corpus's frontier, in a sentence."""
-    if not found.apart:
+    if not check.apart:
         return "Two curves with a common λ are needed to compare them."
-    said = [
-        f"{name} lies at most {100 * far:.1f} points off, at λ {lamb:g}" for name, (far, lamb) in found.apart.items()
+    distances = [
+        f"{name} lies at most {100 * far:.1f} points off, at λ {lamb:g}" for name, (far, lamb) in check.apart.items()
     ]
-    worst = max(far for far, _ in found.apart.values())
+    worst = max(far for far, _ in check.apart.values())
     verdict = (
         "A λ chosen on a slice may be used on the whole."
         if worst < 0.05
         else "A λ chosen on a slice would not give the same trade-off on the whole."
     )
-    return f"Against the whole corpus: {'; '.join(said)}. {verdict}"
+    return f"Against the whole corpus: {'; '.join(distances)}. {verdict}"
 
 
 def _settings_on(run: Run, fingerprint: str) -> SelectionConfig | None:

@@ -15,11 +15,11 @@ APART = 0.24
 SHAPES = ("circle", "square", "diamond", "triangle-up")
 
 
-def toy(found: Toy, *, dark: bool = False, height: int = 520) -> go.Figure:
+def toy(solved: Toy, *, dark: bool = False, height: int = 520) -> go.Figure:
     """Two rows of two panels: groups by shape, selected samples large and coloured, the rest small and grey."""
     tone = palette.shades(dark)
-    points = found.points.copy()
-    copies = (found.group == GROUPS.index("near-copies")).nonzero()[0]
+    points = solved.points.copy()
+    copies = (solved.group == GROUPS.index("near-copies")).nonzero()[0]
     angle = np.arange(len(copies)) * 2 * np.pi / FAMILY
     points[copies] += APART * np.stack([np.cos(angle), np.sin(angle)], 1).astype(np.float32)
     figure = make_subplots(
@@ -32,14 +32,14 @@ def toy(found: Toy, *, dark: bool = False, height: int = 520) -> go.Figure:
         vertical_spacing=0.07,
     )
     for panel, name in enumerate(TITLES):
-        mask = found.masks[name]
+        mask = solved.masks[name]
         for place, (label, shape) in enumerate(zip(GROUPS, SHAPES)):
             for selected in (False, True):
-                here = (found.group == place) & (mask == selected)
+                marked = (solved.group == place) & (mask == selected)
                 figure.add_trace(
                     go.Scattergl(
-                        x=points[here, 0],
-                        y=points[here, 1],
+                        x=points[marked, 0],
+                        y=points[marked, 1],
                         mode="markers",
                         hoverinfo="skip",
                         name=label,

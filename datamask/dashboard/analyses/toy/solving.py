@@ -89,12 +89,12 @@ def table(toy: Toy) -> pd.DataFrame:
     """Selected share of each planted group under each objective, beside its size: columns ``group``, ``n``, titles."""
     rows = []
     for place, name in enumerate(GROUPS):
-        here = toy.group == place
+        of_group = toy.group == place
         rows.append(
             {
                 "group": name,
-                "n": int(here.sum()),
-                **{TITLES[key]: float(mask[here].mean()) for key, mask in toy.masks.items()},
+                "n": int(of_group.sum()),
+                **{TITLES[key]: float(mask[of_group].mean()) for key, mask in toy.masks.items()},
             }
         )
     return pd.DataFrame(rows)

@@ -61,27 +61,29 @@ def line(run: Run) -> str | None:
 
 def sentence(metrics: Mapping[str, np.ndarray], facts: Mapping, active: bool = True) -> str | None:
     """`line` of these metrics: decided rows, signal over noise, rows changed."""
-    said = []
+    parts = []
     decided, signal = finite(metrics, "decided"), finite(metrics, "signal")
     if len(decided):
-        said.append(f"{words.percent(decided[-1])} decided")
+        parts.append(f"{words.percent(decided[-1])} decided")
     if len(signal):
-        said.append(f"signal {_times(_ratio(signal[-SMOOTHED:].mean()))} noise")
+        parts.append(f"signal {_times(_ratio(signal[-SMOOTHED:].mean()))} noise")
     changed, selected = _changed(metrics), facts.get("selected")
     if changed is not None and selected:
         steps, share = changed
         rows = round(share * selected)
         over = "the last step" if steps == 1 else f"the last {steps:,} steps"
-        said.append(f"{rows:,} row{'s' if rows > 1 else ''} changed in {over}" if rows else f"no row changed in {over}")
-    if not said:
+        parts.append(
+            f"{rows:,} row{'s' if rows > 1 else ''} changed in {over}" if rows else f"no row changed in {over}"
+        )
+    if not parts:
         return None
-    return f"{'Learning' if active else 'Learned'}: {', '.join(said)}"
+    return f"{'Learning' if active else 'Learned'}: {', '.join(parts)}"
 
 
 def concerns(run: Run) -> tuple[tuple[str, str], ...]:
     """What is wrong with a run, and what to do about it, as the command line says it, in the words of the form."""
-    found = health.concerns(run.metrics(), run.config.selection, run.facts())
-    return tuple((_in_words(concern.what), _in_words(concern.advice)) for concern in found)
+    met = health.concerns(run.metrics(), run.config.selection, run.facts())
+    return tuple((_in_words(concern.what), _in_words(concern.advice)) for concern in met)
 
 
 def _in_words(sentence: str) -> str:
@@ -94,7 +96,7 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
     """The small tables; those the learner does not have are left out."""
     selected, n = facts.get("selected") or 0, facts.get("n") or 0
     exact = config.estimator == "counterfactual"
-    found = [
+    candidates = [
         Vital(
             "decided",
             "Rows decided",
@@ -153,7 +155,7 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
             True,
         ),
     ]
-    return tuple(vital for vital in found if len(vital.table) > 1)
+    return tuple(vital for vital in candidates if len(vital.table) > 1)
 
 
 def _terms(metrics: Mapping[str, np.ndarray], prefix: str) -> dict[str, str]:

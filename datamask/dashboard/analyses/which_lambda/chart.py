@@ -205,11 +205,11 @@ def _signed(value: float) -> str:
 
 def _ticks(tried: Sequence[float]) -> list[float]:
     """The lambdas that are written below: first and last, and what has room between."""
-    found = [float(tried[0])]
+    ticks = [float(tried[0])]
     for lamb in tried[1:-1]:
-        if lamb - found[-1] >= APART and tried[-1] - lamb >= APART:
-            found.append(float(lamb))
-    return [*found, float(tried[-1])]
+        if lamb - ticks[-1] >= APART and tried[-1] - lamb >= APART:
+            ticks.append(float(lamb))
+    return [*ticks, float(tried[-1])]
 
 
 def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, float], height: float) -> list[Spot]:
@@ -230,7 +230,7 @@ def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, fl
         ends = np.column_stack([right, height - down])
         roads.append(np.column_stack([ends[:-1], ends[1:]]))
         dots += [tuple(end) for end in ends]
-    said, spot_at = [], []
+    texts, spot_at = [], []
     for label in labels:
         there: dict[placement.Offset, Spot] = {}
         for spot in label.spots:
@@ -238,13 +238,13 @@ def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, fl
             there.setdefault((x + spot.right, y + spot.down, spot.align), spot)
         spot_at.append(there)
         # all from one corner, because the spots of a label stand at different points
-        said.append(placement.Words(label.text, 0.0, height, tuple(there), needed=True))
+        texts.append(placement.Words(label.text, 0.0, height, tuple(there), needed=True))
     # half a pixel more on all sides: words may end where the picture does
-    found = placement.around(
-        said, placement.Box(-0.5, -0.5, WIDTH + 0.5, height + 0.5), (1.0,), np.concatenate(roads), dots
+    offsets = placement.around(
+        texts, placement.Box(-0.5, -0.5, WIDTH + 0.5, height + 0.5), (1.0,), np.concatenate(roads), dots
     )
     # words that are needed have an offset always
-    return [there[offset] for there, offset in zip(spot_at, found) if offset is not None]
+    return [there[offset] for there, offset in zip(spot_at, offsets) if offset is not None]
 
 
 def _reaches(recommended: pd.DataFrame | None) -> list[tuple[float, float]]:
@@ -312,8 +312,8 @@ def _far_labels(
         far = points[(points["objective"] == objective) & (points["difference"] > high) & (points["lambda"] < 1)]
         if len(far):
             ends = [f"{value:+.2f}" for value in (far["difference"].min(), far["difference"].max())]
-            said = ends[0] if ends[0] == ends[1] else " to ".join(ends)
-            lines.append((float(far["lambda"].mean()), f"{objective}: {said}", tone.text))
+            values = ends[0] if ends[0] == ends[1] else " to ".join(ends)
+            lines.append((float(far["lambda"].mean()), f"{objective}: {values}", tone.text))
     if top_quality is not None and top_quality > high:
         lines.append((1.0, f"top quality: {top_quality:+.2f}", tone.best))
     for at, text, colour in lines:

@@ -33,7 +33,7 @@ def ratios(answer: Mapping) -> list[float]:
 
 def measure(answer: Mapping, name: str) -> Mapping:
     """One measure's record."""
-    return next(one for one in answer["measures"] if one["name"] == name)
+    return next(entry for entry in answer["measures"] if entry["name"] == name)
 
 
 def counts_of(record: Mapping) -> str:
@@ -85,13 +85,13 @@ def points(record: Mapping, ratio: float) -> pd.DataFrame:
 def recommended(record: Mapping, ratio: float) -> pd.DataFrame:
     """The recommended lambdas of the leading curve: one row per run of them, ``objective, low, high``; empty where
     nothing is recommended."""
-    found = [
+    ranges = [
         {"objective": label(curve["objective"]), "low": low, "high": high}
         for curve in curves(record, ratio)
         if curve["leads"]
         for low, high in curve["recommended"]
     ]
-    return pd.DataFrame(found, columns=["objective", "low", "high"])
+    return pd.DataFrame(ranges, columns=["objective", "low", "high"])
 
 
 def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
@@ -133,9 +133,9 @@ def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
                     "level with its best": "",
                 }
             )
-    found = pd.DataFrame(rows).sort_values("value", kind="stable", ignore_index=True)
-    found["texts predicted"] = held_out
-    table = found[
+    sorted_rows = pd.DataFrame(rows).sort_values("value", kind="stable", ignore_index=True)
+    sorted_rows["texts predicted"] = held_out
+    table = sorted_rows[
         [
             "selection",
             "difference",
@@ -175,10 +175,10 @@ def span(record: Mapping, ratio: float, *, near: bool = False) -> tuple[float, f
     Args:
         near: show what lies around random, and leave what is far worse outside.
     """
-    found = [
+    values = [
         value for curve in curves(record, ratio) for point in curve["points"] for value in (point["low"], point["high"])
     ] + [0.0]
-    low, high = min(found), max(found)
+    low, high = min(values), max(values)
     if near and lopsided(record, ratio):
         high = FAR * -low
     air = 0.08 * (high - low or 1.0)
@@ -193,14 +193,14 @@ def lopsided(record: Mapping, ratio: float) -> bool:
 
 def top_quality(record: Mapping, ratio: float) -> Mapping | None:
     """Top quality's record at one ratio."""
-    return next((one for one in record["named"] if one["ratio"] == ratio), None)
+    return next((entry for entry in record["named"] if entry["ratio"] == ratio), None)
 
 
 def titles(answers: Sequence[Mapping]) -> dict[str, str]:
     """A short line for a menu by each answer's key: target and when, and between them what tells apart the answers on
     one target."""
     names = {answer["key"]: _short(answer["target"]) for answer in answers}
-    told = {
+    facts = {
         answer["key"]: (
             ", ".join(answer["question"]["objectives"]),
             _shares(answer["question"]),
@@ -210,13 +210,13 @@ def titles(answers: Sequence[Mapping]) -> dict[str, str]:
         )
         for answer in answers
     }
-    found = {}
+    by_key = {}
     for answer in answers:
         key = answer["key"]
-        alike = [told[other] for other in names if names[other] == names[key]]
-        differs = [one for place, one in enumerate(told[key]) if len({other[place] for other in alike}) > 1]
-        found[key] = " · ".join([names[key], *differs, words.ago(answer["created"])])
-    return found
+        alike = [facts[other] for other in names if names[other] == names[key]]
+        differs = [fact for place, fact in enumerate(facts[key]) if len({other[place] for other in alike}) > 1]
+        by_key[key] = " · ".join([names[key], *differs, words.ago(answer["created"])])
+    return by_key
 
 
 def _short(target: Mapping) -> str:
@@ -241,18 +241,20 @@ def effect(answer: Mapping, record: Mapping) -> str:
     """What the difference at the best lambda of the leading curve means for each word; empty unless one helps."""
     if answer["target"]["circular"] or record["name"] != "cross_entropy":
         return ""
-    found = [curve for curve in record["curves"] if curve["leads"] and curve["verdict"] == "helps"]
-    if not found:
+    helping = [curve for curve in record["curves"] if curve["leads"] and curve["verdict"] == "helps"]
+    if not helping:
         return ""
-    curve = min(found, key=lambda curve: curve["against_random"]["difference"])
+    curve = min(helping, key=lambda curve: curve["against_random"]["difference"])
     times = [math.exp(-curve["against_random"][end]) for end in ("difference", "high", "low")]
     if times[0] >= 2:
-        at, low, high = (f"{one:.1f}" for one in times)
+        at, low, high = (f"{factor:.1f}" for factor in times)
         size = f"{at} times as likely as after a random selection ({low} to {high} times)"
     else:
-        at, low, high = (words.percent(one - 1) for one in times)
+        at, low, high = (words.percent(factor - 1) for factor in times)
         size = f"{at} likelier than after a random selection ({low} to {high})"
-    where = f" and ratio {words.percent(curve['ratio'])}" if len({one["ratio"] for one in record["curves"]}) > 1 else ""
+    where = (
+        f" and ratio {words.percent(curve['ratio'])}" if len({entry["ratio"] for entry in record["curves"]}) > 1 else ""
+    )
     return f"At its best, lambda {curve['best']:g}{where}, each unseen {counts_of(record).removesuffix('s')} is {size}."
 
 

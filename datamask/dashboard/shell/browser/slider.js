@@ -107,7 +107,7 @@ class LambdaSlider {
     const whole = parcel.codes?.subarray(place * marks, (place + 1) * marks);
     this.drawn = { id, shapes, sizes, colors, codes: whole ?? unpacked(parcel.bits, place, marks),
       values: parcel.values?.subarray(place * marks, (place + 1) * marks),
-      title: point.title, key: point.key, bar: point.bar, told: point.value_words, text: "" };
+      title: point.title, key: point.key, bar: point.bar, hover: point.value_words, text: "" };
     return this.drawn;
   }
 

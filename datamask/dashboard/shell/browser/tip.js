@@ -50,7 +50,7 @@ function tell(map, found) {
   const told = [];
   for (const { layer } of map.panels) {
     if (!layer?.codes.length) continue;
-    const { before = "", after = "", format, names } = layer.told, value = layer.values?.[mark];
+    const { before = "", after = "", format, names } = layer.hover, value = layer.values?.[mark];
     const number = value === undefined ? "" : Number.isFinite(value) ? said(value, format) : "unknown";
     const line = (names ? (names[layer.codes[mark]] ?? "") : "") + before + number + after;
     if (line && !lines.includes(line)) told.push(line);
