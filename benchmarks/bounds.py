@@ -213,7 +213,7 @@ def integer_programme(case: Case) -> tuple[float, float]:
     tokens = np.concatenate([case.lengths, np.zeros(n * n)])[None, :]
     low = np.zeros(n + n * n)
     low[:n][case.budget.pinned] = 1.0
-    found = milp(
+    solution = milp(
         cost,
         integrality=np.r_[np.ones(n), np.zeros(n * n)],
         bounds=Bounds(low, 1.0),
@@ -224,15 +224,15 @@ def integer_programme(case: Case) -> tuple[float, float]:
         ],
         options={"mip_rel_gap": 1e-9},
     )
-    assert found.status == 0, found.message
+    assert solution.status == 0, solution.message
     rng = np.random.default_rng(0)
     random = [
         case.values(problem.subset(torch.from_numpy(rng.random(n))).numpy()[None].astype(float))[0] for _ in range(100)
     ]
-    return float(lamb * base - found.fun), float(np.mean(random))
+    return float(lamb * base - solution.fun), float(np.mean(random))
 
 
-def one(seed: int, best_of: Callable[[Case], tuple[float, float]] | None = None) -> dict:
+def solved(seed: int, best_of: Callable[[Case], tuple[float, float]] | None = None) -> dict:
     """One problem: what it is, its bound's slack, and what the solver missed."""
     kind, case = case_of(seed)
     problem, joint = case.problem, case.problem.joint
@@ -241,9 +241,9 @@ def one(seed: int, best_of: Callable[[Case], tuple[float, float]] | None = None)
     state = learner.init()
     while learner.finished(state) is None:
         state, _ = learner.step(state)
-    found = learner.result(state)
-    value = joint.evaluate(found).joint
-    proof = certify(problem, found, value)
+    mask = learner.result(state)
+    value = joint.evaluate(mask).joint
+    proof = certify(problem, mask, value)
     assert proof is not None, f"{case.name} must have a bound"
     # rules may leave one subset, or several of one value: then the value itself is the scale
     scale = max(best - mean, 1e-3 * abs(best))
@@ -257,10 +257,10 @@ def one(seed: int, best_of: Callable[[Case], tuple[float, float]] | None = None)
     }
 
 
-def table(found: list[dict]) -> list[dict]:
+def table(problems: list[dict]) -> list[dict]:
     """Rows by objective, kind and, for free problems, S / d from 2 to 6."""
     keyed: dict[tuple, list[dict]] = {}
-    for row in found:
+    for row in problems:
         span = f"{int(row['ratio'])} to {int(row['ratio']) + 1}" if row["kind"] == "free" else ""
         for part in {span, ""}:
             keyed.setdefault((row["objective"], row["kind"], part), []).append(row)
@@ -285,19 +285,19 @@ def main() -> None:
     parser.add_argument("--output", default=str(Path(__file__).parent / "results" / "bounds.json"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    found = []
+    problems = []
     for seed in range(options.problems):
-        found.append(one(seed))
+        problems.append(solved(seed))
         if seed % 100 == 99:
             print(f"{seed + 1:,} problems", file=sys.stderr)
-    free = [row["slack"] < 0.01 for row in found if row["kind"] == "free"]
+    free = [row["slack"] < 0.01 for row in problems if row["kind"] == "free"]
     report = {
-        "problems": len(found),
-        "below_the_best": sum(row["below"] for row in found),
+        "problems": len(problems),
+        "below_the_best": sum(row["below"] for row in problems),
         "free_within_1_percent": float(np.mean(free)),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "rows": table(found),
+        "rows": table(problems),
     }
     Path(options.output).write_text(json.dumps(report, indent=1))
     print(json.dumps(report, indent=1))

@@ -162,7 +162,7 @@ def contest(spec: dict) -> dict:
         scale = total / max(state.step, 1)
         note.append(f"stopped after {state.step:,} of {total:,} {unit}; time extrapolated")
     mask = learner.result(state)
-    found = {
+    result = {
         "seconds": clock.seconds * scale,
         "cpu": clock.cpu * scale,
         "extrapolated": scale > 1,
@@ -171,8 +171,8 @@ def contest(spec: dict) -> dict:
         "note": "; ".join(note),
     }
     if scale == 1 or estimator == "reinforce":  # some of the picks are no selection of this size
-        found |= measured(problem, mask, bound=estimator not in ("reinforce", "greedy"))
-    return found | {"peak": peak_memory(), "peak_before": base}
+        result |= measured(problem, mask, bound=estimator not in ("reinforce", "greedy"))
+    return result | {"peak": peak_memory(), "peak_before": base}
 
 
 def measured(problem, mask, bound: bool) -> dict:
@@ -180,7 +180,7 @@ def measured(problem, mask, bound: bool) -> dict:
     from datamask.learning.certificates import certify
 
     values = problem.problem.joint.evaluate(mask)
-    found = {
+    record = {
         "joint": values.joint,
         "quality": values.quality,
         "diversity": values.diversity,
@@ -191,8 +191,8 @@ def measured(problem, mask, bound: bool) -> dict:
         clock = Clock()
         proof = certify(problem.problem, mask, values.joint)
         if proof is not None:
-            found |= {"gap": proof.upper_bound - values.joint, "seconds_bound": clock.seconds, "cpu_bound": clock.cpu}
-    return found
+            record |= {"gap": proof.upper_bound - values.joint, "seconds_bound": clock.seconds, "cpu_bound": clock.cpu}
+    return record
 
 
 def blocks(spec: dict) -> dict:
@@ -226,7 +226,7 @@ def blocks(spec: dict) -> dict:
             chosen[rows[learner.result(state)]] = True
             made += count
     scale = whole.size / made
-    found = {
+    record = {
         "seconds": clock.seconds * scale,
         "cpu": clock.cpu * scale,
         "extrapolated": scale > 1,
@@ -234,8 +234,8 @@ def blocks(spec: dict) -> dict:
         "peak_before": base,
     }
     if scale > 1:
-        return found | {"note": f"stopped after {made:,} of {whole.size:,} picks; time extrapolated"}
-    return found | measured(problem, chosen, bound=False)
+        return record | {"note": f"stopped after {made:,} of {whole.size:,} picks; time extrapolated"}
+    return record | measured(problem, chosen, bound=False)
 
 
 def choose(spec: dict) -> dict:
@@ -258,7 +258,7 @@ def choose(spec: dict) -> dict:
             value = problem.problem.joint.evaluate(learner.result(state)).joint
             tried.append({"lr": rate, "G": group, "joint": value})
     return {
-        "best": max(tried, key=lambda one: one["joint"]),
+        "best": max(tried, key=lambda trial: trial["joint"]),
         "tried": tried,
         "rows": spec["rows"],
         "steps": spec["steps"],

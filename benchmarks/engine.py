@@ -53,17 +53,17 @@ def alone(task: str, spec: dict) -> dict:
 def entrants(problem: dict, options: argparse.Namespace) -> list[str]:
     """Who takes part in a problem."""
     facility = problem["objective"] == "facility"
-    found = ["neighbour graph"] if facility else []
-    found += [
+    names = ["neighbour graph"] if facility else []
+    names += [
         who
         for who in options.contestants.split(",")
         if who != "relaxed" or problem["objective"] not in ("disf", "graphcut")
     ]
     if problem["objective"] == "disf":
-        found.append("DiSF in blocks")
+        names.append("DiSF in blocks")
     if facility and problem["lamb"] == 0 and options.peer_python:
-        found += options.peers.split(",")
-    return found
+        names += options.peers.split(",")
+    return names
 
 
 def measure(problem: dict, options: argparse.Namespace, cache: str) -> dict:
@@ -79,27 +79,27 @@ def measure(problem: dict, options: argparse.Namespace, cache: str) -> dict:
         print(json.dumps(spec["best"]), file=sys.stderr, flush=True)
     runs: dict[str, list[dict]] = {who: [] for who in names}
     for _ in range(options.repeats):
-        for who, found in runs.items():
-            if found and (
-                found[-1].get("extrapolated") or found[-1].get("seconds", options.limit) > options.limit / 10
+        for who, rounds in runs.items():
+            if rounds and (
+                rounds[-1].get("extrapolated") or rounds[-1].get("seconds", options.limit) > options.limit / 10
             ):
                 continue
             if who in PEERS:
-                found.append(peer(who, options.peer_python, spec, options.limit))
+                rounds.append(peer(who, options.peer_python, spec, options.limit))
             else:
                 sampled = who.startswith(("reinforce", "greedy", "DiSF")) and options.sampled_limit
-                found.append(alone("contest", {**spec, "who": who, "limit": sampled or options.limit}))
-            print(json.dumps([who, {k: v for k, v in found[-1].items() if k != "curve"}]), file=sys.stderr, flush=True)
+                rounds.append(alone("contest", {**spec, "who": who, "limit": sampled or options.limit}))
+            print(json.dumps([who, {k: v for k, v in rounds[-1].items() if k != "curve"}]), file=sys.stderr, flush=True)
     rows = [
         {
             "who": who,
-            **found[-1],
+            **rounds[-1],
             **{
-                f"all_{key}": [one[key] for one in found if key in one]
+                f"all_{key}": [made[key] for made in rounds if key in made]
                 for key in ("seconds", "seconds_bound", "cpu", "cpu_bound")
             },
         }
-        for who, found in runs.items()
+        for who, rounds in runs.items()
     ]
     load.append(round(os.getloadavg()[0], 1))
     return {
@@ -157,11 +157,11 @@ def main() -> None:
         for rows in map(int, options.rows.split(",")):
             for text in options.problems.split(","):
                 objective, ratio, lamb = text.split(":")
-                found = measure(
+                measured = measure(
                     {"rows": rows, "objective": objective, "ratio": float(ratio), "lamb": float(lamb)}, options, cache
                 )
-                kept = [old for old in report["problems"] if any(old[key] != found[key] for key in KEYS)]
-                report["problems"] = sorted([*kept, found], key=lambda one: [one[key] for key in KEYS])
+                kept = [old for old in report["problems"] if any(old[key] != measured[key] for key in KEYS)]
+                report["problems"] = sorted([*kept, measured], key=lambda problem: [problem[key] for key in KEYS])
                 output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
                 output.with_suffix(".md").write_text(table(report))
 

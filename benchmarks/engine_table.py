@@ -38,7 +38,7 @@ def table(report: dict) -> str:
             "|---|---|---|---|---|---|---|---|",
         ]
         lines += ["| " + " | ".join(_cells(row)) + " |" for row in problem["rows_of_table"]]
-        lines += ["", *(f"- {one}" for one in sentences(problem)), ""]
+        lines += ["", *(f"- {sentence}" for sentence in sentences(problem)), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -59,9 +59,9 @@ def _seconds(row: dict, key: str) -> str:
     if not took:
         return ""
     bound = row.get(f"all_{key}_bound")
-    said = ("~" if row.get("extrapolated") else "") + _digits(statistics.median(took))
-    said += f" ({_digits(min(took))}-{_digits(max(took))})" if len(took) > 1 and key == "seconds" else ""
-    return said + (f" + {_digits(statistics.median(bound))}" if bound else "")
+    text = ("~" if row.get("extrapolated") else "") + _digits(statistics.median(took))
+    text += f" ({_digits(min(took))}-{_digits(max(took))})" if len(took) > 1 and key == "seconds" else ""
+    return text + (f" + {_digits(statistics.median(bound))}" if bound else "")
 
 
 def _digits(seconds: float) -> str:
@@ -75,26 +75,26 @@ def _middle(row: dict, key: str = "seconds") -> float:
 def sentences(problem: dict) -> list[str]:
     """What the rows say of each other, each made from the numbers."""
     rows = {row["who"]: row for row in problem["rows_of_table"] if row.get("all_seconds")}
-    found = []
+    lines = []
     if "choice" in problem:
         choice = problem["choice"]
-        found.append(
+        lines.append(
             f"REINFORCE's best setting was chosen by its value after {choice['steps']:,} steps on "
             f"{choice['rows']:,} rows: lr {choice['best']['lr']:g}, G {choice['best']['G']} "
             f"({choice['best']['joint']:.4f}; the paper's "
-            f"{next(one['joint'] for one in choice['tried'] if (one['lr'], one['G']) == (10.0, 128)):.4f})."
+            f"{next(trial['joint'] for trial in choice['tried'] if (trial['lr'], trial['G']) == (10.0, 128)):.4f})."
         )
     for rival in ("reinforce", "reinforce-best"):
         for who in ("relaxed", "counterfactual"):
             if rival in rows and who in rows:
-                found.append(_against(rows[who], rows[rival]))
+                lines.append(_against(rows[who], rows[rival]))
     if problem["objective"] == "disf" and "counterfactual" in rows:
-        found += [
+        lines += [
             _saved(rows["counterfactual"], rows[rival]) for rival in ("greedy", "DiSF in blocks") if rival in rows
         ]
     if "neighbour graph" in rows and rows.get("relaxed", {}).get("all_seconds_bound"):
-        found += _with_graph(problem, rows)
-    return found
+        lines += _with_graph(problem, rows)
+    return lines
 
 
 def _against(ours: dict, rival: dict) -> str:
@@ -120,20 +120,20 @@ def _with_graph(problem: dict, rows: dict) -> list[str]:
     graph, ours, anchor = rows["neighbour graph"], rows["relaxed"], problem["anchor"]
     whole, cpu = (_middle(ours, key) + _middle(ours, f"{key}_bound") for key in ("seconds", "cpu"))
     raw = ours["gap"] / (1 - problem["lamb"]) * (anchor["best"] - anchor["random"])
-    found = [
+    lines = [
         f"Relaxed and its bound take {whole:.1f} s, {whole / _middle(graph):.2f} of the graph's "
         f"{_middle(graph):.1f} s ({cpu / _middle(graph, 'cpu'):.2f} in CPU seconds); the gap is "
         f"{100 * raw / anchor['best']:.3f} % of the raw value."
     ]
     for peer in ("apricot", "submodlib", "submodlib-sparse"):
         if peer in rows:
-            found.append(
+            lines.append(
                 f"Graph, relaxed and bound take {whole + _middle(graph):.1f} s and at most "
                 f"{max(graph['peak'], ours['peak']) / 1e6:,.0f} MB; {peer} takes {_middle(rows[peer]):.1f} s "
                 f"and {rows[peer]['peak'] / 1e6:,.0f} MB, and its value is "
                 f"{ours['raw'] - rows[peer]['raw']:.6f} below ours."
             )
-    return found
+    return lines
 
 
 def _saved(ours: dict, rival: dict) -> str:

@@ -84,8 +84,8 @@ def measure(path: str, count: int, ratio: float, rounds: int) -> dict:
         "ratio": ratio,
         "count": count,
         "seconds": round(statistics.median(took), 3),
-        "all_seconds": [round(one, 3) for one in took],
-        "all_cpu_seconds": [round(one, 3) for one in cpu],
+        "all_seconds": [round(seconds, 3) for seconds in took],
+        "all_cpu_seconds": [round(seconds, 3) for seconds in cpu],
         "seconds_anchors": round(anchors, 3),
         "worst_gap": max(bound - joint for bound, joint in zip(bounds, joints)),
         "largest_difference": max(abs(joint - point.joint) for joint, point in zip(joints, points)),
@@ -105,15 +105,15 @@ def main() -> None:
     options = parser.parse_args()
     name = Path(options.path.rstrip("/")).name
     output = options.output or Path(__file__).parent / "results" / f"frontier-{name}.json"
-    found = {
+    measured = {
         "corpus": name,
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
         "load": round(os.getloadavg()[0], 1),
         **measure(options.path, options.count, options.ratio, options.rounds),
     }
-    output.write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps({key: value for key, value in found.items() if key != "points"}, indent=1))
+    output.write_text(json.dumps(measured, indent=1) + "\n")
+    print(json.dumps({key: value for key, value in measured.items() if key != "points"}, indent=1))
 
 
 if __name__ == "__main__":

@@ -131,24 +131,24 @@ def table(report: dict) -> str:
             "|---|---|---|---|---|---|---|---|---|---|",
         ]
         for who in report["contestants"]:
-            found = [r[who] for r in rounds if "seconds" in r.get(who, {})]
-            if not found:
+            runs = [r[who] for r in rounds if "seconds" in r.get(who, {})]
+            if not runs:
                 lines.append(f"| {who} | {rounds[0][who]['note']} | | | | | | | | |")
                 continue
-            took = [f["seconds"] for f in found]
+            took = [f["seconds"] for f in runs]
             cells = [
                 who,
                 f"{statistics.median(took):.1f} ({min(took):.1f}-{max(took):.1f})",
-                f"{statistics.median(f['cpu'] for f in found):.1f}",
+                f"{statistics.median(f['cpu'] for f in runs):.1f}",
             ]
             for key in ("seconds", "cpu"):
                 for base in ("faiss", "exact"):
                     against = ratios(rounds, who, base, key)
                     cells.append(f"{statistics.median(against):.2f}" if against and who != base else "")
             cells += [
-                f"{min(f['recall'] for f in found):.4f}",
-                f"{max(f['peak'] for f in found) / 1e6:,.0f}",
-                f"{found[0]['compile']:.1f}",
+                f"{min(f['recall'] for f in runs):.4f}",
+                f"{max(f['peak'] for f in runs) / 1e6:,.0f}",
+                f"{runs[0]['compile']:.1f}",
             ]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
@@ -212,9 +212,9 @@ def main() -> None:
                 turn = [c for c in turn if first.get(c, {}).get("compile", 0.0) < options.limit / 10]
                 size["rounds"].append({c: alone(c, spec, options.peer_python, options.limit) for c in turn})
                 print(json.dumps(size["rounds"][-1]), file=sys.stderr, flush=True)
-                for found in size["rounds"][-1].values():
-                    if "version" in found:
-                        report["versions"]["faiss"] = found["version"]
+                for measured in size["rounds"][-1].values():
+                    if "version" in measured:
+                        report["versions"]["faiss"] = measured["version"]
                 output.with_suffix(".json").write_text(json.dumps(report, indent=1))
                 output.with_suffix(".md").write_text(table(report))
 

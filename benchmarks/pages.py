@@ -268,36 +268,36 @@ def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: in
     answered(page, "Data")
     still(pid)
     opened = memory(pid)
-    found: dict[str, dict] = {}
+    entries: dict[str, dict] = {}
     # every other page lies between two visits, so that a visit is a change of page
     for visit in range(1 + rounds):
         for name in (*list(ANSWERS)[1:], "Data"):
             seconds = clicked(page, name)
             settled(page)
-            entry = found.setdefault(name, {"again": []})
+            entry = entries.setdefault(name, {"again": []})
             if visit:
                 entry["again"].append(round(seconds, 2))
             else:
                 entry["first"] = round(seconds, 2)
                 print(f"{name}: first {seconds:.2f} s", flush=True)
                 still(pid)
-    for name, entry in found.items():
+    for name, entry in entries.items():
         entry["again"] = statistics.median(entry["again"]) if rounds else None
         tab, entry["address"] = addressed(context, address, key, name)
         entry["address"] = round(entry["address"], 2)
         settled(tab)
         tab.close()
-    one = memory(pid)
+    used = memory(pid)
     tabs = [addressed(context, address, key, "Map")[0] for _ in range(3)]
     for tab in tabs:
         settled(tab)
     three = memory(pid)
     context.close()
     return {
-        "pages": found,
+        "pages": entries,
         "memory_mb": {
             "corpus_open": opened["now"],
-            "all_pages_seen": one["now"],
+            "all_pages_seen": used["now"],
             "three_more_tabs": three["now"],
             "peak": three["peak"],
         },
@@ -470,8 +470,8 @@ def measure_stored(browser: Browser, address: str, pid: int, key: str, rounds: i
         addresses.append(seconds)
     context.close()
     return {
-        name: round(statistics.median(found), 2)
-        for name, found in (("click", clicks), ("address", addresses), ("server_cpu", busy))
+        name: round(statistics.median(times), 2)
+        for name, times in (("click", clicks), ("address", addresses), ("server_cpu", busy))
     }
 
 
@@ -643,11 +643,13 @@ def table(results: dict) -> str:
         lines.append(
             f"| {name} | " + " | ".join(f"{c.get('first')}, {c.get('again')}, {c.get('address')}" for c in cells) + " |"
         )
-    said = [results["sizes"][size]["memory_mb"] for size in sizes]
+    memories = [results["sizes"][size]["memory_mb"] for size in sizes]
     for name in ("corpus_open", "all_pages_seen", "three_more_tabs", "peak") if sizes else ():
-        lines.append(f"| memory, MB: {name.replace('_', ' ')} | " + " | ".join(f"{m[name]:,.0f}" for m in said) + " |")
-    for size, found in results["sizes"].items():
-        for objective, live in found.get("live", {}).items():
+        lines.append(
+            f"| memory, MB: {name.replace('_', ' ')} | " + " | ".join(f"{m[name]:,.0f}" for m in memories) + " |"
+        )
+    for size, measured in results["sizes"].items():
+        for objective, live in measured.get("live", {}).items():
             values, drawn = live["values"], live["map"]
             lines += [
                 "",
@@ -655,7 +657,7 @@ def table(results: dict) -> str:
                 f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
                 f"{live['prepared']} s.",
             ]
-        for objective, slid in found.get("slid", {}).items():
+        for objective, slid in measured.get("slid", {}).items():
             seconds = [move["seconds"] for move in slid["moves"]]
             lines += [
                 "",
@@ -664,8 +666,8 @@ def table(results: dict) -> str:
                 f"{statistics.median(seconds):.2f} s (at most {max(seconds):.2f}); prepared in {slid['prepared']} s "
                 f"({conditions_in_words(slid)}; peak {slid['memory_mb']['peak']:,.0f} MB).",
             ]
-        if "explored" in found:
-            explored = found["explored"]
+        if "explored" in measured:
+            explored = measured["explored"]
             lines += [
                 "",
                 f"Map and Compare at {size}, seconds from the act to the page that stands still with the answer "
@@ -680,15 +682,15 @@ def table(results: dict) -> str:
                     f"| {name} | {times['first']} | {min(again)} | {statistics.median(again):.2f} | {max(again)} | "
                     f"{cpu:.2f} |"
                 )
-        if "stored" in found:
+        if "stored" in measured:
             lines += [
                 "",
                 f"Compare at {size}: "
                 + "; ".join(
-                    f"with {count} stored runs {one['click']} s after a click "
-                    f"({one['server_cpu']} s of the server's CPU), "
-                    f"{one['address']} s by address"
-                    for count, one in found["stored"].items()
+                    f"with {count} stored runs {stored['click']} s after a click "
+                    f"({stored['server_cpu']} s of the server's CPU), "
+                    f"{stored['address']} s by address"
+                    for count, stored in measured["stored"].items()
                 )
                 + ".",
             ]

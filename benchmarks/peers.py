@@ -83,8 +83,8 @@ def peer(who: str, python: str, problem: dict, limit: float) -> dict:
         except subprocess.TimeoutExpired:
             return {"note": f"over {limit:.0f} s"}
         if done.returncode:
-            said = (done.stderr.strip().splitlines() or ["killed"])[-1]
-            return {"note": f"failed with {memory / 1e9:.0f} GB of memory: {said[:150]}"}
+            reason = (done.stderr.strip().splitlines() or ["killed"])[-1]
+            return {"note": f"failed with {memory / 1e9:.0f} GB of memory: {reason[:150]}"}
         rows = np.load(out)
     pool = pool_of(corpus, problem["cache"])
     mask = torch.zeros(len(corpus), dtype=torch.bool)

@@ -131,8 +131,8 @@ def measure(work: Path, rows: int, dim: int, shards: int, sample: int, ratio: fl
         began = time.perf_counter()
         recipe = recipe_of(run)
         write_recipe(recipe, work / "recipe.json")
-        told = {name: recipe.learned[name] for name in ("rows", "selected", "kept", "share_kept", "otherwise")}
-        return {**told, "seconds_of_the_recipe": time.perf_counter() - began}
+        facts = {name: recipe.learned[name] for name in ("rows", "selected", "kept", "share_kept", "otherwise")}
+        return {**facts, "seconds_of_the_recipe": time.perf_counter() - began}
 
     def judge_of(place: Path, with_ids: bool = True) -> Judge:
         return Judge(read_recipe(work / "recipe.json"), open_source("input", [str(place)]), with_ids=with_ids)
@@ -143,9 +143,9 @@ def measure(work: Path, rows: int, dim: int, shards: int, sample: int, ratio: fl
 
     def refitted() -> dict[str, Any]:
         began = time.perf_counter()
-        told = refit(judge_of(folder, with_ids=False)).refit
-        told = {name: value for name, value in told.items() if name not in ("of", "inputs")}
-        return {**told, "seconds": time.perf_counter() - began}
+        facts = refit(judge_of(folder, with_ids=False)).refit
+        facts = {name: value for name, value in facts.items() if name not in ("of", "inputs")}
+        return {**facts, "seconds": time.perf_counter() - began}
 
     def unseen() -> dict[str, Any]:
         shutil.rmtree(work / "unseen", ignore_errors=True)
@@ -185,15 +185,15 @@ def main() -> None:
     options = parser.parse_args()
     about = {"rows": options.rows, "dim": options.dim, "shards": options.shards, "sample": options.sample}
     result = measure(options.work, options.rows, options.dim, options.shards, options.sample)
-    told = {
+    report = {
         "corpus": about,
         "machine": machine() | {"duckdb": importlib.metadata.version("duckdb")},
         "commit": commit(),
         "verdicts": verdicts(result),
         **result,
     }
-    options.output.write_text(json.dumps(told, indent=1) + "\n")
-    print(json.dumps(told, indent=1))
+    options.output.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
 
 
 if __name__ == "__main__":

@@ -125,13 +125,13 @@ def selected(work: Path, inputs: list[str], words: list[str], lists: Path | None
 
         watcher = threading.Thread(target=look)
         watcher.start()
-        said = process.communicate()[0]
+        output = process.communicate()[0]
         ended.set()
         watcher.join()
     seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    summary = json.loads(said.splitlines()[-1])
+    summary = json.loads(output.splitlines()[-1])
     record = json.loads((runs / summary["run_id"] / "config.json").read_text())
     lines = [json.loads(line) for line in (runs / summary["run_id"] / "metrics.jsonl").read_text().splitlines()]
     return {

@@ -80,8 +80,8 @@ def main() -> None:
         "torch": torch.__version__,
         "numpy": np.__version__,
         "seeds": options.seeds,
-        "recovered": sum(one["recovered"] for one in made["planted"]),
-        "no_difference": sum(one["no_difference"] for one in made["noise"]),
+        "recovered": sum(run["recovered"] for run in made["planted"]),
+        "no_difference": sum(run["no_difference"] for run in made["noise"]),
         **made,
     }
     Path(options.output).write_text(json.dumps(report, indent=1))

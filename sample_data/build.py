@@ -163,7 +163,7 @@ def collect(*, progress: Progress | None = None, should_stop: Stop | None = None
     """
     files = [(source, top, path) for source, top in _roots() for path in _python_files(top)]
     total = sum(path.stat().st_size for _, _, path in files)
-    found: dict[str, tuple[str, str]] = {}
+    texts: dict[str, tuple[str, str]] = {}
     done = 0
     for source, top, path in files:
         if should_stop is not None and should_stop():
@@ -174,13 +174,13 @@ def collect(*, progress: Progress | None = None, should_stop: Stop | None = None
         for name, text in docstrings(path, _module_name(top, path)):
             if len(text) >= SHORTEST:
                 # a name defined twice, as in the two arms of an `if`, counts once
-                found.setdefault(name, (source, text))
-    if not found:
+                texts.setdefault(name, (source, text))
+    if not texts:
         raise InputError(
             "no docstrings were found: neither the standard library nor the packages of requirements.txt "
             "are installed as source files; use texts of your own, with `python -m datamask prepare`"
         )
-    return [(name, source, text) for name, (source, text) in found.items()]
+    return [(name, source, text) for name, (source, text) in texts.items()]
 
 
 def docstrings(path: Path, module: str) -> Iterator[tuple[str, str]]:

@@ -124,7 +124,7 @@ def test_compiled_and_torch_paths_agree(case, k):
     plain = Facility(features, *exact_lists(features, k))
     plain._lists = None
     masks = torch.stack([mask, ~mask])
-    for name in ("best", "second", "owner", "found"):
+    for name in ("best", "second", "owner", "member_count"):
         assert torch.equal(getattr(compiled.coverage(mask), name), getattr(plain.coverage(mask), name)), name
     assert torch.allclose(compiled.values(masks), plain.values(masks), rtol=1e-6)
     assert torch.allclose(compiled.marginals(masks), plain.marginals(masks), atol=1e-7)
