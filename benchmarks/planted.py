@@ -70,7 +70,7 @@ def report_of(judge: str, seeds: dict[str, dict[str, dict]]) -> dict:
         "numpy": np.__version__,
         "judge": judge,
         "parameters": SMALL.parameters if judge == "transformer" else None,
-        "right": {kind: sum(seed["right"] for seed in of_kind.values()) for kind, of_kind in seeds.items()},
+        "right": {kind: sum(answer["right"] for answer in of_kind.values()) for kind, of_kind in seeds.items()},
         "of": {kind: len(of_kind) for kind, of_kind in seeds.items()},
         "seeds": seeds,
     }

@@ -49,9 +49,9 @@ class TextFacts:
         return [line for line in map(str.strip, self.text.splitlines()) if line]
 
 
-def _ramp(value: float, zero: float, top: float) -> float:
-    """0 at `zero` and beyond, 1 at `one` and beyond, linear between; either may be the larger."""
-    return min(1.0, max(0.0, (value - zero) / (top - zero)))
+def _ramp(value: float, zero: float, full: float) -> float:
+    """0 at `zero` and beyond, 1 at `full` and beyond, linear between; either may be the larger."""
+    return min(1.0, max(0.0, (value - zero) / (full - zero)))
 
 
 def word_count(facts: TextFacts) -> float:

@@ -124,7 +124,7 @@ def plan_sentences(plan: Planned) -> list[str]:
 
 def method_sentence(config: RunConfig, run: RunConfig) -> str:
     """Which way all rows are solved, beside that of the run on the sample."""
-    way, of_sample = (catalogue.estimator(compared.selection.estimator) for compared in (config, run))
+    way, of_sample = (catalogue.estimator(either.selection.estimator) for either in (config, run))
     if way == of_sample:
         return f"Method: {way.label}, as on the sample."
     return f"Method: {way.label}, in the place of {of_sample.label}, which does not go over rows beyond memory."

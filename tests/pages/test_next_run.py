@@ -10,6 +10,7 @@ import pytest
 
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
+from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map.filters import Among, Filters
 from datamask.dashboard.map_page import next_run
 from datamask.runs.run_queue import RunQueue, run_queue
@@ -49,7 +50,8 @@ def test_without_a_run_it_solves_what_the_form_was_left_with(page, opened, store
     assert (selection.objective, selection.select_ratio, selection.estimator) == ("pairwise", 0.2, "relaxed")
     assert run.status().state == "done" and app.query_params["run"] in (run.id, [run.id])
     assert titles(app) == [f"Selected by {run.config.name}"] and next_run.STARTED not in app.session_state
-    assert all(f"run={run.id}" in link for link in menu(app).values()), "another page shows it too"
+    links = menu(app)
+    assert len(links) == len(PAGES) and all(f"run={run.id}" in link for link in links.values())
     assert "Selection, 48 ids" in [one.proto.label for one in app.get("download_button")]
 
 
@@ -96,8 +98,10 @@ def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_sai
     with failed.writer() as writer:
         writer.set_status("failed", error="no room left")
     app.session_state[next_run.STARTED] = (failed.id, shown.id)
+    app.session_state["trouble"] = "A rule was refused."
     app.run()
-    assert any("no room left" in warning.value.lower() for warning in app.warning)
+    (warning,) = app.warning
+    assert warning.value.replace("\\", "") == "A rule was refused. other: Failed. no room left"
     assert titles(app) == ["Selected by shown"]
     app.session_state[next_run.STARTED] = ("of a run that was deleted", shown.id)
     app.run()

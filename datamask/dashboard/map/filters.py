@@ -144,9 +144,7 @@ class Filters:
 
     def taking(self, condition: Condition) -> Filters:
         """With one more condition, in the place of the one of the same name."""
-        kept = tuple(
-            condition if kept_before.name == condition.name else kept_before for kept_before in self.conditions
-        )
+        kept = tuple(condition if held.name == condition.name else held for held in self.conditions)
         return Filters(kept if self.of(condition.name) is not None else (*kept, condition))
 
     def without(self, name: str) -> Filters:

@@ -97,9 +97,9 @@ def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
     Raises:
         ValueError: it is none.
     """
-    kind, _, texts = text[:LONGEST].partition(".")
+    kind, _, shapes = text[:LONGEST].partition(".")
     regions = []
-    for shape_text in texts.split(";"):
+    for shape_text in shapes.split(";"):
         shape, *ends, digits = shape_text.split(",")
         if (
             shape not in ("lasso", "box")

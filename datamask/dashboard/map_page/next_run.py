@@ -17,7 +17,8 @@ from datamask.config import SelectionConfig
 from datamask.dashboard.analyses.lambda_slider import lambda_points
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.data.openings import OpenCorpus
-from datamask.dashboard.runs import form_panel, outcome, start_panel, steering_panel
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import form_panel, listing, outcome, start_panel, steering_panel
 from datamask.dashboard.shell import background, downloads, session
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs import run_queue
@@ -48,7 +49,9 @@ def arrive() -> None:
     if not run.has_selection:
         story = outcome.story(run)
         if story is not None:
-            st.session_state["trouble"] = f"{story.heading}. {story.text}"
+            trouble = st.session_state.get("trouble")
+            failure = f"{listing.name_of(run)}: {story.heading}. {words.unmarked(story.text)}"
+            st.session_state["trouble"] = f"{trouble} {failure}" if trouble else failure
     elif st.query_params.get("run") == shown:
         session.choose_run(run.id)
 

@@ -150,9 +150,7 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     ]
     texts.append(placement.Words("random", 0.0, 0.0, placement.compass(0.6, 0.6)))
     # several seeds of a lambda are told once
-    others = {
-        spot.lamb: spot for spot in shown if spot.lamb not in {label.lamb for label in shown if label.run_id == run_id}
-    }
+    others = {spot.lamb: spot for spot in shown if spot.lamb not in {own.lamb for own in shown if own.run_id == run_id}}
     texts += [
         placement.Words(f"λ {lamb:g}", spot.quality, spot.diversity, placement.compass(lamb, 1 - lamb))
         for lamb, spot in others.items()

@@ -249,22 +249,22 @@ def _at_end(metrics: dict[str, np.ndarray], masks: int | None, value: float) -> 
 def references(run: Run, measure: str) -> tuple[Reference, ...]:
     """Random, top-quality, the final subset if it was polished, and the proved bound if there is one; run's scale."""
     points, summary = run.facts().get("references") or {}, run.status().summary or {}
-    lines = []
+    levels = []
     for key, label, role in (("random", "random subset", "random"), ("top_quality", "best-quality rows", "best")):
         value = (points.get(key) or {}).get(measure)
         if value is None and key == "random" and run.config.selection.scale == "calibrated":
             # calibration puts a random subset at 0 by definition, before anything else is known
             value = 0.0
         if value is not None:
-            lines.append(Reference(label, float(value), role))
+            levels.append(Reference(label, float(value), role))
     final = _final(run, measure, summary)
     if final is not None:
-        lines.append(Reference("final selection, polished", final, "final"))
+        levels.append(Reference("final selection, polished", final, "final"))
     bound = summary.get("upper_bound")
     if bound is not None and measure == "joint":
         exact = summary.get("bound_holds_for", "exact") == "exact"
-        lines.append(Reference("proved bound" if exact else "bound of listed neighbours", float(bound), "bound"))
-    return tuple(sorted(lines, key=lambda reference: -reference.value))
+        levels.append(Reference("proved bound" if exact else "bound of listed neighbours", float(bound), "bound"))
+    return tuple(sorted(levels, key=lambda reference: -reference.value))
 
 
 def _final(run: Run, measure: str, summary: dict) -> float | None:

@@ -93,8 +93,8 @@ def frontier(
     inside = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
     _named(figure, inside, colors, tone)
     far = _beyond(lines, named, window)
-    for beyond in far:
-        _arrow(figure, beyond, colors.get(beyond.spots[0].scale, tone.text))
+    for end in far:
+        _arrow(figure, end, colors.get(end.spots[0].scale, tone.text))
     _say(
         figure,
         [*_points(inside, tone, dark), *_edges(far, colors, tone, dark), *_lambdas(lines, looks, dark)],
@@ -374,9 +374,9 @@ def _points(inside: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterato
 
 
 def _edges(far: Sequence[_Far], colors: Mapping[str, str], tone: palette.Shades, dark: bool) -> Iterator[Said]:
-    for label in filter(lambda label: label.text, far):
-        color = ink(colors.get(label.spots[0].scale, tone.text), dark)
-        yield placement.Words(label.text, label.arrow.x, label.arrow.y, placement.rings(), needed=True), color
+    for end in filter(lambda end: end.text, far):
+        color = ink(colors.get(end.spots[0].scale, tone.text), dark)
+        yield placement.Words(end.text, end.arrow.x, end.arrow.y, placement.rings(), needed=True), color
 
 
 def _lambdas(lines: Sequence[Line], looks: Mapping[str, tuple[str, str, str]], dark: bool) -> Iterator[Said]:

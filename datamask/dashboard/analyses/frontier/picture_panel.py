@@ -41,6 +41,7 @@ def picture(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
     Args:
         plans: what the form on the left would sweep; offered where there is nothing to draw.
     """
+    st.session_state.pop(CHOSEN, None)  # all of the page is being drawn
     with st.container(key="live_frontier"):
         st.fragment(_picture, run_every=1.5 if form_panel.working(opened) else None)(opened.key, plans)
 
@@ -53,8 +54,7 @@ def survey(opened: OpenCorpus) -> Survey:
 def _picture(key: str, plans: Sequence[Plan]) -> None:
     opening = session.all_openings().get(key)
     opened = opening.opened if opening is not None else None
-    # the links of the menu, which stands outside, name the run of the address
-    if opened is None or not sections.is_open("Runs", "Frontier") or st.session_state.pop(CHOSEN, False):
+    if opened is None or not sections.is_open("Runs", "Frontier"):
         st.rerun()
     stored = survey(opened)
     if not stored.lines and not stored.named:
@@ -88,6 +88,8 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
     count = sum(len(line.spots) for line in lines) + len(named)
     with st.expander(f"All {count:,} points as a table" if count != 1 else "The point as a table"):
         _table(lines, named)
+    if st.session_state.pop(CHOSEN, False):
+        st.rerun()  # the links of the menu, which stands outside of the fragment, name the run of the address
 
 
 def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:

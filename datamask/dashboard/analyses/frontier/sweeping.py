@@ -51,13 +51,13 @@ def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: 
     Raises:
         OptionError: an option does not hold.
     """
-    plans = []
+    points = []
     for objective in objectives:
-        plans += [
+        points += [
             Point((("lamb", lamb),), SelectionConfig.from_options(objective=objective, **options, lamb=lamb))
             for lamb in values
         ]
-    return tuple(plans)
+    return tuple(points)
 
 
 def along_ratio(objectives: Sequence[str], ratios: Sequence[float], **options: Any) -> tuple[Point, ...]:

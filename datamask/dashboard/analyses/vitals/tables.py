@@ -82,8 +82,8 @@ def sentence(metrics: Mapping[str, np.ndarray], facts: Mapping, active: bool = T
 
 def concerns(run: Run) -> tuple[tuple[str, str], ...]:
     """What is wrong with a run, and what to do about it, as the command line says it, in the words of the form."""
-    met = health.concerns(run.metrics(), run.config.selection, run.facts())
-    return tuple((_in_words(concern.what), _in_words(concern.advice)) for concern in met)
+    raised = health.concerns(run.metrics(), run.config.selection, run.facts())
+    return tuple((_in_words(concern.what), _in_words(concern.advice)) for concern in raised)
 
 
 def _in_words(sentence: str) -> str:
