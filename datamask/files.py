@@ -71,8 +71,10 @@ def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
         OSError: it cannot be read.
     """
     with open_regular(path) as file:
-        data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
-    if data is None or len(data) > most:
+        size = os.fstat(file.fileno()).st_size
+        # room is taken for all that is asked for; what is written meanwhile belongs to the next look
+        data = file.read(size) if size <= most else None
+    if data is None:
         raise StoreError(f"{path} is larger than {most:,} bytes, which no such file is")
     return data
 

@@ -6,6 +6,7 @@ import errno
 import json
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -225,6 +226,23 @@ def test_metrics_read_back_by_column_with_gaps_as_nan(store):
     np.testing.assert_array_equal(metrics["step"], [1, 2])
     np.testing.assert_array_equal(metrics["joint"], [0.5, np.nan])
     np.testing.assert_array_equal(metrics["lr"], [np.nan, 0.1])
+
+
+def test_metrics_of_many_steps_take_little_more_than_their_file(store):
+    run = store.create(config())
+    record = dict.fromkeys((*"abcdefghijkl", "lr"), 0.7621421217918396)
+    lines = [json.dumps({"step": step, **record}) for step in range(5000)]
+    content = "\n".join(lines).encode()
+    (run.path / "metrics.jsonl").write_bytes(content)
+    del lines
+    tracemalloc.start()
+    try:
+        metrics = run.metrics()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(metrics) == 14 and metrics["step"].tolist() == list(range(5000))
+    assert peak < 3 * len(content), "no object for each number of each step"
 
 
 @pytest.mark.parametrize("torn", [b'{"step": 3, "jo', b"{", b'{"step": 3}', b"\xff\xfe"])
