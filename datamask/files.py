@@ -72,9 +72,11 @@ def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        # room is taken for all that is asked for; what is written meanwhile belongs to the next look
-        data = file.read(size) if size <= most else None
-    if data is None:
+        # not at once for the bound: room is taken for all that is asked for
+        data = file.read(size + 1) if size <= most else b""
+        if len(data) > size:  # it grows, or its file system does not say how large it is
+            data += file.read(most + 1 - len(data))
+    if max(size, len(data)) > most:
         raise StoreError(f"{path} is larger than {most:,} bytes, which no such file is")
     return data
 

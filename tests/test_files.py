@@ -43,6 +43,13 @@ def test_only_an_ordinary_file_is_opened_and_nothing_waits(tmp_path, kind):
         open_regular(tmp_path / "x")
 
 
+def test_a_file_whose_size_is_not_told_is_read_whole_and_up_to_a_bound():
+    path = Path("/proc/self/maps") if Path("/proc/self/maps").exists() else Path(__file__)
+    assert b"python" in read_bounded(path, 64 << 20)
+    with pytest.raises(StoreError, match="larger than 20 bytes"):
+        read_bounded(path, 20)
+
+
 def test_a_file_is_read_up_to_a_bound(tmp_path):
     (tmp_path / "x").write_bytes(b"123")
     assert read_bounded(tmp_path / "x", 3) == b"123"
