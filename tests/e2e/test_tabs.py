@@ -125,11 +125,11 @@ def test_a_tab_that_the_program_opens_stays_open_though_older_requests_arrive(tm
         before, line.held = line.requests, True
         page.get_by_role("button", name="open the first").click()
         while not line.answered():
-            next_frame(page)
+            painted(page)
         # the fragment as often as it takes to draw the page anew, with the tab that the browser knows of
         line.timers = True
         while line.requests < before + 4:
-            next_frame(page)
+            painted(page)
         line.timers = False
         line.release()
         expect(page.get_by_text("turns: 3")).to_be_visible()
@@ -143,13 +143,8 @@ def test_a_tab_that_the_program_opens_stays_open_though_older_requests_arrive(tm
         expect(page.get_by_role("button", name="open the first")).to_be_visible()
 
 
-def next_frame(page: Page) -> None:
-    """Wait until the browser paints once more; messages are passed on meanwhile."""
-    page.evaluate("() => new Promise(requestAnimationFrame)")
-
-
 def painted(page: Page) -> None:
-    """Wait until all that has come is painted."""
+    """Wait until all that has come is painted; messages are passed on meanwhile."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
