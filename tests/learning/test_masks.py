@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from datamask.learning.masks import gumbel_top_k, inclusion, tie_order, top
+from datamask.learning.masks import chances, gumbel_top_k, inclusion, tie_order, top
 from tests.reference import truth
 
 
@@ -77,6 +77,47 @@ def test_inclusion_matches_frequencies(spread):
     assert float(p.sum()) == pytest.approx(size, rel=1e-3)
     # 4 000 draws: a frequency's standard error is at most 0.008
     assert float((p - drawn).abs().max()) < 0.05
+
+
+def by_halving(logits: np.ndarray, size: float, lengths: np.ndarray) -> np.ndarray:
+    """The chances of a race in long doubles, its end looked for by halving alone."""
+    rates = np.exp(logits.astype(np.longdouble) - logits.max())
+    low, high = np.longdouble(-100), np.longdouble(200 + np.ptp(logits))
+    for _ in range(120):
+        middle = (low + high) / 2
+        chance = -np.expm1(-rates * np.exp(middle))
+        low, high = (low, middle) if (chance * lengths).sum() > size else (middle, high)
+    return chance.astype(np.float64)
+
+
+@pytest.mark.parametrize("by_length", [False, True])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 8.0, 100.0, 2000.0])
+@pytest.mark.parametrize("share", [0.002, 0.1, 0.5, 0.95, 0.998])
+def test_chances_are_those_that_halving_ends_at(spread, share, by_length):
+    rng = np.random.default_rng(int(spread))
+    for n in (2, 7, 500):
+        logits = rng.normal(size=n) * spread
+        if spread == 2000.0:
+            logits = np.where(np.arange(n) < n // 2, 0.0, -1000.0)  # between the two groups the sum stands still
+        lengths = rng.integers(1, 400, n).astype(float) if by_length else np.ones(n)
+        size = share * lengths.sum()
+        answer = chances(torch.from_numpy(logits), size, torch.from_numpy(lengths) if by_length else None).numpy()
+        assert answer @ lengths == pytest.approx(size, rel=1e-12)
+        np.testing.assert_allclose(answer, by_halving(logits, size, lengths), rtol=1e-7, atol=1e-11)
+
+
+def test_rows_without_tokens_are_drawn_like_others():
+    logits, lengths = torch.tensor([0.0, -3000.0, -3001.0]), torch.tensor([0.0, 3.0, 5.0])
+    answer = chances(logits, 4.0, lengths)
+    assert float(answer @ lengths.double()) == pytest.approx(4, rel=1e-12)
+    assert float(answer[0]) == 1
+    np.testing.assert_allclose(answer, by_halving(logits.numpy(), 4.0, lengths.numpy()), atol=1e-11)
+
+
+@pytest.mark.parametrize("spread", [0.0, 5.0, 500.0])
+def test_whoever_takes_all_takes_each(spread):
+    logits = torch.randn(90, generator=torch.Generator().manual_seed(2)) * spread
+    assert float(chances(logits, 90).min()) == pytest.approx(1, abs=1e-12)
 
 
 def test_inclusion_survives_decided_logits():
