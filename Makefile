@@ -14,10 +14,10 @@ PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
 
-# Style first, which takes a second; then types, with the inner loops beside them, and every test. Where types fail, the
-# tests go on to their end all the same, and make says last that it was them.
+# Style first, which takes a second; then types, with what is compiled once beside them, and every test. Where types fail,
+# the tests go on to their end all the same, and make says last that it was them.
 test: style
-	@$(MAKE) --no-print-directory --jobs=2 types $(VENV)/.compiled || types=failed; \
+	@$(MAKE) --no-print-directory --jobs=3 types $(VENV)/.compiled $(VENV)/.collected || types=failed; \
 	  $(MAKE) --no-print-directory suite && [ -z "$$types" ]
 
 suite: $(VENV)/.dev-ready
@@ -36,6 +36,12 @@ LOOPS := corpus/projections/test_layouts.py::test_umap_itself_keeps_clusters_apa
 $(VENV)/.compiled: $(shell grep -rl "compiled" datamask --include="*.py") $(VENV)/.dev-ready
 	@echo "tests of inner loops, which compile them once: some 40 seconds of one core"
 	@$(BIN)/python -m pytest $(addprefix tests/,$(LOOPS)) >$@.log || [ $$? -eq 1 ] || { cat $@.log; exit 1; }
+	@mv $@.log $@
+
+# In a fresh clone pytest rewrites every test module and keeps that on disk: workers that begin side by side would each do
+# it for all, in thirteen seconds of a core. A module that cannot be read fails where all tests are run.
+$(VENV)/.collected: $(VENV)/.dev-ready
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet >$@.log 2>&1 || true
 	@mv $@.log $@
 
 # Fault injection and fuzzing for half an hour: another part of the cases each time, SEED=N repeats one, CASE=inputs:123
