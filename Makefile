@@ -14,17 +14,18 @@ PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
 
-# Style first, which takes a second; then types, with what is compiled once beside them, and every test. Where types fail,
-# the tests go on to their end all the same, and make says last that it was them.
-test: style
-	@$(MAKE) --no-print-directory --jobs=3 types $(VENV)/.compiled $(VENV)/.collected || types=failed; \
-	  $(MAKE) --no-print-directory suite && [ -z "$$types" ]
+# Before every test: style, types, and what a fresh clone compiles once, beside each other. Where types fail the tests go
+# on to their end all the same, and make says last that it was them; where style fails nothing more is begun.
+test:
+	@$(MAKE) --no-print-directory --jobs=3 style types $(VENV)/.compiled $(VENV)/.collected || before=failed; \
+	  $(MAKE) --no-print-directory style suite && [ -z "$$before" ]
 
 suite: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Of each kind of inner loop a test, which has numba compile it and keeps that on disk: begun beside each other in a fresh
-# clone, tests would compile them all again and again, for half a minute each. What fails here (1) fails where all are run.
+# clone, tests would compile them all again and again, for half a minute each. They need pytest and no more, so they begin
+# while the rest is being installed. What fails here fails where all are run.
 LOOPS := corpus/projections/test_layouts.py::test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone \
   corpus/test_partition_search.py::test_exactly_the_probed_pairs_are_compared \
   learning/test_block_greedy.py::test_rounds_are_what_they_promise \
@@ -33,14 +34,14 @@ LOOPS := corpus/projections/test_layouts.py::test_umap_itself_keeps_clusters_apa
   learning/test_medoids.py learning/test_odis.py learning/test_winner_tree.py objectives/test_facility.py \
   out_of_core/test_cells.py::test_every_round_is_that_of_blocks_in_memory_on_the_same_lists
 
-$(VENV)/.compiled: $(shell grep -rl "compiled" datamask --include="*.py") $(VENV)/.dev-ready
+$(VENV)/.compiled: $(shell grep -rl "compiled" datamask --include="*.py") $(VENV)/.pytest-ready
 	@echo "tests of inner loops, which compile them once: some 40 seconds of one core"
-	@$(BIN)/python -m pytest $(addprefix tests/,$(LOOPS)) >$@.log || [ $$? -eq 1 ] || { cat $@.log; exit 1; }
+	@$(BIN)/python -m pytest $(addprefix tests/,$(LOOPS)) >$@.log 2>&1 || true
 	@mv $@.log $@
 
 # In a fresh clone pytest rewrites every test module and keeps that on disk: workers that begin side by side would each do
 # it for all, in thirteen seconds of a core. A module that cannot be read fails where all tests are run.
-$(VENV)/.collected: $(VENV)/.dev-ready
+$(VENV)/.collected: $(VENV)/.dev-ready | style
 	@$(BIN)/python -m pytest --collect-only --quiet --quiet >$@.log 2>&1 || true
 	@mv $@.log $@
 
@@ -60,7 +61,7 @@ style: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 
-types: $(VENV)/.dev-ready
+types: style
 	$(BIN)/mypy
 
 # Do the configurations of tests/golden select the ids that the tree of another commit selects? make golden BASE=<commit>
@@ -80,7 +81,11 @@ $(VENV)/.run-ready: requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install $(PIP_OPTIONS) -r requirements.txt
 	@touch $@
 
-$(VENV)/.dev-ready: requirements-dev.txt $(VENV)/.run-ready
+$(VENV)/.pytest-ready: requirements-dev.txt $(VENV)/.run-ready
+	$(BIN)/python -m pip install $(PIP_OPTIONS) $$(grep -E "^(pytest|hypothesis)" requirements-dev.txt)
+	@touch $@
+
+$(VENV)/.dev-ready: requirements-dev.txt $(VENV)/.pytest-ready
 	$(BIN)/python -m pip install $(PIP_OPTIONS) -r requirements-dev.txt
 	@touch $@
 
