@@ -15,10 +15,11 @@ run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
 
 # Before every test: style, types, and what a fresh clone compiles once, beside each other. Where types fail the tests go
-# on to their end all the same, and make says last that it was them; where style fails nothing more is begun.
+# on to their end all the same, and it is said last; where style fails nothing more is begun.
 test:
-	@$(MAKE) --no-print-directory --jobs=3 style types $(VENV)/.compiled $(VENV)/.collected || before=failed; \
-	  $(MAKE) --no-print-directory style suite && [ -z "$$before" ]
+	@$(MAKE) --no-print-directory --jobs=3 style types $(VENV)/.compiled $(VENV)/.collected || types=failed; \
+	  $(MAKE) --no-print-directory style suite && \
+	  { [ -z "$$types" ] || { echo "the tests pass, but types do not: make types"; exit 1; }; }
 
 suite: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
