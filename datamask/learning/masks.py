@@ -21,9 +21,6 @@ NOISE_AT_ONCE = 8_000_000
 NEWTON_STEPS = 200
 """More than halving an interval of any width takes; some ten are what it needs."""
 
-FARTHEST = 1e300
-"""Logits that are farther below the largest count as no farther."""
-
 
 def gumbel_top_k(
     logits: Tensor,
@@ -141,7 +138,7 @@ def chances(logits: Tensor, size: float, lengths: Tensor | None = None) -> Tenso
     """
     shifted = logits.double() - logits.max()
     weights = torch.ones_like(shifted) if lengths is None else lengths.double()
-    low, high = -60.0, 60.0 - float(shifted.min().clamp_min(-FARTHEST))
+    low, high = -60.0, 60.0 - float(shifted.masked_fill(shifted.isinf(), 0.0).min())
     # a chance is at most its rate, so log t is at least this
     log_time = math.log(size) - float(torch.log(shifted.exp() @ weights))
     for _ in range(NEWTON_STEPS):

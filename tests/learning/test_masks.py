@@ -114,6 +114,15 @@ def test_rows_without_tokens_are_drawn_like_others():
     np.testing.assert_allclose(answer, by_halving(logits.numpy(), 4.0, lengths.numpy()), atol=1e-11)
 
 
+@pytest.mark.parametrize("gap", [30.0, 5000.0, 1e36])
+def test_the_second_group_fills_up_what_the_first_leaves_and_the_impossible_never_comes(gap):
+    logits = torch.cat([torch.zeros(10), torch.full((10,), -gap), torch.tensor([-torch.inf])])
+    answer = chances(logits, 15)
+    assert answer[:10].numpy() == pytest.approx(1) and float(answer[20]) == 0
+    if gap < 1e16:  # beyond, one more than the gap is the gap again
+        assert answer[10:20].numpy() == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize("spread", [0.0, 5.0, 500.0])
 def test_whoever_takes_all_takes_each(spread):
     logits = torch.randn(90, generator=torch.Generator().manual_seed(2)) * spread
