@@ -88,8 +88,8 @@ class RunQueue:
         self._lock = threading.RLock()
         self._entries: dict[str, tuple[_Entry, Job]] = {}
 
-    def submit(self, run_id: str) -> None:
-        """Queue a run that was just created, or was stopped, failed or interrupted.
+    def submit(self, run_id: str) -> Job:
+        """Queue a run that was just created, or was stopped, failed or interrupted; its job, ended already or not.
 
         Raises:
             InputError: there is no such run.
@@ -124,9 +124,10 @@ class RunQueue:
                 pace=entry.pace.update,
             )
             self._entries[run_id] = entry, job
+        return job
 
-    def resume(self, run_id: str) -> None:
-        """Queue a stopped, failed or interrupted run again; it goes on from its checkpoint.
+    def resume(self, run_id: str) -> Job:
+        """Queue a stopped, failed or interrupted run again, which goes on from its checkpoint; its job.
 
         Raises:
             RunStateError: it is not one of these.
@@ -134,7 +135,7 @@ class RunQueue:
         status = self._store.get(run_id).status()
         if not status.resumable:
             raise RunStateError(f"run {run_id} is {status.state}; only a stopped, failed or interrupted run resumes")
-        self.submit(run_id)
+        return self.submit(run_id)
 
     def stop(self, run_id: str) -> None:
         """Stop a run: a waiting one leaves the queue at once, a running one within a second, keeping a checkpoint.

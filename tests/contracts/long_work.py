@@ -54,8 +54,7 @@ def _run(world: World) -> Job:
         objective="pairwise", estimator="reinforce", n_epochs=10_000_000, device="cpu"
     )
     run = world.store.create(RunConfig(world.config, settings))
-    run_queue.submit(run.id)
-    return run_queue.active()[0]
+    return run_queue.submit(run.id)
 
 
 def _sweep(world: World) -> Job:
