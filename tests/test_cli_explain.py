@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +16,7 @@ from datamask import cli
 from datamask.errors import RunStateError
 from datamask.runs.explaining import explainer_of
 from datamask.runs.store import RunStore
+from tests import commands
 
 TINY = str(Path(__file__).parents[1] / "sample_data" / "tiny")
 
@@ -75,6 +78,19 @@ def test_all_rows_in_bulk(made):
     assert explain(made, "--ids", str(folder / "out.parquet"), "--output", str(folder / "some.csv")) == 0
     some = pyarrow.csv.read_csv(folder / "some.csv")
     assert some.num_rows == 240 and set(some["selected"].to_pylist()) == {True}
+
+
+def test_no_cell_of_the_csv_is_a_formula(tmp_path):
+    rows = commands.table()
+    signs = pa.array([f"=cmd|{k}" for k in range(rows.num_rows)])
+    pq.write_table(rows.set_column(0, "chunk_id", signs), tmp_path / "shard.parquet")
+    runs, output = ("--runs_dir", str(tmp_path / "runs")), str(tmp_path / "all.csv")
+    fast = ["--objective", "pairwise", "--estimator", "relaxed", "--device", "cpu"]
+    assert commands.run("select", tmp_path / "shard.parquet", "--output", tmp_path / "out.parquet", *fast, *runs) == 0
+    assert commands.run("explain", RunStore(tmp_path / "runs").list()[0].id, "--all", "--output", output, *runs) == 0
+    with (tmp_path / "all.csv").open(newline="", encoding="utf-8") as file:
+        ids = [row["chunk_id"] for row in csv.DictReader(file)]
+    assert ids == ["'" + sign for sign in signs.to_pylist()]
 
 
 @pytest.mark.parametrize(

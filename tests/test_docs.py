@@ -143,6 +143,8 @@ def test_the_paper_is_cited_under_its_own_title():
         f"{family}, {given}" for family, given in re.findall(r"family-names: (.*)\n +given-names: (.*)\n", preferred)
     ] == authors
     assert "arXiv:2512.24265" in README and "https://arxiv.org/abs/2512.24265" in preferred
+    assert re.findall(r"year\s*=\s*\{(.*?)\}", README) == re.findall(r"year: (.*)\n", preferred) == ["2025"]
+    assert "ByteDance-Seed/DATAMASK" in README and "FineWeb-Mask" in README
 
 
 def test_one_version_everywhere():

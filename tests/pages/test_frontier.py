@@ -6,13 +6,14 @@ import json
 import math
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from datamask.config import Quota, SelectionConfig
 from datamask.dashboard.analyses.frontier import exact_panel as frontier_exact
-from datamask.dashboard.analyses.frontier import sweeping
+from datamask.dashboard.analyses.frontier import live_panel, sweeping
 from datamask.dashboard.analyses.lambda_slider import live
 from datamask.dashboard.drawing import words
 from datamask.errors import Stopped
@@ -123,6 +124,21 @@ def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, o
     assert not app.warning
     app.get_by_key("frontier_keep").set_value(95).run()
     assert "diversity is below that of a random selection" in app.warning[0].value
+
+
+def test_an_exact_lambda_below_random_is_warned_of(page, opened, store, monkeypatch):
+    stored(opened, store)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app.get_by_key("frontier_how").set_value("quality kept").run()
+    for diversity in (0.1, -0.3):
+        answer = SimpleNamespace(lamb=0.6, quality=0.95, diversity=diversity)
+        solved = SimpleNamespace(keeping=lambda quality, seconds, answer=answer: answer, alive=True, error="")
+        monkeypatch.setattr(frontier_exact.live, "session", lambda *problem, solved=solved: solved)
+        app.get_by_key("frontier_exact").click().run()
+        assert not app.exception and "**λ 0.6** keeps 95" in text_of(app)
+        assert ["diversity is below that of a random selection" in warning.value for warning in app.warning] == (
+            [True] if diversity < 0 else []
+        )
 
 
 def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
@@ -251,6 +267,24 @@ def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, 
     kept = int((answer.mask & middle.mask).sum())
     assert shown["Kept of λ 0\\.5"] == words.percent(kept / middle.mask.sum(), 1)
     assert shown["Other rows"] == words.count(int(np.count_nonzero(answer.mask)) - kept)
+
+
+def test_what_the_live_slider_proves_is_not_its_last_word_while_it_is_solving(page, opened, store, mapped, monkeypatch):
+    app = page("pages/runs.py", view="live", corpus=opened.key)
+    app.selectbox(key="frontier_objective_4").set_value("pairwise").run()
+    list(live._holder().sessions.values())[-1].wait(LONG)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(live.Session, "ready", False)
+        assert "Still solving: so far" in captions(app.run()) and "Proved: " not in captions(app)
+    assert "Proved: " in captions(app.run()) and "Still solving" not in captions(app)
+
+
+def test_once_all_is_solved_the_page_with_the_live_slider_is_drawn_again(monkeypatch):
+    drawings = []
+    monkeypatch.setattr(live_panel.st, "rerun", lambda: drawings.append("again"))
+    for solving, expected in ((True, []), (False, ["again"])):
+        live_panel._solving(SimpleNamespace(solving=solving, job=SimpleNamespace(share=0.5, message="solving")))
+        assert drawings == expected
 
 
 def test_a_lambda_that_is_stored_keeps_every_other_setting_quotas_too(opened, runs_dir, monkeypatch):

@@ -180,6 +180,17 @@ def test_an_id_column_that_became_something_else_is_a_changed_shard(run, tmp_pat
         list(selected_rows(shards_of(run)[1], lambda: None))
 
 
+def test_a_column_whose_name_occurs_twice_is_exported_twice(tmp_path):
+    twice = shard(0, 10).append_column("text", pa.array([f"other {k}" for k in range(10)], pa.large_string()))
+    run = finished(tmp_path, {"a.parquet": twice}, {"a.parquet": list(range(10))}, {"a.parquet": [2, 7]})
+    exports.filtered_rows(run, tmp_path / "out.parquet")
+    # pyarrow finds no column by a name that occurs twice
+    exported = pq.ParquetFile(tmp_path / "out.parquet").read()
+    assert exported.column_names == ["id", "feature", "text", "text"]
+    assert exported.column(2).to_pylist() == ["text 2", "text 7"]
+    assert exported.column(3).to_pylist() == ["other 2", "other 7"]
+
+
 def test_an_unfinished_run_has_nothing_to_export(store):
     run = store.create(config())
     with run.writer() as writer:

@@ -221,6 +221,13 @@ def test_the_command_writes_one_row_per_point(tmp_path, monkeypatch, capsys, suf
     assert {row["upper_bound"] in (None, "") for row in rows} == {False}
 
 
+def test_no_cell_of_the_table_is_a_formula(tmp_path):
+    rows = [{"=lamb": 0.5, "run_id": "a-run", "failed": "=1+1"}, {"=lamb": -1.0, "run_id": "-1+1", "failed": None}]
+    sweeps.write_rows(rows, str(tmp_path / "table.csv"))
+    cells = list(csv.reader((tmp_path / "table.csv").open(newline="")))
+    assert cells == [["'=lamb", "run_id", "failed"], ["0.5", "a-run", "'=1+1"], ["-1.0", "'-1+1", ""]]
+
+
 def test_a_point_whose_record_cannot_be_read_is_no_stop(tmp_path, monkeypatch, capsys):
     """A disk that refuses once, when the end of the second point is read: exit code 2 and the reason, not 130."""
     ended, reading = [], stores.read_json
