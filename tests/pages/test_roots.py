@@ -53,6 +53,17 @@ def test_no_page_opens_it_by_a_note_of_before(page, foreign, runs_dir):
     assert openings(runs_dir).all() == [] and any("outside the folders" in text for text in told(app))
 
 
+def test_what_could_not_be_opened_is_not_tried_again_once_it_lies_outside(page, runs_dir, tmp_path, monkeypatch):
+    (tmp_path / "broken.parquet").write_bytes(b"no parquet")
+    opening = openings(runs_dir).start(CorpusConfig((str(tmp_path / "broken.parquet"),)), "broken.parquet")
+    opening.wait(240)
+    app = page(corpus=opening.key)
+    again = app.button(key="reopen")
+    monkeypatch.setenv("DATAMASK_ROOTS", str(tmp_path / "elsewhere"))
+    again.click().run()
+    assert openings(runs_dir).all() == [opening] and any(WORDS in text for text in told(app))
+
+
 def test_the_values_of_the_run_are_shown_all_the_same(page, foreign):
     app = page("pages/runs.py", run=foreign.id)
     assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
