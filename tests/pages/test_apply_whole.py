@@ -218,8 +218,14 @@ def test_two_presses_begin_one_run_and_what_lies_outside_is_not_read(page, sampl
     app, _ = waited(app, "plan of all rows")
     monkeypatch.setattr(detached, "_start_driver", lambda run, lock, objectives: 0)
     other = page("pages/export.py", corpus=opening.key, run=run.id)  # a second tab, drawn before the press
-    # both pages hold the button when the first press comes
-    assert all([button for button in tab.button if button.key == "start_whole"] for tab in (app, other))
+    third = page("pages/export.py", corpus=opening.key, run=run.id)
+    # all pages hold the button when the first press comes
+    assert all([button for button in tab.button if button.key == "start_whole"] for tab in (app, other, third))
+    with monkeypatch.context() as moved:
+        moved.setenv("DATAMASK_ROOTS", str(tmp_path / "elsewhere"))
+        third.button(key="start_whole").click().run()
+    assert [stored.id for stored in store.list()] == [run.id]
+    assert "outside" in " ".join(warning.value for warning in third.warning)
     app.button(key="start_whole").click().run()
     other.button(key="start_whole").click().run()
     (whole,) = [one for one in store.list() if one.id != run.id]
