@@ -312,9 +312,10 @@ def test_features_are_held_once_and_a_sample_never_loads_them_all(tmp_path):
 @pytest.mark.parametrize("factor", [1e300, 1e-300, 2.0**-1040, 1e-39])
 def test_double_features_that_no_float_holds_keep_their_direction(tmp_path, factor):
     rows = np.random.default_rng(0).normal(size=(12, 4))
-    scaled = rows.copy()
+    scaled, longer = rows.copy(), rows.copy()
     scaled[3] *= factor
-    for name, values in (("plain", rows), ("scaled", scaled)):
+    longer[3] *= 4 * factor  # the same but for a power of two
+    for name, values in (("plain", rows), ("scaled", scaled), ("longer", longer)):
         column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 4)
         pq.write_table(table(12, feature_arr=column), tmp_path / f"{name}.parquet")
     plain, corpus = (open_corpus(CorpusConfig((str(tmp_path / f"{name}.parquet"),))) for name in ("plain", "scaled"))
@@ -322,7 +323,9 @@ def test_double_features_that_no_float_holds_keep_their_direction(tmp_path, fact
     others = np.arange(12) != 3
     np.testing.assert_array_equal(corpus.features[others], plain.features[others])
     np.testing.assert_allclose(corpus.norms, np.linalg.norm(rows, axis=1) * np.where(others, 1, factor), rtol=1e-6)
-    assert corpus.fingerprint != plain.fingerprint
+    other = open_corpus(CorpusConfig((str(tmp_path / "longer.parquet"),)))
+    np.testing.assert_array_equal(other.features, corpus.features)
+    assert len({plain.fingerprint, corpus.fingerprint, other.fingerprint}) == 3
 
 
 def test_the_fingerprint_of_an_ordinary_corpus_stays(tmp_path):

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 import torch
 
+from datamask import objectives
 from datamask.api import select
 from datamask.config import CorpusConfig, Quota, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.evaluation.explaining import Again, Explainer, Flip, find_flip, flips, intervals
+from datamask.evaluation.explaining import Again, Explainer, Flip, find_flip, flips, intervals, witnesses
 from datamask.evaluation.explaining.flips import TOLERANCE, nearest_change
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
+from datamask.objectives.contract import no_poll
+from datamask.objectives.facility import exact_lists
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
@@ -116,6 +119,15 @@ def test_the_nearest_member_is_the_same_for_few_rows_and_for_many(pool, select_r
         assert mask[told.nearest_selected] and told.nearest_selected != told.row
         assert told.nearest_similarity == pytest.approx(cosine[told.row].max(), abs=1e-6)
         assert cosine[told.row, told.nearest_selected] == pytest.approx(cosine[told.row].max(), abs=1e-6)
+
+
+def test_no_row_is_nearer_to_a_copy_of_its_member_by_rounding():
+    rows = np.random.default_rng(0).normal(size=(300, 384))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    features = torch.from_numpy(np.concatenate([rows, rows]))
+    function = objectives.load("facility").bind(features, exact_lists(features, 8))
+    witnesses_of = witnesses.facility(function, torch.arange(600) < 300, no_poll)
+    assert [witnesses_of(copy) for copy in range(300, 600)] == [((), 0)] * 300
 
 
 def test_graphcut_and_disf_witnesses_add_up_to_their_part(pool):

@@ -176,6 +176,16 @@ def test_a_checkpoint_with_other_numbers_of_the_right_kind_is_refused(half):
         assert "was altered after it was written; delete it" in broken.status().error
 
 
+@pytest.mark.parametrize("half", ["greedy"], indirect=True)
+def test_picks_of_greedy_that_have_no_order_are_refused(half):
+    _, broken = half
+    arrays, meta = load_arrays(broken.path / "checkpoint.npz")
+    meta.pop(SEAL)
+    save_arrays(broken.path / "checkpoint.npz", {**arrays, "logits": 2 * arrays["logits"]}, meta)
+    assert ended(broken) == "failed"
+    assert "logits must number the picks from 0 downwards" in broken.status().error
+
+
 @pytest.mark.parametrize("half", ["counterfactual", "reinforce", "relaxed"], indirect=True)
 def test_a_checkpoint_from_before_digests_is_taken_up(half):
     whole, broken = half
