@@ -13,7 +13,7 @@ from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.certificates import certify, provable
-from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error
+from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error, proved
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, concave, upper_bound
@@ -228,6 +228,18 @@ def test_the_allowance_for_float32_products_covers_them():
         x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
         exact = x.astype(np.float64) @ x.astype(np.float64).T
         assert np.abs((x @ x.T) - exact).max() <= product_error(d) < 1e-7 * (d + 1)
+
+
+@pytest.mark.parametrize("listed", [2, 5])
+def test_a_facility_bound_allows_for_products_that_were_rounded_down(listed):
+    """Five rows that are all the same, so that any member is worth 1 exactly; the lists say a little less."""
+    n, d = 5, 64
+    features = np.eye(1, d, dtype=np.float32).repeat(n, axis=0)
+    error = product_error(d)
+    indices = ((np.arange(n)[:, None] + np.arange(listed)) % n).astype(np.int32)
+    similarities = np.full((n, listed), 1 - 0.9 * error, np.float32)
+    bound = proved(features, indices, similarities, 1, np.full(n, 1 - 0.5 * error), np.zeros(n))
+    assert 1 - 1e-12 <= bound <= 1 + error
 
 
 def test_pairwise_at_one_sample_has_no_values_to_tell_apart(rng):

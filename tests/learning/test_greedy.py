@@ -191,3 +191,15 @@ def test_averaged_bonuses_below_zero_are_refused():
     lists = medoids.reverse_lists(np.zeros((2, 1), dtype=np.int32), np.ones((2, 1)))
     with pytest.raises(ValueError, match="at least 0, got -1"):
         medoids.LazyGreedy(*lists, np.array([-1.0, 2.0]), 1, np.arange(2), averaged=True)
+
+
+@pytest.mark.parametrize("lamb", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("objective", NAMES)
+def test_a_stop_is_heard_before_anything_is_picked(objective, lamb):
+    def stop():
+        raise Stopped("enough")
+
+    learner = Case(objective, lamb).learner()
+    with pytest.raises(Stopped):
+        learner.step(learner.init(), stop)
+    assert learner._picker.pick_count == 0

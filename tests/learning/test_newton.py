@@ -11,7 +11,7 @@ import torch
 from datamask import objectives
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
-from datamask.learning.newton import TOLERANCE, PairwiseDual
+from datamask.learning.newton import TOLERANCE, PairwiseDual, _spread, _swap_to_size
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
 from datamask.learning.relaxed import Relaxed
@@ -146,3 +146,16 @@ def test_steps_beyond_the_solution_stay_finite(seed):
         state, _ = estimator.step(state)
         assert torch.isfinite(state.logits).all()
     assert float(estimator.inclusion(state).sum()) == pytest.approx(6)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e200])
+def test_the_spread_is_the_standard_deviation_also_where_squares_are_beyond_float64(unit):
+    numbers = np.random.default_rng(0).normal(size=50)
+    assert _spread(torch.from_numpy(unit * numbers)) == pytest.approx(unit * numbers.std(ddof=1), rel=1e-12)
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 7), (7, 0)])
+def test_every_row_on_the_way_to_the_right_size_hears_a_stop(first, last):
+    rows, chosen, sizes = truth.unit_rows(np.random.default_rng(0), 20, 4), np.arange(20) < first, []
+    _swap_to_size(chosen, rows, np.zeros(20), 1.0, np.zeros(4), last, lambda: sizes.append(int(chosen.sum())))
+    assert sizes[:8] == list(range(first, last, 1 if last > first else -1)) + [last]
