@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from datamask.errors import Stopped
+from datamask.learning import medoids
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.objectives.facility import Facility, exact_lists
 from tests.reference import truth
@@ -62,6 +64,21 @@ def test_lazy_greedy_picks_what_plain_greedy_picks(seed):
         ]
         # float32 similarities: among candidates within rounding of the best, either is the greedy pick
         assert values[picks[done]] == pytest.approx(max(values), abs=1e-5)
+
+
+def test_lazy_greedy_hears_a_stop_between_its_looks(monkeypatch):
+    monkeypatch.setattr(medoids, "PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr(medoids, "PAIRS_PER_ROW", 0)
+    features, polls = torch.eye(20), []
+    reverse = reverse_lists(*(part.numpy() for part in exact_lists(features, 20)))
+
+    def stop():
+        polls.append(1)
+        if len(polls) > 3:
+            raise Stopped("now")
+
+    with pytest.raises(Stopped):
+        greedy(*reverse, np.zeros(20), 8, np.arange(20), stop)
 
 
 @pytest.mark.parametrize("seed", range(8))

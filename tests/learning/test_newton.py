@@ -158,4 +158,4 @@ def test_the_spread_is_the_standard_deviation_also_where_squares_are_beyond_floa
 def test_every_row_on_the_way_to_the_right_size_hears_a_stop(first, last):
     rows, chosen, sizes = truth.unit_rows(np.random.default_rng(0), 20, 4), np.arange(20) < first, []
     _swap_to_size(chosen, rows, np.zeros(20), 1.0, np.zeros(4), last, lambda: sizes.append(int(chosen.sum())))
-    assert sizes[:8] == list(range(first, last, 1 if last > first else -1)) + [last]
+    assert sizes[:8] == [*range(first, last, 1 if last > first else -1), last]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -163,6 +165,36 @@ def test_polish_ends_on_nan():
         polish(problem, mask)
 
 
+def swapped(indices, similarities, bonus, member):
+    """The members ``(n,)`` that swaps end with, from `member`, where no rules and no budget hold."""
+    n, order = len(bonus), np.arange(len(bonus))
+    indices, member = indices.astype(np.int32), member.copy()
+    position = quiet = 0
+    for _ in range(STEPS_ENOUGH):
+        if quiet >= n:
+            return member
+        position, quiet, _ = medoids.swaps(
+            indices,
+            similarities,
+            *medoids.reverse_lists(indices, similarities),
+            bonus,
+            member,
+            order,
+            position,
+            quiet,
+            50,
+            np.zeros(n, bool),
+            np.zeros(n, np.int64),
+            np.zeros(1, np.int64),
+            np.full(1, n),
+            np.zeros(n),
+            -1.0,
+            np.inf,
+            np.empty((50, 2), np.int64),
+        )
+    raise AssertionError(f"swaps did not end after {STEPS_ENOUGH} calls")
+
+
 def lists():
     rng = np.random.default_rng(2)
     features = torch.from_numpy(truth.unit_rows(rng, N, 4)).float()
@@ -181,37 +213,31 @@ def test_compiled_loops_end_on_bonuses_that_are_no_numbers(bad):
     assert len(picks) == 0
     member = cost_benefit.cost_benefit_greedy(*reverse, bonus, np.ones(N), 10.0, order, np.array([0]))
     assert member.sum() <= 11 and (not np.isnan(bad) or not member[2::2].any())
-    state = member.copy()
-    position = quiet = 0
-    for _ in range(STEPS_ENOUGH):
-        if quiet >= N:
-            break
-        position, quiet, _ = medoids.swaps(
-            indices.astype(np.int32),
-            similarities,
-            *reverse,
-            bonus,
-            state,
-            order,
-            position,
-            quiet,
-            50,
-            np.zeros(N, bool),
-            np.zeros(N, np.int64),
-            np.zeros(1, np.int64),
-            np.full(1, N),
-            np.zeros(N),
-            -1.0,
-            np.inf,
-            np.empty((50, 2), np.int64),
-        )
-    assert quiet >= N
+    assert swapped(indices, similarities, bonus, member).any()
+
+
+def test_swaps_let_go_of_a_member_whose_loss_is_a_number():
+    """Nobody is near anybody, so a row is worth 1 and its bonus: row 2 is worth more than 1, and nobody knows what 0 is
+    worth."""
+    bonus = np.array([np.nan, 0.0, 1.0, 0.0])
+    member = np.array([True, True, False, False])
+    after = swapped(np.arange(4)[:, None], np.ones((4, 1), np.float32), bonus, member)
+    assert np.flatnonzero(after).tolist() == [0, 2]
 
 
 def test_the_cut_takes_numbers_first():
     scores = torch.tensor([np.nan, 1.0, np.nan, 2.0, -np.inf])
     assert masks.top(scores, 3, torch.arange(5)).tolist() == [True, True, False, True, False]
     assert int(masks.top(torch.full((5,), torch.nan), 3, torch.arange(5)).sum()) == 3
+
+
+@pytest.mark.parametrize("scale", [1e30, 1e200, 1e300])
+def test_newton_goes_by_qualities_whose_squares_are_beyond_any_float(scale):
+    quality = scale * np.random.default_rng(1).normal(size=N)
+    dual = PairwiseDual(problem_of("pairwise", quality))
+    assert float(dual.begin().weights.sum()) == pytest.approx(SIZE, rel=1e-4)
+    best = np.sort(np.argsort(quality)[-SIZE:])
+    assert dual.solve().mask.nonzero().squeeze(1).tolist() == best.tolist()
 
 
 def test_newton_on_rows_that_are_all_alike_and_its_swaps_hear_a_stop():
@@ -233,3 +259,20 @@ def test_newton_on_rows_that_are_all_alike_and_its_swaps_hear_a_stop():
     even = type(here)(here.y, here.products, torch.full((N,), SIZE / N, dtype=torch.float64), here.mu, here.tau, 1.0)
     with pytest.raises(Stopped):
         dual.rounded(even, stop_at_last)
+
+
+def test_newton_hears_a_stop_on_its_way_to_the_right_size():
+    """Rows at right angles: rounded one by one none is taken, and all are added behind that."""
+    features = torch.eye(N)
+    joint = Joint(Quality(torch.linspace(0, 1, N)), (Term("pairwise", 1.0, Pairwise(features)),), 0.5)
+    dual, polls = PairwiseDual(Problem(joint, SIZE, torch.arange(N), torch.arange(N))), []
+    start = dual.begin()
+
+    def stop_before_the_last_is_added():
+        polls.append(1)
+        if len(polls) > SIZE:
+            raise Stopped("enough")
+
+    even = replace(start, weights=torch.full((N,), SIZE / N, dtype=torch.float64))
+    with pytest.raises(Stopped):
+        dual.rounded(even, stop_before_the_last_is_added)
