@@ -203,7 +203,7 @@ def test_a_new_run_is_left_at_once_although_torch_is_being_imported_to_check_its
     words = ["select", *map(str, shard.inputs), "--output", str(tmp_path / "o.parquet"), "--runs_dir", str(runs)]
     code, rest = interrupted(words, signal.SIGINT)
     assert code == 130 and "interrupted" in rest and "Traceback" not in rest
-    assert not list(RunStore(runs).runs())
+    assert not RunStore(runs).list()
 
 
 def test_a_queued_run_stops_at_once_although_torch_is_being_imported(tmp_path, slow_module, monkeypatch):

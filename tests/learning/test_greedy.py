@@ -133,13 +133,9 @@ def test_stopped_and_resumed_equals_unbroken(objective, monkeypatch):
     assert steps == list(range(1, SIZE + 1)) and torch.equal(state.logits, end.logits)
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "facility"])
-def test_a_stopped_step_leaves_the_state_and_the_picks_as_they_were(objective, monkeypatch):
+def test_a_stopped_step_leaves_the_state_and_the_picks_as_they_were(monkeypatch):
     monkeypatch.setattr(module, "STEP_SECONDS", 0.0)
-    # facility's picks are made in compiled code, which polls nobody: one to a call
-    monkeypatch.setattr(medoids, "PAIRS_AT_ONCE", 1)
-    monkeypatch.setattr(medoids, "PAIRS_PER_ROW", 0)
-    case = Case(objective, 0.3)
+    case = Case("pairwise", 0.3)
     expected, _ = picked(case.learner())
     monkeypatch.setattr(module, "STEP_SECONDS", 1e9)
     monkeypatch.setattr(module, "MARKS", 1)
