@@ -156,6 +156,8 @@ def test_what_an_import_raises_is_raised_and_it_may_be_tried_again(tmp_path, mon
 
 HELD = """
 import sys, types, importlib.machinery, importlib.abc, signal
+# what a shell script starts behind itself would ignore it, and so would all that it starts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 class Held(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path, target=None):
         return importlib.machinery.ModuleSpec(name, self) if name == "torch" else None
