@@ -294,8 +294,6 @@ def _row_count(shard: ShardRows, should_stop: Callable[[], bool] | None) -> int:
 
 def _common_schema(shards: list[ShardRows], should_stop: Callable[[], bool] | None) -> pa.Schema:
     schemas = [open_file(shard.path, should_stop).schema for shard in shards]
-    if schemas and all(schema.equals(schemas[0]) for schema in schemas):
-        return schemas[0]  # also where a name occurs twice, which pyarrow unifies with nothing
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:
@@ -305,7 +303,7 @@ def _common_schema(shards: list[ShardRows], should_stop: Callable[[], bool] | No
 
 
 def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    if rows.schema.names == schema.names:  # a column is not asked for by a name, which may occur twice
+    if rows.schema.names == schema.names:  # a name may occur twice
         return pa.table([column.cast(kind) for column, kind in zip(rows.columns, schema.types)], schema=schema)
     columns = [
         rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
