@@ -159,3 +159,14 @@ def test_every_row_on_the_way_to_the_right_size_hears_a_stop(first, last):
     rows, chosen, sizes = truth.unit_rows(np.random.default_rng(0), 20, 4), np.arange(20) < first, []
     _swap_to_size(chosen, rows, np.zeros(20), 1.0, np.zeros(4), last, lambda: sizes.append(int(chosen.sum())))
     assert sizes[:8] == [*range(first, last, 1 if last > first else -1), last]
+
+
+def test_the_way_to_the_right_size_ends_where_no_row_can_be_told_from_another():
+    chosen, polls = np.zeros(20, bool), []
+
+    def poll():
+        polls.append(1)
+        assert len(polls) < 10_000, "it does not end"
+
+    rows = truth.unit_rows(np.random.default_rng(0), 20, 4)
+    _swap_to_size(chosen, rows, np.full(20, -np.inf), 1.0, np.zeros(4), 7, poll)

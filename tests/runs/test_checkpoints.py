@@ -131,6 +131,9 @@ def cases(arrays: dict[str, np.ndarray], meta: dict) -> list[tuple[str, dict, di
         listed += [(f"{key} {value}", arrays, {**meta, key: value}) for value in (None, "x", -1, [], {})]
     for key, bad in (("step", (None, "x", -1, 10**9, [])), ("quiet", (None, "x", -1)), ("best_joint", ("x", [], {}))):
         listed += [(f"{key} {value}", arrays, {**meta, "state": {**meta["state"], key: value}}) for value in bad]
+    if arrays["rng"].size:
+        # of the right length and kind, though no generator was ever there
+        listed.append(("rng of another kind", {**arrays, "rng": np.full_like(arrays["rng"], 255)}, meta))
     return [*listed, ("a stranger", {**arrays, "more": np.zeros(3)}, meta)]
 
 
