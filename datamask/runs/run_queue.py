@@ -126,8 +126,8 @@ class RunQueue:
             self._entries[run_id] = entry, job
         return job
 
-    def resume(self, run_id: str) -> Job:
-        """Queue a stopped, failed or interrupted run again, which goes on from its checkpoint; its job.
+    def resume(self, run_id: str) -> None:
+        """Queue a stopped, failed or interrupted run again; it goes on from its checkpoint.
 
         Raises:
             RunStateError: it is not one of these.
@@ -135,7 +135,7 @@ class RunQueue:
         status = self._store.get(run_id).status()
         if not status.resumable:
             raise RunStateError(f"run {run_id} is {status.state}; only a stopped, failed or interrupted run resumes")
-        return self.submit(run_id)
+        self.submit(run_id)
 
     def stop(self, run_id: str) -> None:
         """Stop a run: a waiting one leaves the queue at once, a running one within a second, keeping a checkpoint.

@@ -137,17 +137,11 @@ def test_results_are_attached_to_the_run_that_was_chosen_when_its_name_changes(p
 
 
 def test_a_point_stays_on_its_curve_when_another_run_gives_the_curve_more_words(page, opened, store):
+    of_corpus = (store, opened.corpus, opened.config, opened.corpus.quality)
+
     def curve(objective: str, estimator: str) -> None:
         for lamb in (0.2, 0.8):
-            finish_run(
-                store,
-                opened.corpus,
-                opened.config,
-                opened.corpus.quality,
-                lamb=lamb,
-                objective=objective,
-                estimator=estimator,
-            )
+            finish_run(*of_corpus, lamb=lamb, objective=objective, estimator=estimator)
 
     curve("pairwise", "relaxed")
     curve("disf", "counterfactual")
