@@ -23,11 +23,15 @@ FAILED = '[data-testid="stException"], .st-key-fault'
 
 STILL = """() => new Promise((answer) => {
     const still = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
-        && !document.querySelector('[data-stale="true"]');
-    if (!still()) answer(false);
-    else requestAnimationFrame(() => requestAnimationFrame(() => answer(still())));
+        && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]');
+    const elements = () => [...document.querySelectorAll('[data-testid="stElementContainer"]')];
+    const places = () => JSON.stringify(elements().map((element) => element.getBoundingClientRect()));
+    if (!still()) return answer(false);
+    const before = places();
+    requestAnimationFrame(() => requestAnimationFrame(() => answer(still() && places() === before)));
 })"""
-"""Whether a page stands still: its script has ended, nothing of it is left from before, and both are painted."""
+"""Whether a page stands still: its script has ended, nothing of it is left from before, whatever the browser loads when
+it first needs it is there, and while two frames were painted nothing moved: a press must meet what it was aimed at."""
 
 
 # as `streamlit run`, with the sample in a folder that is given; on SIGUSR1 it writes into its log where its threads are

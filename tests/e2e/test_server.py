@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import signal
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
 from streamlit import config
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.state import SafeSessionState
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from datamask.dashboard.frame.frame import PAGES
@@ -138,6 +141,18 @@ def test_old_addresses_lead_on_below_a_folder_too():
     finally:
         config.set_option("server.baseUrlPath", before)
     assert {f"/below/it/{path}" for path in old_addresses.OLD} < paths
+
+
+def test_what_streamlit_lets_threads_of_a_session_share_is_mended(monkeypatch):
+    methods = (
+        (SafeSessionState, "__init__"),
+        (PagesManager, "set_script_intent"),
+        (PagesManager, "set_pages_and_resolve"),
+    )
+    for owner, name in methods:
+        monkeypatch.setattr(owner, name, inspect.unwrap(getattr(owner, name)))
+    server.around()
+    assert all(hasattr(getattr(owner, name), "__wrapped__") for owner, name in methods)
 
 
 def test_listed_names_pass_and_only_they(tmp_path):

@@ -34,7 +34,7 @@ from datamask.dashboard.server import old_addresses
 from datamask.dashboard.server.codes import one_time_code
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
-from datamask.dashboard.shell import session_locks
+from datamask.dashboard.shell import script_intents, session_locks
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import default_root
 
@@ -116,6 +116,7 @@ def around(script: str | None = None) -> dict[str, Any]:
     """
     import_race.guard()
     session_locks.share()
+    script_intents.keep_apart()
     try:
         _open_first(script)
     except DatamaskError as error:
