@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.torture.isolation import FINDING, Outcome
@@ -14,6 +16,9 @@ from tests.torture.report import write_report
 from tests.torture.runner import ROOT, Journal, orders, run, verdicts
 
 MINUTES, ALL_MINUTES = 28.0, 175.0
+EVERY = 60.0
+"""Seconds from one line about how far it is to the next."""
+
 JOURNAL, REPORT = ROOT / "build" / "torture.jsonl", ROOT / "docs" / "torture.md"
 
 
@@ -29,7 +34,7 @@ def main() -> int:
     if options.case:
         name, _, number = options.case.partition(":")
         print(f"{options.case}: {PARTS[name].part.describe(int(number))}")
-        outcomes = run({name: iter([int(number)])}, workers=1, done=_line)
+        outcomes = run({name: iter([int(number)])}, workers=1, done=Progress())
         print(outcomes[0].word)
         return int(outcomes[0].word == FINDING)
     if options.all:
@@ -37,7 +42,7 @@ def main() -> int:
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     minutes = MINUTES if options.minutes is None else options.minutes
     print(f"seed {seed}, at most {minutes:g} minutes; `make torture SEED={seed}` repeats it", flush=True)
-    return _told(run(orders(names, seed), seconds=60 * minutes, done=_line))
+    return _told(run(orders(names, seed), seconds=60 * minutes, done=Progress()))
 
 
 def _all(names: list[str], options: argparse.Namespace) -> int:
@@ -46,19 +51,36 @@ def _all(names: list[str], options: argparse.Namespace) -> int:
     minutes = ALL_MINUTES if options.minutes is None else options.minutes
     print(f"{left:,} cases to go, at most {minutes:g} minutes; journal {journal.path}", flush=True)
 
+    progress = Progress()
+
     def done(outcome: Outcome) -> None:
         journal.add(outcome)
-        _line(outcome)
+        progress(outcome)
 
     run(orders(names, 0, journal.done), seconds=60 * minutes, done=done)
     write_report(journal.path, REPORT)
     return _told(journal.outcomes)
 
 
-def _line(outcome: Outcome) -> None:
-    if outcome.word == FINDING:
-        about = PARTS[outcome.part].part.describe(outcome.number)
-        print(f"FINDING {outcome.part}:{outcome.number} ({about}): {outcome.finding}", flush=True)
+class Progress:
+    """Prints each finding when it comes, and once a minute how many cases are done."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._begun, self._lines = clock, clock(), 0
+        self._cases = self._findings = 0
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Take in what a case came to."""
+        self._cases += 1
+        if outcome.word == FINDING:
+            self._findings += 1
+            about = PARTS[outcome.part].part.describe(outcome.number)
+            print(f"FINDING {outcome.part}:{outcome.number} ({about}): {outcome.finding}", flush=True)
+        seconds = self._clock() - self._begun
+        if seconds >= EVERY * (self._lines + 1):
+            self._lines = int(seconds // EVERY)
+            findings = f"{self._findings:,}" if self._findings else "nothing"
+            print(f"{seconds / 60:.0f} min: {self._cases:,} cases, {findings} found so far", flush=True)
 
 
 def _told(outcomes: list[Outcome]) -> int:

@@ -20,6 +20,7 @@ import pytest
 from datamask import CorpusConfig, open_corpus
 from datamask.errors import InputError
 from tests.torture import faults, materials, reading, runner
+from tests.torture.__main__ import Progress
 from tests.torture.contract import Finding, Part
 from tests.torture.injection import AFTER, BEFORE, Injection
 from tests.torture.isolation import FINDING, Outcome, attempt
@@ -140,6 +141,20 @@ def test_the_report_counts_and_names_what_was_found():
     text = report({"commit": "abc", "machine": "two cores"}, outcomes)
     assert "commit abc" in text and "two cores" in text and "- Findings: 2" in text
     assert "- 2 times (inputs:1, inputs:2): a &lt;b> broke \\| at 12" in text
+
+
+def test_a_line_a_minute_says_how_far_it_is(capsys):
+    seconds = iter([0.0, 59.0, 60.0, 61.0, 200.0, 201.0, 239.0, 240.0])
+    progress = Progress(lambda: next(seconds))
+    for _ in range(4):
+        progress(Outcome("inputs", 0, "refused", 0.1))
+    progress(Outcome("inputs", 1, FINDING, 0.1, "a wrong answer"))
+    for _ in range(2):
+        progress(Outcome("inputs", 2, "refused", 0.1))
+    first, second, finding, last = capsys.readouterr().out.splitlines()
+    assert first == "1 min: 2 cases, nothing found so far" and second == "3 min: 4 cases, nothing found so far"
+    assert finding.startswith("FINDING inputs:1 (") and finding.endswith("): a wrong answer")
+    assert last == "4 min: 7 cases, 1 found so far"
 
 
 def test_a_part_judges_its_outcomes_as_a_whole(monkeypatch):
