@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -13,6 +14,8 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from playwright.sync_api import Locator
 
 from tests.e2e.prepared import Prepared
 
@@ -48,6 +51,9 @@ sys.argv = ["streamlit", "run", script, *options]
 sys.exit(cli.main())
 """
 
+STEPS = 60
+"""So many presses of a key bring no slider of a test where it shall be: something else is wrong."""
+
 LOG_END = 12_000
 """Characters of a log that are shown of a test that fails."""
 
@@ -56,6 +62,22 @@ PREPARED = Prepared()
 _serving: list[tuple[Any, Path]] = []
 _failed: list[str] = []
 _ports: list[int] = []
+
+
+def slide(slider: Locator, to: float) -> None:
+    """Bring a slider to a value by its arrow keys, step by step.
+
+    Streamlit's slider steps from the value that it has drawn, so on a busy machine one of two quick presses is lost,
+    and one in the moment of its redrawing is taken back.
+    """
+    slider.focus()
+    for _ in range(STEPS):
+        slider.page.wait_for_function(STILL)
+        value = float(slider.input_value())
+        if math.isclose(value, to, abs_tol=1e-9):
+            return
+        slider.press("ArrowLeft" if value > to else "ArrowRight")
+    raise AssertionError(f"the slider never came to {to:g}")
 
 
 def ends_of_logs() -> list[str]:

@@ -16,7 +16,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan
-from tests.e2e.serving import served
+from tests.e2e.serving import served, slide
 from tests.e2e.test_walk import choose
 
 TINY = CorpusConfig((str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny"),))
@@ -191,16 +191,14 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):
         expect(slider).to_be_visible()
         expect(main.get_by_test_id("stMetric").first).to_be_visible()
         run, title = summaries[own[LIVE]], page.locator(".panel .title").first
-        slider.focus()
-        for _ in range(round((0.5 - LIVE) / 0.01)):
-            slider.press("ArrowLeft")
+        slide(slider, LIVE)
         expect(title).to_have_text(f"Selected at λ {LIVE:g}")
         # until this lambda is solved, which takes a while on a busy machine, an answer is only as near as it says
         deadline = time.monotonic() + LONG
         while not near(main, run):
             assert time.monotonic() < deadline, "the live slider never came to where the run ended"
-            for key, lamb in (("ArrowLeft", LIVE - 0.01), ("ArrowRight", LIVE)):
-                slider.press(key)
+            for lamb in (LIVE - 0.01, LIVE):
+                slide(slider, lamb)
                 expect(title).to_have_text(f"Selected at λ {lamb:g}")
 
         # the report opens without a network, and its first sentence says the run's numbers

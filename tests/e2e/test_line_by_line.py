@@ -17,7 +17,7 @@ from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
-from tests.e2e.serving import FAILED, STILL, serving
+from tests.e2e.serving import FAILED, STILL, serving, slide
 from tests.e2e.test_canvas import colours
 from tests.e2e.test_walk import choose, go, saved
 
@@ -68,10 +68,7 @@ def test_line_by_line(tmp_path, browser_page: Page):
         # tune lambda, ratio, objective and G; a press that meets the page being drawn anew is lost on a busy machine
         page.wait_for_function(STILL)
         go(page, "Runs", "How does the learner choose?")
-        slider = page.get_by_role("slider", name=re.compile("Balance λ"))
-        slider.focus()
-        for _ in range(4):
-            slider.press("ArrowLeft")
+        slide(page.get_by_role("slider", name=re.compile("Balance λ")), 0.3)
         expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.3")
         page.wait_for_function(STILL)
         typed(page, "Select ratio", "0.25")

@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projections import pca
-from tests.e2e.serving import FAILED, STILL, serving
+from tests.e2e.serving import FAILED, STILL, serving, slide
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
@@ -131,10 +131,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=240_000)
     expect(page.get_by_text(re.compile(r"^facility, λ 0\.5, 30 %\s+·\s+done"))).to_be_visible(timeout=240_000)
     expect(page.get_by_text("of the way from random to the best quality")).to_be_visible()
-    slider = page.get_by_role("slider").first
-    slider.focus()
-    for _ in range(6):
-        slider.press("ArrowLeft")
+    slide(page.get_by_role("slider").first, 0.2)
     expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.2")
     page.get_by_role("button", name="Solve", exact=True).click()
     expect(page.get_by_text(re.compile(r"^facility, λ 0\.2, 30 %\s+·\s+done"))).to_be_visible(timeout=240_000)
