@@ -54,6 +54,9 @@ sys.exit(cli.main())
 STEPS = 60
 """So many presses of a key bring no slider of a test where it shall be: something else is wrong."""
 
+STARTS = 5
+"""Ports that a dashboard tries."""
+
 LOG_END = 12_000
 """Characters of a log that are shown of a test that fails."""
 
@@ -153,7 +156,6 @@ def _answering(
     start: Callable[..., Any], folder: Path, sample: Path | None, script: Path, environment: dict[str, str]
 ) -> Iterator[tuple[str, Any]]:
     """The address and process of a dashboard that answers; it is ended after."""
-    port = _free_port()
     environment = {
         **os.environ,
         "DATAMASK_RUNS_DIR": str(folder / "runs"),
@@ -164,35 +166,37 @@ def _answering(
         "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))),
         **environment,
     }
-    arguments = [
-        str(script),
-        "" if sample is None else str(sample),
-        "--server.port",
-        str(port),
-        "--server.address",
-        "127.0.0.1",
-        "--server.headless",
-        "true",
-        "--server.fileWatcherType",
-        "none",
-    ]
     log = folder / "server.log"
-    log.write_bytes(b"")
-    server = start(LAUNCH, arguments, environment, log)
+    for _ in range(STARTS):
+        port = _free_port()
+        arguments = [
+            str(script),
+            "" if sample is None else str(sample),
+            "--server.port",
+            str(port),
+            "--server.address",
+            "127.0.0.1",
+            "--server.headless",
+            "true",
+            "--server.fileWatcherType",
+            "none",
+        ]
+        log.write_bytes(b"")
+        with _ended_after(start(LAUNCH, arguments, environment, log), log) as server:
+            if _has_its_port(server, port, log):
+                yield f"http://127.0.0.1:{port}", server
+                return
+        # the dashboard of another process of tests was quicker
+        _ports.remove(port)
+    raise AssertionError(f"the port was taken by others {STARTS} times")
+
+
+@contextlib.contextmanager
+def _ended_after(server: Any, log: Path) -> Iterator[Any]:
     entry = (server, log)
     _serving.append(entry)
     try:
-        address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
-        while True:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as ok:
-                if ok.status == 200:
-                    break
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, "the server did not answer within two minutes"
-            time.sleep(0.2)
-        # who answered may be somebody else's, at a port that was taken in between
-        assert server.poll() is None, log.read_text()
-        yield address, server
+        yield server
     except BaseException:
         _failed.append(_end_of_log(*entry))
         raise
@@ -204,3 +208,24 @@ def _answering(
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait(60)
+
+
+def _has_its_port(server: Any, port: int, log: Path) -> bool:
+    """Wait until a dashboard answers; whether it does: at a port that was taken in between somebody else may.
+
+    Raises:
+        AssertionError: it has ended for another reason, or does not answer within two minutes.
+    """
+    address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
+    while True:
+        ended, text = server.poll() is not None, log.read_text()
+        if ended:
+            assert f"Port {port} is not available" in text, text
+            return False
+        # which it writes once the port is its own
+        if f"URL: {address}" in text:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return True
+        assert time.monotonic() < deadline, "the server did not answer within two minutes"
+        time.sleep(0.2)

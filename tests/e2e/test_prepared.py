@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.e2e import serving
 from tests.e2e.prepared import ROOT, Prepared
 from tests.e2e.serving import PREPARED, ends_of_logs, served
 
@@ -75,3 +78,23 @@ def test_a_test_that_fails_beside_a_dashboard_shows_its_log_and_threads_although
     (log,) = ends_of_logs()
     assert address in log and "most recent call first" in log
     assert ends_of_logs() == []
+
+
+def test_who_answers_at_a_port_that_was_taken_in_between_is_not_taken_for_the_dashboard(tmp_path, monkeypatch):
+    class Healthy(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *words):
+            pass
+
+    free = serving._free_port
+    with ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as other:
+        monkeypatch.setattr(serving, "_ports", [other.server_port])
+        # nobody has it when it is chosen
+        monkeypatch.setattr(serving, "_free_port", lambda: serving._ports[0] if serving._ports else free())
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        with served(tmp_path) as address:
+            assert address != f"http://127.0.0.1:{other.server_port}"
+        other.shutdown()
