@@ -52,7 +52,7 @@ sys.exit(cli.main())
 """
 
 STEPS = 60
-"""So many presses of a key bring no slider of a test where it shall be: something else is wrong."""
+"""Presses of a key after which a slider will not come to its value any more."""
 
 STARTS = 5
 """Ports that a dashboard tries."""
@@ -71,7 +71,7 @@ def slide(slider: Locator, to: float) -> None:
     """Bring a slider to a value by its arrow keys, step by step.
 
     Streamlit's slider steps from the value that it has drawn, so on a busy machine one of two quick presses is lost,
-    and one in the moment of its redrawing is taken back.
+    and one in the moment of its redrawing is taken back. What the page makes of the value is for the caller to see.
     """
     slider.focus()
     for _ in range(STEPS):
@@ -211,14 +211,14 @@ def _ended_after(server: Any, log: Path) -> Iterator[Any]:
 
 
 def _has_its_port(server: Any, port: int, log: Path) -> bool:
-    """Wait until a dashboard answers; whether it does: at a port that was taken in between somebody else may.
+    """Whether the dashboard got its port, which may have been taken in between; waits until it answers or has ended.
 
     Raises:
         AssertionError: it has ended for another reason, or does not answer within two minutes.
     """
     address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
     while True:
-        ended, text = server.poll() is not None, log.read_text()
+        ended, text = server.poll() is not None, log.read_bytes().decode(errors="replace")
         if ended:
             assert f"Port {port} is not available" in text, text
             return False

@@ -95,6 +95,8 @@ def test_who_answers_at_a_port_that_was_taken_in_between_is_not_taken_for_the_da
         # nobody has it when it is chosen
         monkeypatch.setattr(serving, "_free_port", lambda: serving._ports[0] if serving._ports else free())
         threading.Thread(target=other.serve_forever, daemon=True).start()
-        with served(tmp_path) as address:
-            assert address != f"http://127.0.0.1:{other.server_port}"
-        other.shutdown()
+        try:
+            with served(tmp_path) as address:
+                assert address != f"http://127.0.0.1:{other.server_port}"
+        finally:
+            other.shutdown()

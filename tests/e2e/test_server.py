@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 import pytest
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.state import SafeSessionState
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -148,9 +149,11 @@ def test_what_streamlit_lets_threads_of_a_session_share_is_mended(monkeypatch):
         (SafeSessionState, "__init__"),
         (PagesManager, "set_script_intent"),
         (PagesManager, "set_pages_and_resolve"),
+        (PagesManager, "set_current_page_script_hash"),
     )
     for owner, name in methods:
         monkeypatch.setattr(owner, name, inspect.unwrap(getattr(owner, name)))
+    monkeypatch.setattr(ScriptRunContext, "page_script_hash", ScriptRunContext.page_script_hash)
     server.around()
     assert all(hasattr(getattr(owner, name), "__wrapped__") for owner, name in methods)
 

@@ -63,10 +63,10 @@ def _all(names: list[str], options: argparse.Namespace) -> int:
 
 
 class Progress:
-    """Prints each finding when it comes, and once a minute how many cases are done."""
+    """Prints each finding when it comes and, where a case ends in a new minute, how many are done."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._begun, self._lines = clock, clock(), 0
+        self._clock, self._begun, self._minute = clock, clock(), 0
         self._cases = self._findings = 0
 
     def __call__(self, outcome: Outcome) -> None:
@@ -76,11 +76,11 @@ class Progress:
             self._findings += 1
             about = PARTS[outcome.part].part.describe(outcome.number)
             print(f"FINDING {outcome.part}:{outcome.number} ({about}): {outcome.finding}", flush=True)
-        seconds = self._clock() - self._begun
-        if seconds >= EVERY * (self._lines + 1):
-            self._lines = int(seconds // EVERY)
+        minute = int((self._clock() - self._begun) // EVERY)
+        if minute > self._minute:
+            self._minute = minute
             findings = f"{self._findings:,}" if self._findings else "nothing"
-            print(f"{seconds / 60:.0f} min: {self._cases:,} cases, {findings} found so far", flush=True)
+            print(f"{minute} min: {self._cases:,} done, {findings} found so far", flush=True)
 
 
 def _told(outcomes: list[Outcome]) -> int:

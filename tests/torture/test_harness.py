@@ -152,9 +152,9 @@ def test_a_line_a_minute_says_how_far_it_is(capsys):
     for _ in range(2):
         progress(Outcome("inputs", 2, "refused", 0.1))
     first, second, finding, last = capsys.readouterr().out.splitlines()
-    assert first == "1 min: 2 cases, nothing found so far" and second == "3 min: 4 cases, nothing found so far"
+    assert first == "1 min: 2 done, nothing found so far" and second == "3 min: 4 done, nothing found so far"
     assert finding.startswith("FINDING inputs:1 (") and finding.endswith("): a wrong answer")
-    assert last == "4 min: 7 cases, 1 found so far"
+    assert last == "4 min: 7 done, 1 found so far"
 
 
 def test_a_part_judges_its_outcomes_as_a_whole(monkeypatch):

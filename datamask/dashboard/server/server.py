@@ -107,6 +107,9 @@ def _check_free(port: int) -> None:
 def around(script: str | None = None) -> dict[str, Any]:
     """What `st.App` is to be given besides its first page.
 
+    From the first call on this process imports, and Streamlit draws, as several threads need it (`import_race`,
+    `session_locks`, `script_intents`).
+
     Args:
         script: the file that is served; then paths after its name on the command line are opened:
             ``streamlit run app.py -- PATH...``.
