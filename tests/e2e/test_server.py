@@ -153,9 +153,11 @@ def test_what_streamlit_lets_threads_of_a_session_share_is_mended(monkeypatch):
     )
     for owner, name in methods:
         monkeypatch.setattr(owner, name, inspect.unwrap(getattr(owner, name)))
-    monkeypatch.setattr(ScriptRunContext, "page_script_hash", ScriptRunContext.page_script_hash)
+    page = inspect.unwrap(ScriptRunContext.page_script_hash.fget)
+    monkeypatch.setattr(ScriptRunContext, "page_script_hash", property(page))
     server.around()
     assert all(hasattr(getattr(owner, name), "__wrapped__") for owner, name in methods)
+    assert ScriptRunContext.page_script_hash.fget.__wrapped__ is page
 
 
 def test_listed_names_pass_and_only_they(tmp_path):

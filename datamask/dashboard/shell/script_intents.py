@@ -31,9 +31,9 @@ def keep_apart() -> None:
     """From now on every thread looks up the page that it has noted itself; calling it twice changes nothing."""
     names = ("set_script_intent", "set_pages_and_resolve", "set_current_page_script_hash")
     set_intent, resolve, set_page = (getattr(PagesManager, name, None) for name in names)
-    drawn_page = vars(ScriptRunContext).get("page_script_hash")
+    page = getattr(vars(ScriptRunContext).get("page_script_hash"), "fget", None)
     # another version of Streamlit may keep it elsewhere
-    if set_intent is None or resolve is None or set_page is None or not isinstance(drawn_page, property):
+    if set_intent is None or resolve is None or set_page is None or page is None:
         return
     if hasattr(set_intent, _MARK):
         return
@@ -58,9 +58,10 @@ def keep_apart() -> None:
         notes.pages[self] = page_script_hash
         set_page(self, page_script_hash)
 
-    def page_script_hash(self: ScriptRunContext) -> str:
+    @functools.wraps(page)
+    def page_script_hash(self: ScriptRunContext) -> Any:
         own = notes.pages.get(self.pages_manager)
-        return self.pages_manager.current_page_script_hash if own is None else own
+        return page(self) if own is None else own
 
     setattr(set_script_intent, _MARK, True)
     for function in (set_script_intent, set_pages_and_resolve, set_current_page_script_hash):

@@ -22,11 +22,8 @@ def as_streamlit_has_it(monkeypatch):
     """Whatever a test before has left."""
     for name in METHODS:
         monkeypatch.setattr(PagesManager, name, inspect.unwrap(getattr(PagesManager, name)))
-    monkeypatch.setattr(
-        ScriptRunContext,
-        "page_script_hash",
-        property(lambda context: context.pages_manager.current_page_script_hash),
-    )
+    page = inspect.unwrap(ScriptRunContext.page_script_hash.fget)
+    monkeypatch.setattr(ScriptRunContext, "page_script_hash", property(page))
 
 
 @pytest.fixture
