@@ -43,9 +43,10 @@ def compare(base: str) -> list[str]:
 
 
 def difference(name: str, before: dict, after: dict) -> str:
-    """``relaxed facility: 3 of 120 ids differ, joint 0.808099 -> 0.808101``."""
+    """``relaxed facility: 3 of 120 ids differ, joint 0.808099 -> 0.808101`` (- where there is no such value)."""
     gone = len(set(before["ids"]) - set(after["ids"]))
-    return f"{name}: {gone} of {len(before['ids'])} ids differ, joint {before['joint']:.6f} -> {after['joint']:.6f}"
+    joint = " -> ".join("-" if value["joint"] is None else f"{value['joint']:.6f}" for value in (before, after))
+    return f"{name}: {gone} of {len(before['ids'])} ids differ, joint {joint}"
 
 
 def main(arguments: list[str]) -> int:

@@ -4,7 +4,7 @@ By itself this file runs them all with whatever datamask is importable and write
 
     python tests/golden/configurations.py OUT.json [NAME ...]
 
-Only the command line is used, so that one file serves the trees of before and after (tests/golden/compare.py).
+Only the command line is used, so that one file serves the trees of before and after (tests/golden/__main__.py).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 SOLVED, SAMPLED = "solved", "sampled"
@@ -25,6 +26,8 @@ OBJECTIVES = ("facility", "pairwise", "disf", "disf_fixed", "graphcut")
 RULES = ["--pin", "pin.txt", "--ban", "ban.txt", "--quota", "domain=b:0.1:0.2"]
 MASKS = ["--estimator", "counterfactual", "--n_epochs", "12"]
 PAPER = ["--estimator", "reinforce", "--n_epochs", "40", "--n_rollout", "16"]
+ALL_ROWS = ["--scratch-dir", "scratch", "--rows", "150", "--workers", "1"]
+"""Out of core: 150 of the 600 rows are the sample that is opened in memory."""
 
 CONFIGURATIONS: dict[str, list[str]] = {
     **{f"counterfactual {name}": [*MASKS, "--objective", name] for name in OBJECTIVES},
@@ -54,6 +57,37 @@ CONFIGURATIONS: dict[str, list[str]] = {
     "collapsed": [*MASKS, "--objective", "facility", "--collapse", "0.95"],
     "pruned": [*MASKS, "--objective", "disf", "--prune", "0.4"],
     "approximate graph": ["--estimator", "relaxed", "--objective", "facility", "--neighbors", "approximate"],
+    "random blocks": ["--objective", "facility", "--scope", "block", "--block-rows", "200"],
+    **{
+        f"all rows {name}": ["--objective", name, *ALL_ROWS]
+        for name in ("pairwise", "disf_fixed", "pairwise:0.7,disf_fixed:0.3")
+    },
+    "all rows centered": ["--objective", "pairwise", "--center", *ALL_ROWS],
+    "all rows lambda": ["--objective", "disf_fixed", "--lamb", "0.2", *ALL_ROWS],
+}
+BLOCKS: dict[str, list[str]] = {
+    f"all rows facility {scope}": ["--objective", "facility", "--scope", scope, "--block-rows", "300", *ALL_ROWS]
+    for scope in ("global", "block")
+}
+"""Out of core in processes of their own."""
+
+RECIPES: dict[str, tuple[list[str], list[str] | None]] = {
+    "apply pairwise": (["--objective", "pairwise"], []),
+    "apply disf_fixed": (["--objective", "disf_fixed"], []),
+    "apply budget": (["--objective", "pairwise", "--budget", "9000"], []),
+    "apply centered": (["--objective", "pairwise", "--center"], []),
+    "apply all rows": (["--objective", "pairwise", *ALL_ROWS], []),
+    "refit pairwise": (["--objective", "pairwise"], ["--refit"]),
+    "refit disf_fixed": (["--objective", "disf_fixed"], ["--refit"]),
+    "refit sample": (["--objective", "pairwise", "--rows", "150"], ["--refit"]),
+    "sql pairwise": (["--objective", "pairwise"], None),
+    "sql centered": (["--objective", "pairwise", "--center"], None),
+}
+"""Words of the run whose recipe is taken, and those of `apply`; or None: DuckDB runs the recipe as SQL."""
+
+SWEPT = {
+    "sweep lambda": ["--objective", "pairwise", "--vary", "lamb=0.2:0.8:3"],
+    "sweep lambda and seed": [*MASKS, "--objective", "disf", "--vary", "lamb=0.3,0.6", "--vary", "seed=0,1"],
 }
 RESUMED = {
     "resumed reinforce": [*PAPER, "--objective", "pairwise", "--n_epochs", "4000"],
@@ -70,6 +104,9 @@ RESUMED = {
 }
 """Stopped by a signal once some steps are done, and gone on with: where it was stopped differs, the ids do not."""
 
+QUICK = [*CONFIGURATIONS, *RECIPES, *SWEPT]
+"""Those that need no other process."""
+
 LIMITS = {SOLVED: 1e-6, SAMPLED: 1e-3}
 """How far a calibrated value may lie from the committed one; on another processor sampled masks take another way."""
 
@@ -79,12 +116,15 @@ BOUND_LIMIT = 1e-4
 
 def kind(name: str) -> str:
     """Whether the configuration is solved or samples masks."""
-    words = {**CONFIGURATIONS, **RESUMED}[name]
+    words = RECIPES[name][0] if name in RECIPES else {**CONFIGURATIONS, **BLOCKS, **SWEPT, **RESUMED}[name]
     return SAMPLED if {"counterfactual", "reinforce", "semdedup", "random"} & set(words) else SOLVED
 
 
 def write_corpus(folder: Path) -> Path:
-    """600 rows in nine clouds, one in eight a near or exact copy, with domains and lengths; and the id lists."""
+    """600 rows in nine clouds, one in eight a near or exact copy, with domains and lengths; and the id lists.
+
+    The same rows also lie in three shards, in ``shards``.
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -108,41 +148,97 @@ def write_corpus(folder: Path) -> Path:
     )
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, folder / "corpus.parquet")
+    (folder / "shards").mkdir(exist_ok=True)
+    for shard, (start, stop) in enumerate(((0, 250), (250, 450), (450, n))):
+        pq.write_table(table.slice(start, stop - start), folder / "shards" / f"{shard}.parquet", row_group_size=100)
     for name, rows in (("pin", range(5)), ("ban", range(10, 20)), ("given", range(30, 60))):
         (folder / f"{name}.txt").write_text("".join(f"{ids[row]}\n" for row in rows), encoding="utf-8")
     return folder / "corpus.parquet"
 
 
-def outcome(output: str, printed: str) -> dict:
-    """Ids in order and calibrated values (raw where the scale is) of one run."""
+def read_ids(*paths: str | Path) -> list[str]:
+    """Ids of all rows of parquet files, in order."""
     import pyarrow.parquet as pq
 
-    summary = json.loads(printed.strip().splitlines()[-1])
-    values = summary["calibrated"] or {}
-    return {
-        "ids": sorted(pq.read_table(output)["chunk_id"].to_pylist()),
-        "joint": values.get("joint"),
-        "quality": values.get("quality"),
-        "diversity": values.get("diversity"),
-        "upper_bound": summary["upper_bound"],
+    return sorted(value for path in paths for value in pq.read_table(path)["chunk_id"].to_pylist())
+
+
+def outcome(ids: list[str], values: dict | None, upper_bound: float | None) -> dict:
+    """Ids and calibrated values (none where the scale is raw)."""
+    values = values or {}
+    return {"ids": ids, **{term: values.get(term) for term in ("joint", "quality", "diversity")}} | {
+        "upper_bound": upper_bound
     }
 
 
-def select(words: list[str]) -> dict:
-    """One configuration in this process, in the working directory."""
+def call(*words: str) -> dict:
+    """The last line that one command prints in this process, as JSON."""
     import io
 
     from datamask import cli
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()) as complaints:
-        size = [] if "--budget" in words else ["--select_ratio", "0.2"]
-        status = cli.main(
-            ["select", "corpus.parquet", "--output", "out.parquet", "--json", "--device", "cpu", *size, *words]
-        )
+        status = cli.main([*words, "--json"])
     if status != 0:
-        raise RuntimeError(f"select {' '.join(words)} ended with {status}: {complaints.getvalue()[-500:]}")
-    return outcome("out.parquet", printed.getvalue())
+        raise RuntimeError(f"{' '.join(words)} ended with {status}: {complaints.getvalue()[-500:]}")
+    return json.loads(printed.getvalue().strip().splitlines()[-1])
+
+
+def run_select(words: list[str]) -> dict:
+    """What `select` prints, in the working directory."""
+    size = [] if "--budget" in words else ["--select_ratio", "0.2"]
+    source = "shards" if "--scratch-dir" in words else "corpus.parquet"
+    return call("select", source, "--output", "out.parquet", "--device", "cpu", *size, *words)
+
+
+def select(words: list[str]) -> dict:
+    """One configuration in this process, in the working directory."""
+    summary = run_select(words)
+    return outcome(read_ids("out.parquet"), summary["calibrated"], summary["upper_bound"])
+
+
+def use_recipe(words: list[str], applied: list[str] | None) -> dict:
+    """The recipe of a run on the shards: ids that `apply` keeps with these words, or DuckDB where there are none.
+
+    Values: those that --refit prints, and the raw quality and pairwise diversity of the ids that `score` prints.
+    """
+    run = run_select(words)["run_id"]
+    fitted: dict = {}
+    if applied is None:
+        call("recipe", run, "--output", "recipe.json", "--sql", "rule.sql")
+        ids = query_shards(Path("rule.sql").read_text(encoding="utf-8"))
+    else:
+        folder = Path(tempfile.mkdtemp(dir=".", prefix="applied-"))
+        call("recipe", run, "--output", "recipe.json")
+        fitted = call("apply", "recipe.json", "shards", "--output", str(folder), *applied)["refit"] or {}
+        ids = read_ids(*folder.glob("*.ids.parquet"))
+    Path("kept.txt").write_text("\n".join(["chunk_id", *ids]), encoding="utf-8")
+    [scored] = call("score", "corpus.parquet", "--selection", "kept.txt", "--device", "cpu")["selections"]
+    values = {"quality": scored["quality"], "diversity": scored["objectives"]["pairwise"]}
+    return outcome(ids, {"joint": fitted.get("value"), **values}, fitted.get("upper_bound"))
+
+
+def query_shards(query: str) -> list[str]:
+    """Ids that DuckDB selects from the shards, in order."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("CREATE VIEW shards AS SELECT * FROM read_parquet('shards/*.parquet')")
+        return sorted(row[0] for row in connection.execute(query).fetchall())
+
+
+def sweep(words: list[str]) -> dict:
+    """All points of a sweep: ids behind the number of their point, and the mean of each value."""
+    swept = call("sweep", "corpus.parquet", "--device", "cpu", "--select_ratio", "0.2", *words)["rows"]
+    ids = []
+    for place, point in enumerate(swept):
+        call("runs", "export", point["run_id"], "--ids", "point.parquet")
+        ids += [f"point {place}: {name}" for name in read_ids("point.parquet")]
+    known = [point for point in swept if point["upper_bound"] is not None]
+    bound = sum(point["upper_bound"] for point in known) / len(known) if known else None
+    terms = ("joint", "quality", "diversity")
+    return outcome(ids, {term: sum(point[term] for point in swept) / len(swept) for term in terms}, bound)
 
 
 def select_with_a_break(words: list[str]) -> dict:
@@ -181,14 +277,21 @@ def select_with_a_break(words: list[str]) -> dict:
         text=True,
         check=True,
     )
-    return outcome("out.parquet", done.stdout)
+    summary = json.loads(done.stdout.strip().splitlines()[-1])
+    return outcome(read_ids("out.parquet"), summary["calibrated"], summary["upper_bound"])
 
 
-def outcomes(names: list[str]) -> dict[str, dict]:
+def outcomes(names: Iterable[str]) -> dict[str, dict]:
     """The configurations of those names, done in the working directory, which holds the corpus."""
-    return {
-        name: select_with_a_break(RESUMED[name]) if name in RESUMED else select(CONFIGURATIONS[name]) for name in names
-    }
+    results = {}
+    for name in names:
+        if name in RESUMED:
+            results[name] = select_with_a_break(RESUMED[name])
+        elif name in RECIPES:
+            results[name] = use_recipe(*RECIPES[name])
+        else:
+            results[name] = sweep(SWEPT[name]) if name in SWEPT else select({**CONFIGURATIONS, **BLOCKS}[name])
+    return results
 
 
 if __name__ == "__main__":
@@ -200,5 +303,5 @@ if __name__ == "__main__":
         write_corpus(Path(scratch))
         os.chdir(scratch)
         os.environ["DATAMASK_RUNS_DIR"] = str(Path(scratch) / "runs")
-        results = outcomes(sys.argv[2:] or [*CONFIGURATIONS, *RESUMED])
+        results = outcomes(sys.argv[2:] or [*QUICK, *BLOCKS, *RESUMED])
     target.write_text(json.dumps(results), encoding="utf-8")

@@ -21,16 +21,16 @@ COMMITTED = json.loads(VALUES.read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """All but the resumed ones (two processes each; resuming has tests of its own), in one process with one thread."""
+    """All that need no other process (resuming and blocks out of core have tests of their own), with one thread."""
     target: Path = tmp_path_factory.mktemp("golden") / "results.json"
-    return outcomes(ROOT, target, configurations.CONFIGURATIONS)
+    return outcomes(ROOT, target, configurations.QUICK)
 
 
 def test_all_configurations_have_values():
-    assert set(COMMITTED) == {*configurations.CONFIGURATIONS, *configurations.RESUMED}
+    assert set(COMMITTED) == {*configurations.QUICK, *configurations.BLOCKS, *configurations.RESUMED}
 
 
-@pytest.mark.parametrize("name", configurations.CONFIGURATIONS)
+@pytest.mark.parametrize("name", configurations.QUICK)
 def test_the_values_are_those_committed(name, results):
     for term, expected in COMMITTED[name].items():
         sure = configurations.LIMITS[configurations.kind(name)]
