@@ -28,6 +28,9 @@ POLL_SECONDS = 0.1
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 """Before the second try, doubled before each next one."""
 
+THROTTLED_TRIES = 2
+"""A store that answers "slow down" is alive: it is asked so many times as often before a call fails."""
+
 FIRM = 3.0
 """A try is given up after so many times the seconds without an answer, whatever the library makes of them."""
 
@@ -89,10 +92,11 @@ def ask(address: Address, call: Callable[[], Answer], should_stop: ShouldStop | 
         if problem is None:
             return attempted.answer()
         _raise_final(address, problem)
-        if attempt == patience.tries:
+        happened = _what_happened(problem, patience)
+        if attempt >= patience.tries * (THROTTLED_TRIES if happened.startswith(THROTTLED) else 1):
             times = f"{attempt:,} times" if attempt > 1 else "once"
             raise RemoteError(
-                f"{address} cannot be read: {_what_happened(problem, patience)}, tried {times}; start again when it "
+                f"{address} cannot be read: {happened}, tried {times}; start again when it "
                 "answers (a run goes on with `datamask resume`)"
             ) from problem
         # stores that are asked too much are asked by all threads at once
@@ -158,11 +162,15 @@ _ACCESS = re.compile(
 )
 _REGION = re.compile(r"HTTP status(?: code)?:? 301\b|PermanentRedirect|different region|AuthorizationHeaderMalformed")
 _MISSING = re.compile(r"NO_SUCH_BUCKET|NO_SUCH_KEY|RESOURCE_NOT_FOUND|HTTP status(?: code)?:? 404\b")
+THROTTLED = "it is asked too often"
 _HAPPENED = (
     (r"curlCode: (28|42)\b|time.?out|timed out|no answer in|DEADLINE_EXCEEDED|too slow", "it does not answer"),
     (r"curlCode: 6\b|getaddrinfo|Name or service|could not resolve", "the network knows no server of its name"),
     (r"curlCode: 7\b|refused|Cannot connect|Could not connect", "it cannot be reached"),
-    (r"SLOW_DOWN|SlowDown|TooManyRequests|THROTTL|status(?: code)?:? (429|503)\b|(429|503)", "it is asked too often"),
+    (
+        r"SLOW_DOWN|SlowDown|SERVICE_UNAVAILABLE|TooManyRequests|THROTTL|status(?: code)?:? (429|503)\b|(429|503)",
+        THROTTLED,
+    ),
     (
         r"curlCode: (18|52|55|56)\b|reset|closed|disconnected|partial|fewer bytes|payload",
         "it breaks off while it sends",

@@ -77,6 +77,9 @@ class Bucket:
         return f"s3://{self.name}/{key}".rstrip("/")
 
 
+THROTTLED = b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
 class Proxy:
     """Passes bytes on to a server, other than where a fault is armed.
 
@@ -96,7 +99,10 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def arm(self, kind: str, after: int = 0, times: int | None = None) -> None:
-        """From now on answers are ``cut`` or ``stall`` after so many bytes; so many answers, or all."""
+        """From now on answers are ``cut`` or ``stall`` after so many bytes, or are a 503 (``throttle``).
+
+        times: so many answers; None: all.
+        """
         with self._lock:
             self._faults = [(kind, after)] * (times or 0)
             self._for_ever = (kind, after) if times is None else None
@@ -136,7 +142,7 @@ class Proxy:
                     sent[0] += len(answer)
                     continue
                 kind, after = fault
-                client.sendall(answer[: max(0, after - sent[0])])
+                client.sendall(THROTTLED if kind == "throttle" else answer[: max(0, after - sent[0])])
                 if kind == "stall":
                     self._ended.wait()
                 break

@@ -72,6 +72,17 @@ def test_one_sentence_names_file_fault_and_tries(shard, proxy, monkeypatch, kind
     assert proxy.struck == 2
 
 
+def test_a_store_that_throttles_is_asked_twice_as_often(shard, proxy, monkeypatch):
+    """A store that throttles three requests of ten broke most openings of six small shards after four tries."""
+    monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "2")
+    proxy.arm("throttle", times=3)
+    assert len(open_corpus(CorpusConfig((shard,)))) == 1500 and proxy.struck == 3
+    proxy.arm("throttle")
+    with pytest.raises(RemoteError, match=r"cannot be read: it is asked too often \(.*\), tried 4 times; start again"):
+        open_corpus(CorpusConfig((shard,)))
+    assert proxy.struck == 7
+
+
 def test_nobody_there_is_said_too(shard, monkeypatch):
     monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "1")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")

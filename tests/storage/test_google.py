@@ -126,7 +126,7 @@ def test_a_server_that_breaks_is_asked_again_and_named(google, monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", google.server.url)
     assert len(open_corpus(CorpusConfig((address,)))) == 240 and len(broken) > 4
     google.answer = lambda *asked: (503, {}, b"{}")
-    with pytest.raises(RemoteError, match=rf"^{address} cannot be read: it is asked too often .*, tried 2 times"):
+    with pytest.raises(RemoteError, match=rf"^{address} cannot be read: it is asked too often .*, tried 4 times"):
         open_corpus(CorpusConfig((address,)))
     answer.close()
 

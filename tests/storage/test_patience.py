@@ -98,7 +98,6 @@ def test_what_is_not_there_is_not_there(error):
         (OSError("curlCode: 6, Could not resolve hostname"), "the network knows no server of its name ("),
         (OSError("curlCode: 18, Transferred a partial file (Request ID: abc)"), "it breaks off while it sends ("),
         (ConnectionError("fewer bytes than were asked for (1 of 2)"), "it breaks off while it sends ("),
-        (StatusError(503), "it is asked too often ("),
         (StatusError(500), "it reports a fault of its own ("),
         (RuntimeError(), "RuntimeError, tried"),
     ],
@@ -112,6 +111,24 @@ def test_the_sentence(monkeypatch, error, words):
     assert sentence.startswith(f"{ADDRESS} cannot be read: {words}") and "hunter2" not in sentence
     assert ", tried 3 times; start again when it answers" in sentence and "Request ID" not in sentence
     assert call.calls == 3
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StatusError(503),
+        OSError("AWS Error SLOW_DOWN during GetObject operation: Please reduce your request rate."),
+        OSError("AWS Error SERVICE_UNAVAILABLE during GetObject operation: "),
+        OSError("AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body"),
+    ],
+)
+def test_a_store_that_throttles_is_given_twice_the_tries(monkeypatch, error):
+    monkeypatch.setenv(patience.TRIES, "3")
+    assert ask(ADDRESS, Failing(*[error] * 5)) == "bytes"
+    call = Failing(*[error] * 9)
+    with pytest.raises(RemoteError, match=r"it is asked too often \(.*\), tried 6 times") as caught:
+        ask(ADDRESS, call)
+    assert call.calls == 6 and "hunter2" not in str(caught.value)
 
 
 def test_pauses_grow_and_are_bounded(monkeypatch):
