@@ -328,7 +328,7 @@ def run_upload(number: int, folder: Path) -> str:
         name = "".join(rng.choice(["a", "/", "..", "\\", "\x00", "é", ".", "-", " ", "%2f"]) for _ in range(6)) + name
     base = rng.choice(materials.bases()[2:])
     data = base if rng.random() < 0.5 else base[: rng.randrange(len(base))]
-    word, path = attempted(lambda: inputs.keep_upload(name, io.BytesIO(data), root), f"keeping {name[:40]!r}")
+    word, path = attempted(lambda: inputs.keep_uploads([(name, io.BytesIO(data))], root)[0], f"keeping {name[:40]!r}")
     if path is None:
         return word
     if not Path(os.path.realpath(path)).is_relative_to(root.resolve() / inputs.UPLOADS):
@@ -346,7 +346,7 @@ def run_upload(number: int, folder: Path) -> str:
     elif spoil == 3:
         path.unlink()
         os.mkfifo(path)
-    word, again = attempted(lambda: inputs.keep_upload(name, io.BytesIO(data), root), "sending it again")
+    word, again = attempted(lambda: inputs.keep_uploads([(name, io.BytesIO(data))], root)[0], "sending it again")
     if again is not None and (not again.is_file() or again.read_bytes() != data):
         raise Finding("what was kept under an upload's name was altered, and it is believed when it is sent again")
     if again is not None:

@@ -158,11 +158,11 @@ def _uploads() -> Operation:
     data = materials.shard_bytes(materials.table(20))
 
     def act(folder: Path) -> int:
-        from datamask.dashboard.data.inputs import keep_upload
+        from datamask.dashboard.data.inputs import keep_uploads
         from datamask.errors import DatamaskError
 
         try:
-            keep_upload("s.parquet", io.BytesIO(data), folder / "runs")
+            keep_uploads([("s.parquet", io.BytesIO(data))], folder / "runs")
         except DatamaskError:
             return 2
         return 0

@@ -20,7 +20,7 @@ from datamask.dashboard.data.inputs import (
     UPLOADS,
     confined_config,
     idle_uploads,
-    keep_upload,
+    keep_uploads,
     outside_paths,
     remove_uploads,
 )
@@ -174,7 +174,8 @@ def _from_uploads() -> CorpusConfig | None:
         _idle_uploads()
         return None
     try:
-        return CorpusConfig(tuple(str(keep_upload(file.name, file, session.runs_dir(), _used)) for file in files))
+        kept = keep_uploads([(file.name, file) for file in files], session.runs_dir(), _used)
+        return CorpusConfig(tuple(map(str, kept)))
     except DatamaskError as error:
         _say(error)
         return None

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -189,48 +189,55 @@ def _fixed_part(path: FilePath) -> FilePath:
     return fixed
 
 
-def keep_upload(
-    name: str,
-    data: io.BufferedIOBase,
+def keep_uploads(
+    files: Iterable[tuple[str, io.BufferedIOBase]],
     runs_dir: str | Path,
     used: Callable[[], Iterable[CorpusConfig]] = tuple,
     limits: Limits | None = None,
-) -> Path:
-    """Keep an uploaded file under the runs folder, in a folder named by the SHA-256 of its bytes.
+) -> list[Path]:
+    """Keep uploaded files under the runs folder, all of them or none, each in a folder named by its SHA-256.
 
     The same bytes are kept once, whoever uploads them, so a run that refers to them finds them again. What lies there
     already is believed only if its bytes have that digest; else it is written anew. Waits while another thread or
-    process keeps an upload.
+    process keeps uploads.
 
     Args:
-        name: the file's name on the visitor's machine; only its harmless characters are used.
-        data: the bytes, read in pieces.
+        files: of each its name on the visitor's machine, of which only harmless characters are used, and its bytes,
+            read in pieces.
         runs_dir: the folder of all runs.
-        used: the corpora of every run, and of whatever is open; asked for where there is no room for another upload.
+        used: the corpora of every run, and of whatever is open; asked for where there is no room for more uploads.
             Those that none of them reads make room then, the oldest first.
         limits: how much may be kept; None: `LIMITS`.
 
     Raises:
-        InputError: there is no room for it beside the uploads that are still read.
-        StoreError: the runs folder cannot be written.
+        InputError: there is no room for all of them. StoreError: the runs folder cannot be written.
     """
+    targets = [(_target(name, data, runs_dir), data) for name, data in files]
+    # counted and written by one visitor at a time: two would both find the last room free
+    with only_one(Path(runs_dir) / UPLOADS / ".lock"):
+        new = {}
+        for target, data in targets:
+            if target.is_file() and _digest(target) == target.parent.name:
+                _note(target)
+            else:
+                new[target] = data
+        if new:
+            _make_room([data.seek(0, os.SEEK_END) for data in new.values()], runs_dir, used, limits or LIMITS)
+        for target, data in new.items():
+            data.seek(0)
+            with replacing(target) as part, part.open("wb") as file:
+                shutil.copyfileobj(data, file, 1 << 20)
+    return [target for target, _ in targets]
+
+
+def _target(name: str, data: io.BufferedIOBase, runs_dir: str | Path) -> Path:
+    """Where an uploaded file of that name goes."""
     digest = hashlib.file_digest(data, "sha256").hexdigest()
     ending = next((ending for ending in endings() if name.lower().endswith(ending)), endings()[0])
     base = Path(name).name
     base = base[: -len(ending)] if base.lower().endswith(ending) else Path(base).stem
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", base).strip("-")[:60] or "upload"
-    target = Path(runs_dir) / UPLOADS / digest / f"{stem}{ending}"
-    # counted and written by one visitor at a time: two would both find the last room free
-    with only_one(Path(runs_dir) / UPLOADS / ".lock"):
-        if not target.is_file() or _digest(target) != digest:
-            size = data.seek(0, os.SEEK_END)
-            _make_room(size, runs_dir, used, limits or LIMITS)
-            data.seek(0)
-            with replacing(target) as part, part.open("wb") as file:
-                shutil.copyfileobj(data, file, 1 << 20)
-        else:
-            _note(target)
-    return target
+    return Path(runs_dir) / UPLOADS / digest / f"{stem}{ending}"
 
 
 def _sent_again(path: Path) -> Path:
@@ -256,17 +263,20 @@ def _sent(path: Path, facts: os.stat_result) -> float:
     return facts.st_mtime
 
 
-def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[CorpusConfig]], limits: Limits) -> None:
-    """Remove uploads that nothing reads, the oldest first, until one more of that size fits.
+def _make_room(
+    sizes: Sequence[int], runs_dir: str | Path, used: Callable[[], Iterable[CorpusConfig]], limits: Limits
+) -> None:
+    """Remove uploads that nothing reads, the oldest first, until more of these sizes fit.
 
     Raises:
-        InputError: it does not fit all the same.
+        InputError: they do not fit all the same.
     """
     uploads = {}
     for path in _uploads(runs_dir):
         with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
             uploads[path] = path.stat()
-    files, total = len(uploads) + 1, sum(facts.st_size for facts in uploads.values()) + size
+    kept = sum(facts.st_size for facts in uploads.values())
+    files, total = len(uploads) + len(sizes), kept + sum(sizes)
     if files <= limits.files and total <= limits.bytes:
         return
     idle = idle_uploads(runs_dir, used())
@@ -277,10 +287,11 @@ def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[Corp
         going.append(path)
         files, total = files - 1, total - idle[path]
     if files > limits.files or total > limits.bytes:
+        uploaded = f"{len(sizes):,} upload{'s' if len(sizes) != 1 else ''} of {sum(sizes):,} bytes"
         raise InputError(
-            f"this upload of {size:,} bytes finds no room: {limits.files:,} uploads and {limits.bytes:,} "
-            f"bytes may be kept, and there are {len(uploads):,} with {total - size:,} bytes that runs or "
-            "visitors still read; remove runs that are no longer needed, or open the files by their path"
+            f"there is no room for {uploaded}: the server keeps {limits.files:,} uploads of {limits.bytes:,} bytes in "
+            f"all, and {files - len(sizes):,} of {total - sum(sizes):,} bytes are in use or younger than an hour; open "
+            "the files by their path, or remove runs that are no longer needed"
         )
     remove_uploads(going)
 

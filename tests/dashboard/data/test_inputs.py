@@ -17,7 +17,7 @@ from datamask.dashboard.data.inputs import (
     check_uploads,
     confined_config,
     idle_uploads,
-    keep_upload,
+    keep_uploads,
     remove_uploads,
 )
 from datamask.dashboard.data.openings import Openings
@@ -130,6 +130,10 @@ def test_without_roots_nothing_is_read(inside):
         confined_config(CorpusConfig((str(inside),)), [])
 
 
+def keep_upload(name, data, *where):
+    return keep_uploads([(name, data)], *where)[0]
+
+
 def test_an_upload_is_kept_once_under_its_content(tmp_path):
     one = keep_upload("a.parquet", io.BytesIO(b"12345"), tmp_path)
     again = keep_upload("a.parquet", io.BytesIO(b"12345"), tmp_path)
@@ -179,7 +183,7 @@ def test_an_upload_keeps_the_ending_that_tells_its_format(tmp_path, monkeypatch,
     assert kept.name == kept_as
     monkeypatch.setattr("datamask.dashboard.data.inputs.IDLE_SECONDS", -1.0)
     assert idle_uploads(tmp_path, ()) == {kept: 9}
-    with pytest.raises(InputError, match="this upload of 9 bytes finds no room"):
+    with pytest.raises(InputError, match="no room for 1 upload of 9 bytes"):
         keep_upload(
             "other.csv", io.BytesIO(b"id\nsecond"), tmp_path, lambda: [CorpusConfig((str(kept),))], Limits(files=1)
         )
@@ -271,10 +275,24 @@ def test_uploads_that_nothing_reads_make_room_the_oldest_first(tmp_path, limits)
 def test_an_upload_without_room_is_refused_and_nothing_is_removed(tmp_path):
     paths = [upload(tmp_path, number, age) for number, age in ((1, 9), (2, 8), (3, 0))]
     used = [CorpusConfig((str(paths[0]),))]
-    with pytest.raises(InputError, match="finds no room"):
+    with pytest.raises(InputError, match="no room"):
         upload(tmp_path, 4, 0, Limits(files=2), used)
     assert all(path.exists() for path in paths)
     assert upload(tmp_path, 3, 0, Limits(files=2), used) == paths[2], "what is there already needs no room"
+
+
+def test_of_more_files_than_fit_none_is_kept(tmp_path):
+    """Else the first of them would fill the room for an hour, and nobody could upload."""
+    mine = [(f"{number}.parquet", io.BytesIO(b"%d" % number)) for number in range(4)]
+    with pytest.raises(
+        InputError, match=r"no room for 4 uploads of 4 bytes: the server keeps 3 .*, and 0 of 0 bytes are"
+    ):
+        keep_uploads(mine, tmp_path, limits=Limits(files=3))
+    assert not list((tmp_path / ".uploads").glob("*/*"))
+    kept = keep_uploads([*mine[:3], mine[0]], tmp_path, limits=Limits(files=3))
+    assert kept[3] == kept[0] and [path.read_bytes() for path in kept[:3]] == [b"0", b"1", b"2"]
+    with pytest.raises(InputError, match="and 3 of 3 bytes are in use or younger than an hour"):
+        keep_uploads([*mine], tmp_path, limits=Limits(files=3))
 
 
 def test_of_two_uploads_at_once_only_one_takes_the_last_room(tmp_path, monkeypatch):
@@ -303,7 +321,7 @@ def test_of_two_uploads_at_once_only_one_takes_the_last_room(tmp_path, monkeypat
     second.start()
     first.join(120), second.join(120)
     assert list((tmp_path / ".uploads").glob("*/*.parquet")) == kept and len(kept) == 1
-    assert "finds no room" in refused[0]
+    assert "no room" in refused[0]
 
 
 def test_a_corpus_somebody_else_named_is_refused_without_its_path(inside, outside):
