@@ -87,6 +87,14 @@ class Members:
             np.fill_diagonal(moment, 0.0)
             self.moments = self.moments + moment
 
+    def join(self, other: Members) -> None:
+        """Take in the sums over other members."""
+        self.quality += other.quality
+        if self.total is not None and other.total is not None:
+            self.total = self.total + other.total
+        if self.moments is not None and other.moments is not None:
+            self.moments = self.moments + other.moments
+
 
 def rounded(
     scratch: Scratch,

@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,12 +29,13 @@ from datamask.corpus.shards import threads_for
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped, StoreError
 from datamask.files import folder_bytes, open_regular, read_bounded, replacing, sweep, write_text
+from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.apply import shard_stamp
 from datamask.recipes.batches import RawRows, RowReader, shard_batches
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
 
-FORMAT = "datamask scratch 1"
+FORMAT = "datamask scratch 2"
 
 FOLDER_NOTE, RECORD = "about.txt", "scratch.json"
 """Files of the folder: what it is, written first; the record of the whole, written last."""
@@ -68,6 +70,7 @@ class Scratch:
         starts: int64 ``(F + 1,)``, the first row of each shard.
         files: path or address of each shard. dropped: reason -> how many rows could not be used.
         digest: of what all of it was made of.
+        moments: mean and variance of the unit features as the shards have them, before they were rounded.
     """
 
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
@@ -78,6 +81,7 @@ class Scratch:
         self.dropped: dict[str, int] = dict(record["dropped"])
         self.digest = str(record["digest"])
         self.has_lengths = bool(record["lengths"])
+        self.moments = FeatureMoments.from_dict(record["moments"])
 
     @property
     def rows(self) -> int:
@@ -157,7 +161,7 @@ class Scratch:
         Args:
             rows: int64 ``(k,)``, rising, of the scratch. batch: the same rows of shard `number` as they are now.
         """
-        columns, norms, _ = _columns_of(reader, number, 0, batch)
+        columns, norms, _, _ = _columns_of(reader, number, 0, batch)
         low, high = int(self.starts[number]), int(self.starts[number + 1])
         kept = {
             kind: self._mapped(number, kind, high - low)[rows - low]
@@ -284,6 +288,7 @@ def open_scratch(folder: str | Path) -> Scratch:
             and all(isinstance(rows, int) and rows >= 0 for rows in record["rows"])
             and isinstance(record["dim"], int)
             and record["dim"] > 0
+            and len(record["moments"]["mean"]) == record["dim"]
         )
         if not whole:
             raise ValueError("it is no record of this version")
@@ -323,13 +328,14 @@ def write_scratch(
     def task(number: int) -> dict[str, Any]:
         nonlocal rows_done, decoded
         shard = source.shards[number]
-        made_of = {"format": FORMAT, "shard": list(shard_stamp(shard, stop.is_set)), "settings": settings}
+        made_of = _made_of(corpus, settings, number, stop.is_set)
         note = _written(place, number, made_of, corpus.dim, reader.length_column is not None)
         if note is not None:
             with lock:
                 rows_done += shard.rows
             return note
         note = {"made_of": made_of, "rows": 0, "dropped": {}}
+        moments = FeatureMoments.none(corpus.dim)
         with contextlib.suppress(OSError):
             for stale in (place / RECORD, _file(place, number, "json")):
                 stale.unlink(missing_ok=True)
@@ -337,10 +343,11 @@ def write_scratch(
             for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, stop.is_set):
                 if stop.is_set():
                     raise Stopped("reading was stopped")
-                _add(reader, number, first, batch, sinks, note)
+                moments = _add(reader, number, first, batch, sinks, note).after(moments)
                 with lock:
                     rows_done += batch.num_rows
                     decoded += batch.nbytes
+        note["moments"] = moments.to_dict()
         write_text(_file(place, number, "json"), json.dumps(note))
         return note
 
@@ -359,6 +366,82 @@ def write_scratch(
             tick=tick,
         )
     return _finished(corpus, place, notes, should_stop)
+
+
+def centered(
+    corpus: WholeCorpus,
+    folder: str | Path,
+    *,
+    beside: int = 0,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> WholeCorpus:
+    """The same corpus with the mean of its features, as they were read, subtracted: one reading of all shards.
+
+    What a stopped or killed attempt has added up of a shard stays in the folder.
+
+    Args, Raises: as `write_scratch`; InputError as well where the mean is beyond the range of float64.
+    """
+    place, source, reader = Path(folder), corpus.source, corpus.reader
+    _claim(place, corpus, beside)
+    settings, stop, done = corpus.settings, threading.Event(), 0
+
+    def task(number: int) -> tuple[int, np.ndarray]:
+        nonlocal done
+        made_of = _made_of(corpus, settings, number, stop.is_set)
+        path = _file(place, number, "mean")
+        with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError, RecursionError):
+            note = json.loads(read_bounded(path, MOST_BYTES))
+            if note["made_of"] == made_of and len(note["total"]) == corpus.dim:
+                return int(note["rows"]), np.array(note["total"], float)
+        rows, total = 0, np.zeros(corpus.dim)
+        for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, stop.is_set):
+            raw = reader.read(number, first, batch)
+            assert raw.features is not None
+            for low in range(0, batch.num_rows, ROWS_AT_ONCE):
+                part = slice(low, low + ROWS_AT_ONCE)
+                units, norms = unit_rows(raw.features[part])
+                valid = raw.clean[part] & (norms > 0)
+                rows += int(valid.sum())
+                total += norms[valid] @ units[valid]
+            done += batch.num_rows  # what is shown may be a batch behind
+            if stop.is_set():
+                raise Stopped("reading was stopped")
+        write_text(path, json.dumps({"made_of": made_of, "rows": rows, "total": total.tolist()}))
+        return rows, total
+
+    def tick() -> None:
+        if progress is not None:
+            progress(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
+
+    with one_blas_thread():
+        parts = in_threads(
+            task,
+            len(source.shards),
+            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
+            should_stop=should_stop,
+            stop=stop,
+            tick=tick,
+        )
+    rows = sum(count for count, _ in parts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = np.sum([total for _, total in parts], axis=0) / max(rows, 1)
+    if not np.isfinite(center).all():
+        raise InputError("the mean of the features is beyond the range of float64; divide them by a constant")
+    return replace(corpus, center=center)
+
+
+def check_unchanged(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None = None) -> None:
+    """Refuse shards that were rewritten after the scratch was made of them.
+
+    Raises:
+        InputError: one was. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+    """
+    settings, shards = corpus.settings, range(len(corpus.source.shards))
+    if _digest([_made_of(corpus, settings, number, should_stop) for number in shards]) != scratch.digest:
+        raise InputError(
+            f"{scratch.files[0]}, or a shard next to it, was rewritten while the run read it; start a new run"
+        )
 
 
 def scratch_folder(run_id: str, scratch_dir: str | None = None) -> Path:
@@ -457,9 +540,9 @@ def _add(
     batch: pa.RecordBatch,
     sinks: dict[str, BinaryIO],
     note: dict[str, Any],
-) -> None:
-    """Write down the rows of a batch that can be used."""
-    columns, norms, raw = _columns_of(reader, number, first, batch)
+) -> FeatureMoments:
+    """Write down the rows of a batch that can be used; the moments of their features."""
+    columns, norms, raw, moments = _columns_of(reader, number, first, batch)
     valid, dropped = reader.usable(number, first, raw, norms)
     everything = bool(valid.all())
     for kind, sink in sinks.items():
@@ -468,19 +551,24 @@ def _add(
     note["rows"] += int(valid.sum())
     for reason, count in dropped.items():
         note["dropped"][reason] = note["dropped"].get(reason, 0) + count
+    return moments
 
 
 def _columns_of(
     reader: RowReader, number: int, first: int, batch: pa.RecordBatch
-) -> tuple[dict[str, np.ndarray], np.ndarray, RawRows]:
-    """What is kept of each row of a batch, by `KINDS`; the lengths of its features; and the rows as they stand."""
+) -> tuple[dict[str, np.ndarray], np.ndarray, RawRows, FeatureMoments]:
+    """What is kept of each row of a batch, by `KINDS`; the lengths of its features; the rows as they stand; and the
+    moments of the features of those that can be used, before they are rounded."""
     raw = reader.read(number, first, batch)
     assert raw.features is not None and reader.features is not None
     kept, norms = np.empty(raw.features.shape, KINDS["features"]), np.empty(len(raw.quality))
+    clean, moments = raw.clean, FeatureMoments.none(reader.features.dim)
     for low in range(0, len(norms), ROWS_AT_ONCE):
         part = slice(low, low + ROWS_AT_ONCE)
         units, norms[part] = unit_rows(raw.features[part], reader.features.center)
         kept[part] = units
+        valid = clean[part] & (norms[part] > 0)
+        moments = FeatureMoments.of(units if valid.all() else units[valid]).after(moments)
     columns: dict[str, np.ndarray] = {
         "features": kept,
         "quality": raw.quality,
@@ -489,13 +577,13 @@ def _columns_of(
     }
     if raw.lengths is not None:
         columns["length"] = raw.lengths
-    return columns, norms, raw
+    return columns, norms, raw, moments
 
 
 def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int, with_lengths: bool) -> dict[str, Any] | None:
     """What was noted of a shard whose files are there, made of just that; None: they are to be written."""
     try:
-        note = json.loads(read_bounded(_file(folder, number, "json"), 1 << 20))
+        note = json.loads(read_bounded(_file(folder, number, "json"), MOST_BYTES))
         rows = note["rows"]
         if note["made_of"] != made_of or not isinstance(rows, int):
             return None
@@ -506,9 +594,22 @@ def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int, with_
             if path.stat().st_size != rows * np.dtype(dtype).itemsize * (dim if kind == "features" else 1):
                 return None
         dropped = {str(reason): int(count) for reason, count in note["dropped"].items()}
-        return {"made_of": made_of, "rows": rows, "dropped": dropped}
+        moments = FeatureMoments.from_dict(note["moments"])
+        if moments.rows != rows or len(moments.mean) != dim:
+            return None
+        return {"made_of": made_of, "rows": rows, "dropped": dropped, "moments": moments.to_dict()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _made_of(corpus: WholeCorpus, settings: str, number: int, should_stop: ShouldStop | None) -> dict[str, Any]:
+    """What the files of one shard are made of."""
+    stamp = shard_stamp(corpus.source.shards[number], should_stop)
+    return {"format": FORMAT, "shard": list(stamp), "settings": settings}
+
+
+def _digest(made_of: list[dict[str, Any]]) -> str:
+    return hashlib.blake2b(json.dumps(made_of).encode(), digest_size=16).hexdigest()
 
 
 def _finished(
@@ -519,7 +620,10 @@ def _finished(
     for note in notes:
         for reason, count in note["dropped"].items():
             dropped[reason] = dropped.get(reason, 0) + count
-    digest = hashlib.blake2b(json.dumps([note["made_of"] for note in notes]).encode(), digest_size=16).hexdigest()
+    digest = _digest([note["made_of"] for note in notes])
+    moments = FeatureMoments.none(corpus.dim)
+    for note in notes:
+        moments = FeatureMoments.from_dict(note["moments"]).after(moments)
     record = {
         "format": FORMAT,
         "dim": corpus.dim,
@@ -528,6 +632,7 @@ def _finished(
         "lengths": corpus.columns.length is not None,
         "dropped": dropped,
         "digest": digest,
+        "moments": moments.to_dict(),
     }
     scratch = Scratch(folder, record)
     with contextlib.suppress(StoreError):

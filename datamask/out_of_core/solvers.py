@@ -7,23 +7,30 @@ To add one: a function from a `WholeProblem` and a `Watch` to a `WholeSolution`,
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from datamask.config import SelectionConfig
-from datamask.corpus.threads import Progress, ShouldStop
+from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import OptionError, poll_of
 from datamask.out_of_core import engines, facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
+from datamask.out_of_core.exact_values import Candidate, exact_values
+from datamask.out_of_core.scale_ends import Start, scale_ends
 from datamask.out_of_core.scratch import Scratch
-from datamask.recipes.recipe import RULED, Recipe, ScoreRule, Thresholds
+from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.recipes.recipe import RULED, Recipe, Thresholds
+from datamask.recipes.weights import Weights
 
 BLOCK_ROWS = 1_000_000
 """Rows of a block where nobody says how many."""
+
+ENDS_FOUND, SOLVED = 0.5, 0.9
+"""Shares of the work of `_by_passes` that are done when the ends of the scales are known, and when all is solved."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +39,18 @@ class WholeProblem:
 
     Attributes:
         config: the settings. scratch: all rows. size: S. block_rows: bounds the memory.
-        anchors: the ends of the calibrated scale as the sample has them, as runs keep them.
+        corpus: the shards that the scratch was made of.
         recipe: the rule of the sample's selection; None: its objective has none.
+        starts: what each term alone selects from the sample, by term.
     """
 
     config: SelectionConfig
     scratch: Scratch
     size: int
     block_rows: int
-    anchors: dict[str, Any]
+    corpus: WholeCorpus
     recipe: Recipe | None
+    starts: Mapping[str, Start] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,8 +80,8 @@ class WholeSolution:
         scores: of some rising rows, what each is worth beside the others, in parts: the quality's and the diversity's,
             float64 ``(k,)`` each, first order, on the run's scale, before they are weighed by lambda.
         ending: why it ended, in a few words. facts: counts for the run's record: ``passes``, ``blocks``.
-        rule: score and threshold by which rows are selected, but for some near it; None: no rule says so.
-        anchors: ends of the scale where they are not the sample's.
+        rule: recipe and threshold by which rows are selected, but for some near it; None: no rule says so.
+        anchors: ends of the scales over all rows.
         summary: entries of the run's summary besides, or in the place of the usual ones.
     """
 
@@ -82,9 +91,9 @@ class WholeSolution:
     upper_bound: float | None
     scores: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     ending: str
+    anchors: dict[str, Any]
     facts: dict[str, int] = field(default_factory=dict)
-    rule: tuple[ScoreRule, Thresholds] | None = None
-    anchors: dict[str, Any] | None = None
+    rule: tuple[Recipe, Thresholds] | None = None
     summary: dict[str, Any] = field(default_factory=dict)
 
 
@@ -112,9 +121,21 @@ class WholeSolver:
 
 
 def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
-    """Pair-wise similarity and the DiSF with fixed scale, by passes over the scratch."""
-    assert problem.recipe is not None
-    scratch, config = problem.scratch, problem.config
+    """Pair-wise similarity and the DiSF with fixed scale: the ends of the scales, then the selection, by passes over
+    the scratch; each valued on the shards."""
+    scratch, corpus, config, size = problem.scratch, problem.corpus, problem.config, problem.size
+    recipe = _over_all_rows(problem)
+    ends = scale_ends(
+        corpus,
+        scratch,
+        recipe,
+        size,
+        problem.starts,
+        block_rows=problem.block_rows,
+        progress=within(watch.progress, 0.0, ENDS_FOUND),
+        should_stop=watch.should_stop,
+    )
+    recipe = _at_ends(recipe, ends, size)
 
     def on_pass(dual: streamed_dual.Dual) -> None:
         last = dual.passes[-1]
@@ -122,25 +143,65 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
 
     dual = streamed_dual.solve(
         scratch,
-        problem.recipe,
-        problem.size,
+        recipe,
+        size,
         block_rows=problem.block_rows,
         on_pass=on_pass,
-        progress=watch.progress,
+        progress=within(watch.progress, ENDS_FOUND, SOLVED),
         should_stop=watch.should_stop,
     )
-    passes = len(dual.passes)
+    assert dual.least is not None
+    selected, weights = dual.selected(scratch.rows), Weights.of(recipe)
+    candidate = Candidate(recipe, selected, dual.least, dual.least_tau, dual.spread)
+    (exact,), _ = exact_values(
+        corpus,
+        scratch,
+        [candidate],
+        size,
+        progress=within(watch.progress, SOLVED, 1.0),
+        should_stop=watch.should_stop,
+    )
+    value, passes = exact.members.value(weights), len(dual.passes)
+    proved = dual.proved and exact.bound >= value - streamed_dual.ROUNDING * max(1.0, abs(value))
     ending = "bound and value met" if dual.gap <= streamed_dual.CLOSE else "passes came no nearer to the bound"
     return WholeSolution(
-        dual.selected(scratch.rows),
-        dual.value,
-        dual.raw,
-        dual.bound if dual.proved else None,
-        streamed_dual.scores_by(scratch, problem.recipe, dual, problem.size, config.lamb),
+        selected,
+        value,
+        exact.raw,
+        max(exact.bound, value) if proved else None,
+        streamed_dual.scores_by(scratch, recipe, dual, size, config.lamb),
         f"{ending} after {passes} pass{'es' if passes != 1 else ''}",
+        ends,
         {"passes": passes},
-        None if dual.best is None else (dual.best, Thresholds(dual.tau)),
+        (replace(recipe, rule=dual.least), Thresholds(dual.least_tau)),
     )
+
+
+def _over_all_rows(problem: WholeProblem) -> Recipe:
+    """The sample's recipe with the mean and the standardisation of all rows; its rule is where the passes begin."""
+    assert problem.recipe is not None
+    recipe, starts = problem.recipe, problem.starts
+    rule, terms = recipe.rule, dict(recipe.terms)
+    if recipe.lamb < 1 and "pairwise" in terms and rule.direction is None:
+        rule = replace(rule, direction=starts["pairwise"].direction)
+    if recipe.lamb < 1 and "disf_fixed" in terms:
+        mean, inverse_sd = problem.scratch.moments.standardisation()
+        moment = starts["disf_fixed"].moment if rule.moment is None else rule.moment
+        rule = replace(rule, moment=moment, mean=mean, inverse_sd=inverse_sd)
+    return replace(recipe, rule=rule, features=replace(recipe.features, center=problem.corpus.center))
+
+
+def _at_ends(recipe: Recipe, ends: dict[str, Any], size: int) -> Recipe:
+    """The recipe on these scales, with a rule that scores as before: what a direction costs carries over from the
+    sample to all rows, also where the scale of a term does not."""
+    recipe = replace(recipe, anchors=ends)
+    rule, weights = recipe.rule, Weights.of(recipe)
+    crowding, moment_weight = weights.crowding(size), weights.moment_weight(recipe.features.dim)
+    if rule.direction is not None and min(crowding, rule.crowding_weight) > 0:
+        rule = replace(rule, direction=rule.direction * (rule.crowding_weight / crowding))
+    if rule.moment is not None and min(moment_weight, rule.moment_weight) > 0:
+        rule = replace(rule, moment=rule.moment * (rule.moment_weight / moment_weight))
+    return replace(recipe, rule=rule)
 
 
 def engine_of(config: SelectionConfig) -> Engine:
@@ -182,8 +243,8 @@ def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
         None,
         solved.worth,
         solved.ending,
+        solved.anchors,
         facts,
-        anchors=solved.anchors,
         summary={
             "values": "estimate",
             "estimate": {

@@ -51,6 +51,9 @@ ROUNDING = 1e-9
 STILL, TIRED = 0.9, 2
 """Where the gap is more than this share of that so many passes before, no more are made: whole rows come no nearer."""
 
+STUCK = 4
+"""Nor where neither bound nor value has moved for so many."""
+
 NEARBY = 1e-3
 """Largest gap at which that is so; with a larger one it is the rule that is far off, and it is still being moved."""
 
@@ -69,6 +72,9 @@ FAR = 0.4 * BAND
 STATE = "dual.npz"
 """In the scratch: what the passes so far came to."""
 
+CLOSE_SHARE = 1e-7
+"""The same for an end of a scale, as a share of the way from random to best: calibrated values rest on it."""
+
 
 @dataclass
 class Dual:
@@ -78,12 +84,14 @@ class Dual:
         rule, expected: for the next pass, and about the threshold there. spread: standard deviation of the scores,
             about: how far apart thresholds are tried.
         value, bound: the best so far, on the recipe's scale. packed: uint8, the members of that value, by bits.
-        best: rule under which they were members, and tau: their threshold, which rounding moved some rows across.
         raw: quality and diversity terms of the members, as the objectives define them.
         passes: what each came to: ``value``, ``upper_bound``, ``gap``, ``tau``.
         proved: whether no bound lay below the value by more than rounding, which would be a fault.
-        origin: rule of the least bound, from which `rule` is a step, origin_tau: the threshold there, origin_slope: the
-            dual's derivative there by the share of that step.
+        least: rule of the least bound, and least_tau: its threshold, which rounding moved some rows across.
+        origin: rule from which `rule` is a step, origin_tau: the threshold there, origin_slope: the dual's derivative
+            there by the share of that step.
+        random: value of a random selection, where the gap is measured as a share of the way from there to the value;
+            None: the scale of the objective is that measure.
     """
 
     rule: ScoreRule
@@ -92,14 +100,25 @@ class Dual:
     value: float = -np.inf
     bound: float = np.inf
     packed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
-    best: ScoreRule | None = None
-    tau: float = np.nan
     raw: dict[str, float] = field(default_factory=dict)
     passes: list[dict[str, float]] = field(default_factory=list)
     proved: bool = True
     origin: ScoreRule | None = None
     origin_tau: float = np.nan
     origin_slope: float = np.nan
+    least: ScoreRule | None = None
+    least_tau: float = np.nan
+    random: float | None = None
+
+    @property
+    def reach(self) -> float:
+        """What the gap is measured against."""
+        return 1.0 if self.random is None else max(self.value - self.random, 0.0)
+
+    @property
+    def close(self) -> float:
+        """Gap at which it ends."""
+        return CLOSE if self.random is None else CLOSE_SHARE * self.reach
 
     @property
     def gap(self) -> float:
@@ -109,10 +128,12 @@ class Dual:
     @property
     def over(self) -> bool:
         """Whether no further pass is worth its time."""
-        if self.gap <= CLOSE or len(self.passes) >= MOST_PASSES or not self.rule.needs_features:
+        if self.gap <= self.close or len(self.passes) >= MOST_PASSES or not self.rule.needs_features:
             return bool(self.passes)
         gaps = [record["gap"] for record in self.passes]
-        return len(gaps) > TIRED and self.gap <= NEARBY and gaps[-1] > STILL * gaps[-1 - TIRED]
+        if len(gaps) > STUCK and gaps[-1] == gaps[-1 - STUCK]:  # the gap falls where either moves
+            return True
+        return len(gaps) > TIRED and self.gap <= NEARBY * self.reach and gaps[-1] > STILL * gaps[-1 - TIRED]
 
     def selected(self, rows: int) -> np.ndarray:
         """The members, bool ``(N,)``."""
@@ -130,6 +151,8 @@ def solve(
     size: int,
     *,
     block_rows: int,
+    state: str = STATE,
+    random: float | None = None,
     on_pass: Callable[[Dual], None] | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
@@ -137,9 +160,10 @@ def solve(
     """Select `size` of all rows.
 
     Args:
-        recipe: learned on a sample of them: weights, anchors and standardisation hold for all, its rule and threshold
-            are where the passes begin.
+        recipe: weights, anchors and standardisation hold for all rows; its rule is where the passes begin.
         block_rows: bounds the memory; see `memory_bytes`.
+        state: name of the file in the scratch that keeps what the passes come to.
+        random: value of a random selection, for an end of a scale; see `Dual.random`.
         on_pass: called after every pass, those of a stopped attempt included.
         progress: with the share of the passes, as if there were `USUAL_PASSES`, and slower after these.
 
@@ -151,13 +175,15 @@ def solve(
         raise InputError(f"a selection from {scratch.rows:,} rows has from 2 to {scratch.rows - 1:,}, got {size:,}")
     weights = Weights.of(recipe)
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
-    path = scratch.folder / STATE
+    path = scratch.folder / state
     dual = _kept(path, made_of, scratch.rows)
     pilot = _Pilot(scratch, recipe)
     if dual is None:
         rule = rule_of(recipe, weights, size)
-        spread = float(pilot(rule).std())  # where all score alike the first threshold is the last
-        dual = Dual(rule, float(recipe.thresholds.tau or 0.0), spread if spread > 0 else 1.0)
+        scores = pilot(rule)
+        spread = float(scores.std())  # where all score alike the first threshold is the last
+        expected = float(np.quantile(scores, 1.0 - size / scratch.rows))
+        dual = Dual(rule, expected, spread if spread > 0 else 1.0, random=random)
     elif on_pass is not None:
         for done in range(1, len(dual.passes) + 1):
             on_pass(replace(dual, passes=dual.passes[:done]))
@@ -228,11 +254,16 @@ class ScratchFeed:
         return batches
 
 
+def pilot_rows(rows: int) -> np.ndarray:
+    """Some rows, evenly spaced, int64, rising."""
+    return np.unique(np.linspace(0, rows - 1, min(PILOT_ROWS, rows)).astype(np.int64))
+
+
 class _Pilot:
     """Some rows all over the corpus, whose scores under any rule are known without a pass."""
 
     def __init__(self, scratch: Scratch, recipe: Recipe) -> None:
-        self._rows = np.unique(np.linspace(0, scratch.rows - 1, min(PILOT_ROWS, scratch.rows)).astype(np.int64))
+        self._rows = pilot_rows(scratch.rows)
         self._scratch, self._recipe = scratch, recipe
         self._units: np.ndarray | None = None
 
@@ -255,15 +286,15 @@ class _Pilot:
 def scores_by(
     scratch: Scratch, recipe: Recipe, dual: Dual, size: int, lamb: float
 ) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """What some rows are worth under the best rule, as `datamask.out_of_core.solvers.WholeSolution.scores` says it."""
-    assert dual.best is not None
-    scorer = Scorer(replace(recipe, rule=replace(dual.best, quality_weight=0.0)))
-    slope = dual.best.quality_weight / lamb if lamb > 0 else 0.0
+    """What some rows are worth under the rule of the least bound: `scores` of a `WholeSolution`."""
+    assert dual.least is not None
+    scorer = Scorer(replace(recipe, rule=replace(dual.least, quality_weight=0.0)))
+    slope = dual.least.quality_weight / lamb if lamb > 0 else 0.0
 
     def scores(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         quality = scratch.quality[rows] * (slope / size)
         diversity = np.zeros(len(rows))
-        if lamb < 1 and dual.best is not None and dual.best.needs_features:
+        if lamb < 1 and dual.least is not None and dual.least.needs_features:
             for low in range(0, len(rows), ROWS_READ):
                 part = slice(low, low + ROWS_READ)
                 units = scratch.rows_at(rows[part]).astype(np.float64)
@@ -298,9 +329,10 @@ def _after(
     better = rounded(scratch, members, selected, near, weights, size, rule, should_stop)
     value = better.value(weights)
     fallen = bound < dual.bound
-    dual.bound = min(dual.bound, bound)
+    if fallen:
+        dual.bound, dual.least, dual.least_tau = bound, rule, tau
     if value > dual.value:
-        dual.value, dual.best, dual.tau, dual.raw = value, rule, tau, better.raw()
+        dual.value, dual.raw = value, better.raw()
         dual.packed = np.packbits(selected)
     dual.proved &= bool(dual.bound >= dual.value - ROUNDING * max(1.0, abs(dual.value)))
     dual.bound = max(dual.bound, dual.value)
@@ -357,8 +389,8 @@ def _near(scores: np.ndarray, tau: float, dim: int, rule: ScoreRule) -> np.ndarr
     count = int(min(len(scores), np.clip(wanted, *NEAR_ROWS)))
     width = _width(scores, tau, count)
     near = np.flatnonzero(np.abs(scores - tau) <= width)
-    if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold
-        near = near[:: -(-len(near) // count)]
+    if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold, and say nothing of which
+        near = near[:: -(-len(near) // NEAR_ROWS[1])]
     return near
 
 
@@ -402,20 +434,23 @@ def _members(
 # -- kept between attempts ---------------------------------------------------------------------------------------------
 
 _RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd")
-_NUMBERS = ("expected", "spread", "value", "bound", "tau", "raw", "passes", "proved", "origin_tau", "origin_slope")
+_NUMBERS = (
+    *("expected", "spread", "value", "bound", "raw", "passes", "proved"),
+    *("origin_tau", "origin_slope", "least_tau", "random"),
+)
 _RULE_NUMBERS = ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
 
 
 def _digest(recipe: Recipe) -> str:
     """Of what decides where the passes begin and what they are worth; not of where the recipe was learned."""
-    return replace(recipe, learned={}, refit={}, notes=(), thresholds=Thresholds(recipe.thresholds.tau)).digest
+    return replace(recipe, learned={}, refit={}, notes=(), thresholds=Thresholds(None)).digest
 
 
 def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:
     """Write down what the passes so far came to."""
     arrays: dict[str, np.ndarray] = {"packed": dual.packed}
     numbers: dict[str, Any] = {}
-    for name, rule in (("rule", dual.rule), ("best", dual.best), ("origin", dual.origin)):
+    for name, rule in (("rule", dual.rule), ("origin", dual.origin), ("least", dual.least)):
         if rule is not None:
             arrays |= {f"{name}_{part}": array for part in _RULE_ARRAYS if (array := getattr(rule, part)) is not None}
             numbers[name] = {part: getattr(rule, part) for part in _RULE_NUMBERS}
@@ -436,9 +471,9 @@ def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
             name: ScoreRule(
                 **note[name], **{part: arrays[f"{name}_{part}"] for part in _RULE_ARRAYS if f"{name}_{part}" in arrays}
             )
-            for name in ("rule", "best", "origin")
+            for name in ("rule", "origin", "least")
         }
         numbers = {part: note[part] for part in _NUMBERS}
-        return Dual(rules["rule"], packed=arrays["packed"], best=rules["best"], origin=rules["origin"], **numbers)
+        return Dual(rules.pop("rule"), packed=arrays["packed"], **rules, **numbers)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         return None  # damaged, or of another version: the passes begin anew

@@ -75,6 +75,11 @@ class RawRows:
     lengths: np.ndarray | None
     bad_length: np.ndarray
 
+    @property
+    def clean(self) -> np.ndarray:
+        """Which rows can be used as far as their quality and length go, bool ``(n,)``; features have a say too."""
+        return np.isfinite(self.quality) & ~(self.null_quality | self.null_features | self.bad_length)
+
 
 @dataclass(frozen=True)
 class RowReader:

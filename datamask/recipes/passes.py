@@ -93,11 +93,11 @@ class Pass:
 
     def edge_nearest(self, size: float) -> int:
         """The edge that keeps nearest to so many rows, but two at least."""
-        return _nearest(_tails(self.counts), size)
+        return _nearest(tails(self.counts), size)
 
     def cut_nearest(self, size: float) -> int:
         """The same of the cuts."""
-        return _nearest(_tails(self.counts)[self.cuts], size)
+        return _nearest(tails(self.counts)[self.cuts], size)
 
     def value(self, cut: int, weights: Weights) -> float:
         """The joint value of the rows above a cut, exact."""
@@ -106,11 +106,11 @@ class Pass:
 
     def bound(self, size: int, weights: Weights) -> float:
         """What no subset of so many rows exceeds in joint value."""
-        above = _tails(self.scores) - self.edges * _tails(self.counts)
+        above = tails(self.scores) - self.edges * tails(self.counts)
         return float((self.edges + above / size).min()) + weights.beside_scores(self.rule, size)
 
 
-def _tails(of_bins: np.ndarray) -> np.ndarray:
+def tails(of_bins: np.ndarray) -> np.ndarray:
     """The sum above every edge, ``(B,)``, of numbers ``(B + 1,)`` below, between and above the edges."""
     tails: np.ndarray = of_bins[::-1].cumsum()[::-1][1:]
     return tails
@@ -147,7 +147,7 @@ class Feed(Protocol):
         """The rows judged by a rule; unit features come with them where the rule needs any."""
 
 
-class _Turns:
+class Turns:
     """Tasks add up what they have in their order: sums are then the same to the last bit, whatever the threads do.
 
     Tasks begin in their order and take about as long as each other, so nobody waits for long.
@@ -259,7 +259,7 @@ def pass_of(
     share = min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * feed.rows))
     band: dict[int, list[np.ndarray]] = {place: [] for place in range(feed.tasks)}
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    turns = _Turns(stop)
+    turns = Turns(stop)
     decoded = rows_done = 0
 
     def task(place: int) -> None:

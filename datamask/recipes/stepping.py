@@ -32,7 +32,7 @@ def rule_of(recipe: Recipe, weights: Weights, size: int | None = None) -> ScoreR
     Raises:
         InputError: it lacks a part that its objective has.
     """
-    d, rule = recipe.features.dim, recipe.rule
+    rule = recipe.rule
     for part, weight, name in ((rule.direction, weights.pairs, "direction"), (rule.moment, weights.moments, "moment")):
         if part is None and weight > 0:
             raise InputError(
@@ -45,7 +45,7 @@ def rule_of(recipe: Recipe, weights: Weights, size: int | None = None) -> ScoreR
         direction=rule.direction if weights.pairs > 0 else None,
         crowding_weight=crowding if weights.pairs > 0 else 0.0,
         moment=rule.moment if weights.moments > 0 else None,
-        moment_weight=2.0 * weights.moments / max(d * (d - 1), 1),
+        moment_weight=weights.moment_weight(recipe.features.dim),
     )
 
 

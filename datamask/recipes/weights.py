@@ -98,6 +98,10 @@ class Weights:
         """What one unit of crowding, ``x . mean``, takes from the score of a row beside `size` members."""
         return 2.0 * self.pairs * size / max(size - 1, 1)
 
+    def moment_weight(self, dim: int) -> float:
+        """What one unit of ``y' moment y`` takes from the score of a row of so many dimensions."""
+        return 2.0 * self.moments / max(dim * (dim - 1), 1)
+
 
 def moment_pairs(moment: np.ndarray) -> int:
     """Entries of a moment beside its diagonal."""

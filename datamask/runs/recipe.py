@@ -103,12 +103,10 @@ class SampleSelection:
     """What a selection of a sample says of all rows.
 
     Attributes:
-        quality: the quality columns, as they are over the sample. center: float64 ``(d,)``, the sample's mean where the
-            features are centered. recipe: its rule; None: its objective has none.
+        quality: the quality columns, as they are over the sample. recipe: its rule; None: its objective has none.
     """
 
     quality: tuple[FrozenQuality, ...]
-    center: np.ndarray | None
     recipe: Recipe | None
 
 
@@ -131,9 +129,9 @@ def selection_of_sample(
     config = run_config.selection
     columns, values = quality_columns(corpus, run_config.corpus, asked_to_stop)
     frozen = tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values))
-    center = common_mean(corpus, asked_to_stop) if config.center else None
     if refusal(config):
-        return SampleSelection(frozen, center, None)
+        return SampleSelection(frozen, None)
+    center = common_mean(corpus, asked_to_stop) if config.center else None
     space = centered(corpus, asked_to_stop) if config.center else corpus
     nobody = np.zeros(len(corpus), bool)
     learned = LearningSelection(
@@ -150,7 +148,7 @@ def selection_of_sample(
         nobody,
         nobody,
     )
-    return SampleSelection(frozen, center, derive(learned, poll, rows_of="a sample"))
+    return SampleSelection(frozen, derive(learned, poll, rows_of="a sample"))
 
 
 def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:

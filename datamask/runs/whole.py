@@ -23,13 +23,17 @@ import torch
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory
+from datamask.corpus.threads import within
 from datamask.errors import StoreError
+from datamask.evaluation.anchors import diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
+from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import (
     Scratch,
+    centered,
     remove_scratch,
     scratch_bytes,
     scratch_folder,
@@ -38,7 +42,7 @@ from datamask.out_of_core.scratch import (
 from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, driving, solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.recipes.batches import shard_batches
-from datamask.recipes.recipe import Recipe
+from datamask.recipes.learned import standardisation, weighted_mean, weighted_moment
 from datamask.recipes.weights import slope
 from datamask.runs import digests, run_facts
 from datamask.runs.contents import Digest, changed
@@ -51,6 +55,9 @@ from datamask.work.pace import duration
 
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
 """Phases after those of the sample."""
+
+AVERAGED = 0.4
+"""Share of the first of these that is done when the mean of all rows is known, where it is subtracted."""
 
 _READ, _WRITTEN = (8e-7, 1.2e-8), (8e-7, 1.2e-8)
 """Seconds of the first and the last of these phases per row, and per row and dimension: both decode every row."""
@@ -120,24 +127,34 @@ class WholeExecution(Execution):
         selection: Selection,
     ) -> dict[str, Any]:
         sample = selection_of_sample(self.run.config, pool.corpus, posed, selection, self.poll)
-        whole = WholeCorpus.open(
-            self.run.config.corpus, quality=sample.quality, center=sample.center, should_stop=self.poll.stopped
-        )
+        whole = WholeCorpus.open(self.run.config.corpus, quality=sample.quality, should_stop=self.poll.stopped)
         block_rows = self.config.block_rows or BLOCK_ROWS
         self.announce(whole, block_rows)
         self.pace.begin(SCRATCH, 0.0)
+        beside = self.solver.disk(whole.source.rows, whole.dim, self.config.size(whole.source.rows))
+        averaged = 0.0
+        if self.config.center:
+            averaged = AVERAGED
+            whole = centered(
+                whole,
+                self.folder,
+                beside=beside,
+                progress=within(self.at_share, 0.0, averaged),
+                should_stop=self.poll.stopped,
+            )
         scratch = write_scratch(
             whole,
             self.folder,
-            beside=self.solver.disk(whole.source.rows, whole.dim, self.config.size(whole.source.rows)),
-            progress=self.at_share,
+            beside=beside,
+            progress=within(self.at_share, averaged, 1.0),
             should_stop=self.poll.stopped,
         )
         size = self.config.size(scratch.rows)
         self.know(rows=scratch.rows, selected=size)
         self.pace.begin(PASSES, 0.0)
         recipe = sample.recipe
-        problem = WholeProblem(self.config, scratch, size, block_rows, posed.anchors(), recipe)
+        starts = {} if recipe is None else self.starts(pool, posed)
+        problem = WholeProblem(self.config, scratch, size, block_rows, whole, recipe, starts)
         solution = self.solver.solve(problem, self.watch(recorder))
         recorder.count_seconds()
         self.know(**solution.facts)
@@ -152,18 +169,31 @@ class WholeExecution(Execution):
         self.writer.write_large_selection(
             _schema(whole),
             self.selected_parts(whole, scratch, solution, size, contents),
-            run_facts.provenance(self.run),
+            run_facts.provenance(self.run) | {"anchors": solution.anchors},
         )
         self.writer.update_facts(contents=digests.settled(contents, pool.stamps, self.poll.stopped))
         summary = self.summary(pool, selection, recorder, scratch, solution, size)
         self.selection = replace(self.selection, summary=summary)
-        self.write_rule(recipe, solution, summary)
+        self.write_rule(solution, summary)
         self.know(scratch=None)
         self.writer.finish("done", summary, solution.ending, step=learned.state.step, total_steps=estimator.total_steps)
         remove_scratch(self.folder, self.run.id)  # last: whoever is killed before goes on with it
         self.pace.over()
         self.progress(1.0, "done")
         return summary
+
+    def starts(self, pool: Pool, posed: PosedProblem) -> dict[str, Start]:
+        """Means over what each term alone selects from the sample."""
+        features, starts = pool.space.features, {}
+        for name, _ in self.config.terms:
+            mask = diversity_best(pool, name, posed.problem.size, self.poll).cpu().numpy()
+            shares = mask / mask.sum()
+            if name == "pairwise":
+                starts[name] = Start(direction=weighted_mean(features, shares, self.poll))
+            else:
+                standard = standardisation(features, self.poll)
+                starts[name] = Start(moment=weighted_moment(features, shares, *standard, self.poll))
+        return starts
 
     def announce(self, whole: WholeCorpus, block_rows: int) -> None:
         """Say, before anything of it is written, what the work takes."""
@@ -284,7 +314,7 @@ class WholeExecution(Execution):
         size: int,
     ) -> dict[str, Any]:
         """The run's summary; values are over all rows."""
-        anchors, terms = solution.anchors or selection.summary["anchors"], dict(self.config.terms)
+        anchors, terms = solution.anchors, dict(self.config.terms)
         objectives = {name: solution.raw.get(name) for name in terms}
         calibrated = {
             "quality": _share(anchors["quality"], solution.raw["quality"]),
@@ -343,11 +373,11 @@ class WholeExecution(Execution):
             total += float(scratch.lengths(low, high)[solution.selected[low:high]].sum())
         return total
 
-    def write_rule(self, recipe: Recipe | None, solution: WholeSolution, summary: dict[str, Any]) -> None:
+    def write_rule(self, solution: WholeSolution, summary: dict[str, Any]) -> None:
         """Keep the rule over all rows, where there is one."""
-        if recipe is None or solution.rule is None:
+        if solution.rule is None:
             return
-        rule, thresholds = solution.rule
+        recipe, thresholds = solution.rule
         refit_facts = {
             "rows": summary["n"],
             "kept": summary["selected"],
@@ -358,7 +388,7 @@ class WholeExecution(Execution):
             **solution.facts,
         }
         share = summary["selected"] / summary["n"]
-        made = replace(recipe, rule=rule, thresholds=thresholds, share=share, refit=refit_facts)
+        made = replace(recipe, thresholds=thresholds, share=share, refit=refit_facts)
         self.writer.write_recipe(made.to_json())
 
 

@@ -13,6 +13,7 @@ import pytest
 from datamask.errors import OptionError
 from datamask.out_of_core import facility
 from datamask.out_of_core.facility import CELLS_BYTES, LIST_BYTES, disk_bytes, worker_bytes
+from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.scratch import FORMAT, Scratch, open_scratch
 from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
 from tests.runs.helpers import ROOT
@@ -69,7 +70,8 @@ def raw_scratch(place: Path, rows: int, dim: int) -> Scratch:
     quality.tofile(place / "000000.quality")
     np.random.default_rng(0).permutation(rows).astype(np.uint64).tofile(place / "000000.id_hash")
     record = {"format": FORMAT, "dim": dim, "rows": [rows], "files": ["a"], "lengths": False, "dropped": {}}
-    (place / "scratch.json").write_text(json.dumps(record | {"digest": "d"}))
+    moments = FeatureMoments(rows, np.zeros(dim), np.ones(dim)).to_dict()
+    (place / "scratch.json").write_text(json.dumps(record | {"digest": "d", "moments": moments}))
     return open_scratch(place)
 
 

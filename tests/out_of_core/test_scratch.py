@@ -202,7 +202,7 @@ def test_a_first_pass_that_was_killed_repeats_only_the_shards_in_flight(folder, 
         def slow(reader, number, first, batch, sinks, note):
             if number == 3:
                 time.sleep(600)
-            add(reader, number, first, batch, sinks, note)
+            return add(reader, number, first, batch, sinks, note)
         scratch._add = slow
         scratch.write_scratch(WholeCorpus.open(CorpusConfig((sys.argv[1],))), sys.argv[2])
         """

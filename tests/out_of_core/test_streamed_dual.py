@@ -16,6 +16,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
+from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.rounding import rounded
 from datamask.out_of_core.scratch import FORMAT, Scratch, write_scratch
 from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows
@@ -356,7 +357,8 @@ def test_memory_is_what_was_said_and_less_than_the_features_take(tmp_path):
     np.arange(rows, dtype=np.uint64).tofile(place / "000000.id_hash")
     del rows_of
     record = {"format": FORMAT, "dim": dim, "rows": [rows], "files": ["a"], "lengths": False, "dropped": {}}
-    (place / "scratch.json").write_text(json.dumps(record | {"digest": "d"}))
+    moments = FeatureMoments(rows, np.zeros(dim), np.ones(dim)).to_dict()
+    (place / "scratch.json").write_text(json.dumps(record | {"digest": "d", "moments": moments}))
     recipe = _any_recipe(rng, dim)
     rule = replace(recipe.rule, direction=np.full(dim, 0.1))
     write_recipe(replace(recipe, rule=rule), tmp_path / "recipe.json")

@@ -132,7 +132,7 @@ def test_what_is_opened_of_it_is_the_sample_with_the_selection_on_it(done, folde
     metrics = run.metrics()
     passes = run.status().summary["passes"]
     assert np.isfinite(metrics["pass"]).sum() == passes and (np.diff(metrics["step"]) > 0).all()
-    assert metrics["gap"][-1] == pytest.approx(run.status().summary["gap"], abs=1e-12)
+    assert metrics["gap"][-1] == pytest.approx(run.status().summary["gap"], abs=1e-7)  # rows were rounded
 
 
 def test_its_rows_masks_and_recipe_are_of_all_rows(done, folder, tmp_path):
@@ -270,12 +270,12 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     run, stopping = _created(tmp_path, folder), []
     solve = solvers.streamed_dual.solve
 
-    def stopped_after_a_pass(*given, on_pass, **options):
+    def stopped_after_a_pass(*given, on_pass=None, **options):
         def on(dual):
             on_pass(dual)
             stopping.append(True)
 
-        return solve(*given, on_pass=on, **options)
+        return solve(*given, on_pass=on_pass and on, **options)
 
     monkeypatch.setattr(solvers.streamed_dual, "solve", stopped_after_a_pass)
     outcome = attempt(run, should_stop=lambda: bool(stopping))
@@ -297,7 +297,9 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     assert np.allclose(run.metrics()["joint"], other.metrics()["joint"], equal_nan=True)
 
 
-def test_a_killed_driver_repeats_no_pass_that_was_over(folder, tmp_path):
+@pytest.mark.parametrize("state", ["dual.npz", "dual-disf_fixed.npz"])
+def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
+    """Of the selection, or of what finds the end of a scale."""
     run = _created(tmp_path, folder, objective="disf_fixed")
     script = textwrap.dedent(
         """
@@ -309,7 +311,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(folder, tmp_path):
         keep = streamed_dual._keep
         def slow(path, dual, made_of):
             keep(path, dual, made_of)
-            if len(dual.passes) == 2:
+            if path.name == sys.argv[3] and len(dual.passes) == 2:
                 time.sleep(600)
         streamed_dual._keep = slow
         execute(RunStore(sys.argv[1]).get(sys.argv[2]))
@@ -319,12 +321,12 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(folder, tmp_path):
 
     def passes() -> int:
         try:
-            with np.load(kept / "dual.npz") as stored:
+            with np.load(kept / state) as stored:
                 return len(json.loads(str(stored["note"]))["passes"])
         except (OSError, ValueError):
             return 0
 
-    child = subprocess.Popen([sys.executable, "-c", script, str(run.path.parent), run.id], cwd=ROOT)
+    child = subprocess.Popen([sys.executable, "-c", script, str(run.path.parent), run.id, state], cwd=ROOT)
     try:
         wait_for(lambda: passes() == 2, seconds=120)
     finally:
@@ -341,7 +343,9 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(folder, tmp_path):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(solvers.streamed_dual, "pass_of", counted)
         summary = execute(run)
-    assert len(scored) == summary["passes"] - 2 and scored[0] == "Pass 3 over"
+    assert scored[0] == "Pass 3 over"
+    of_the_end = 0 if state == "dual.npz" else scored.index("Pass 1 over")
+    assert len(scored) - of_the_end == summary["passes"] - (2 if state == "dual.npz" else 0)
     assert summary["selected"] == S
 
 
@@ -422,5 +426,7 @@ def test_shards_that_change_meanwhile_are_refused(folder, tmp_path, monkeypatch)
         return dual
 
     monkeypatch.setattr(solvers.streamed_dual, "solve", rewritten)
-    with pytest.raises(InputError, match=r"3.parquet (has changed since the run|is damaged or was changed)"):
+    with pytest.raises(
+        InputError, match=r"3.parquet (has changed since the run|is damaged or was changed|was rewritten)"
+    ):
         execute(run)

@@ -1,0 +1,181 @@
+"""The ends of the calibrated scale over all rows of a scratch: random is 0, the best that a term reaches alone is 1.
+
+Quality's are exact. The random end of a diversity term is in closed form; the best end is the value of the selection
+that the dual finds over all rows, with the run's own S: it contains ``-1 / (S - 1)`` (pair-wise similarity) or grows
+with ``1 / S`` (DiSF with fixed scale), so no sample says it. All are valued on the rows as the shards have them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask.corpus.threads import Progress, ShouldStop, within
+from datamask.errors import StoreError
+from datamask.files import read_bounded, write_text
+from datamask.out_of_core import streamed_dual
+from datamask.out_of_core.exact_values import Candidate, PoolSquares, exact_values
+from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.recipes.recipe import Recipe, ScoreRule
+
+ENDS_FILE, MOST_BYTES = "ends.json", 1 << 20
+"""In the scratch: the ends that were found, so that a run that is resumed finds them."""
+
+PROVED, FOUND, PROVED_GAP = "proved", "best found", 1e-4
+"""As in `datamask.evaluation.anchors`."""
+
+ROUNDING = 1e-7
+"""Relative gain that is none, as there."""
+
+SOLVED = 0.9
+"""Share of the work that is done when every term is solved alone."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the search for a term's best end begins: means over what the term alone selects from a sample.
+
+    Attributes:
+        direction: float64 ``(d,)``, mean unit feature. moment: float64 ``(d, d)``, mean y y' without its diagonal.
+    """
+
+    direction: np.ndarray | None = None
+    moment: np.ndarray | None = None
+
+
+def scale_ends(
+    corpus: WholeCorpus,
+    scratch: Scratch,
+    recipe: Recipe,
+    size: int,
+    starts: dict[str, Start],
+    *,
+    block_rows: int,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> dict[str, Any]:
+    """The ends of quality's scale and of every term's, as runs keep them.
+
+    Args:
+        recipe: of the objective, with the standardisation of all rows. size: S. starts: by term.
+        block_rows: bounds the memory; see `streamed_dual.memory_bytes`.
+
+    Raises:
+        InputError: a shard is damaged, or was rewritten meanwhile. RemoteError: a store does not answer.
+        Stopped: `should_stop` answered true; finished passes are kept in the scratch.
+    """
+    names = [name for name, _ in recipe.terms]
+    path, made_of = scratch.folder / ENDS_FILE, {"scratch": scratch.digest, "size": size, "terms": names}
+    if (kept := _kept(path, made_of)) is not None:
+        return kept
+    candidates = []
+    for number, name in enumerate(names):
+        share = within(progress, SOLVED * number / len(names), SOLVED * (number + 1) / len(names))
+        candidates.append(_solved_alone(scratch, recipe, name, size, starts, block_rows, share, should_stop))
+    values, squares = exact_values(
+        corpus,
+        scratch,
+        candidates,
+        size,
+        squares="disf_fixed" in names,
+        progress=within(progress, SOLVED, 1.0),
+        should_stop=should_stop,
+    )
+    diversity = {}
+    for name, found in zip(names, values):
+        random = _random(scratch, name, size, squares)
+        best = max(found.raw[name], random)
+        if best - random <= ROUNDING * max(abs(best), abs(random)):
+            best = random
+        gap = found.bound - best
+        proved = -streamed_dual.ROUNDING * max(1.0, abs(best)) <= gap <= PROVED_GAP * (best - random)
+        diversity[name] = {"random": random, "best": best, "best_kind": PROVED if proved else FOUND}
+    ends = {"quality": _quality_ends(scratch.quality, size), "diversity": diversity}
+    write_text(path, json.dumps({"made_of": made_of, "ends": ends}))
+    return ends
+
+
+def _solved_alone(
+    scratch: Scratch,
+    recipe: Recipe,
+    name: str,
+    size: int,
+    starts: dict[str, Start],
+    block_rows: int,
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
+) -> Candidate:
+    """What a term alone selects from all rows."""
+    rule = _first_rule(scratch, name, size, starts.get(name, Start()))
+    alone = replace(recipe, objective=name, lamb=0.0, scale="raw", rule=rule)
+    told = None if progress is None else _naming(progress, name)
+    dual = streamed_dual.solve(
+        scratch,
+        alone,
+        size,
+        block_rows=block_rows,
+        state=f"dual-{name}.npz",
+        random=_random(scratch, name, size, None),
+        progress=told,
+        should_stop=should_stop,
+    )
+    assert dual.least is not None
+    return Candidate(alone, dual.selected(scratch.rows), dual.least, dual.least_tau, dual.spread)
+
+
+def _first_rule(scratch: Scratch, name: str, size: int, start: Start) -> ScoreRule:
+    """The rule under which the first pass scores.
+
+    Where members cancel each other better than rows without structure would, the optimum is flat, and any direction
+    would take its members from one side alone. There no row scores above another: the members are random ones, which
+    swaps then improve.
+    """
+    d = scratch.dim
+    if name == "pairwise":
+        direction = scratch.moments.mean if start.direction is None else start.direction
+        flat = size * float(direction @ direction) < 1.0
+        return ScoreRule(0.0, direction=np.zeros(d) if flat else direction)
+    mean, inverse_sd = scratch.moments.standardisation()
+    moment = np.zeros((d, d)) if start.moment is None else start.moment
+    pilot = _pilot_squares(scratch)
+    flat = size * float(np.square(moment).sum()) < pilot.own / max(pilot.rows, 1)
+    return ScoreRule(0.0, moment=np.zeros((d, d)) if flat else moment, mean=mean, inverse_sd=inverse_sd)
+
+
+def _pilot_squares(scratch: Scratch) -> PoolSquares:
+    mean, inverse_sd = scratch.moments.standardisation()
+    squares = PoolSquares.none(scratch.dim)
+    squares.add((scratch.rows_at(streamed_dual.pilot_rows(scratch.rows)).astype(float) - mean) * inverse_sd)
+    return squares
+
+
+def _naming(progress: Progress, name: str) -> Progress:
+    return lambda share, what: progress(share, f"Best {name} alone: {what[:1].lower()}{what[1:]}")
+
+
+def _quality_ends(quality: np.ndarray, size: int) -> dict[str, Any]:
+    best = float(np.partition(quality, len(quality) - size)[len(quality) - size :].mean())
+    return {"random": float(quality.mean()), "best": best, "best_kind": PROVED}
+
+
+def _random(scratch: Scratch, name: str, size: int, squares: PoolSquares | None) -> float:
+    """Value of a random selection; without `squares` that of `disf_fixed` is estimated by some rows."""
+    if name == "pairwise":
+        rows, mean = scratch.rows, scratch.moments.mean
+        return -(rows * float(mean @ mean) - 1.0) / (rows - 1)
+    return (squares or _pilot_squares(scratch)).random(size)
+
+
+def _kept(path: Path, made_of: dict[str, Any]) -> dict[str, Any] | None:
+    """The ends that were kept; None: none, or of something else."""
+    try:
+        record = json.loads(read_bounded(path, MOST_BYTES))
+        ends: dict[str, Any] = record["ends"]
+        return ends if record["made_of"] == made_of else None
+    except (OSError, StoreError, ValueError, TypeError, KeyError, RecursionError):
+        return None
