@@ -56,9 +56,8 @@ class FeatureMoments:
         )
 
     def standardisation(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and inverse standard deviation, as `datamask.recipes.learned.standardisation` gives them."""
-        sd = np.sqrt(self.squares / max(self.rows, 1))
-        return self.mean.astype(np.float32).astype(np.float64), inverse_sd_of(sd)
+        """Mean and inverse standard deviation of every dimension, float64 ``(d,)`` each; 0 for dead dimensions."""
+        return self.mean, inverse_sd_of(np.sqrt(self.squares / max(self.rows, 1)))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""

@@ -32,7 +32,7 @@ TOKENS_PER_ROW = 700.0
 
 ASSUMED = {
     "sample": "learning on the sample takes what it took at 100,000 x 64, by its rows and dimensions",
-    "passes": f"{MOST_PASSES} passes are made at most; mostly fewer are needed",
+    "passes": f"the selection and each end of a scale take at most {MOST_PASSES} passes; most need 3 to 8",
     "linear": "a row costs what it costs among the probed ones; side by side, workers do not slow each other down",
     "machines": "machines are like this one and reach shards and scratch as fast as it does; only tasks are shared out "
     "among them",
@@ -59,6 +59,10 @@ PHASES = {
     "gains": "What single rows are worth",
 }
 """Module of tasks -> what they are for."""
+
+
+VALUED = 2
+"""Readings of all shards to value exactly what was found by passes: the ends of the scales, and the selection."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,8 @@ class Plan:
     def read_bytes(self) -> float:
         """What is read of shards and scratch together: the shards for the sample, for scratch and for ids."""
         features = self.rows * 2.0 * self.dim
-        return 3.0 * self.input_bytes + (self.passes or 1) * features
+        readings = 3.0 + (VALUED if self.passes else 0)
+        return readings * self.input_bytes + (self.passes or 1) * features
 
     def to_dict(self, machines: int) -> dict[str, Any]:
         """Everything, with the time here and on so many machines."""
@@ -218,7 +223,8 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     block_rows = selection.block_rows or BLOCK_ROWS
     blocks = math.ceil(shape.rows / block_rows) if rates.tasks else 1
     selected = max(1, math.floor(selection.select_ratio * shape.rows + 0.5))
-    passes = 0 if rates.tasks else MOST_PASSES if rates.passed else 1
+    # one solution for the selection, and one for the best end of each term's scale
+    passes = 0 if rates.tasks else MOST_PASSES * (1 + len(selection.terms)) if rates.passed else 1
     return Plan(
         rows=shape.rows,
         dim=rates.dim,
@@ -258,6 +264,8 @@ def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float
     else:
         what = f"{passes} passes over scratch, at most" if passes > 1 else "A pass over scratch"
         yield Part(what, passes * rows * rates.passed, math.inf, False)
+        valued = VALUED * rows * (rates.read + rates.passed)
+        yield Part("All shards again, to value exactly", valued, shape.shards, False)
     yield Part("The ids of the selected rows", rows * rates.ids, 1.0, False)
 
 

@@ -8,6 +8,7 @@ with ``1 / S`` (DiSF with fixed scale), so no sample says it. All are valued on 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def scale_ends(
     scratch: Scratch,
     recipe: Recipe,
     size: int,
-    starts: dict[str, Start],
+    starts: Mapping[str, Start],
     *,
     block_rows: int,
     progress: Progress | None = None,
@@ -105,7 +106,7 @@ def _solved_alone(
     recipe: Recipe,
     name: str,
     size: int,
-    starts: dict[str, Start],
+    starts: Mapping[str, Start],
     block_rows: int,
     progress: Progress | None,
     should_stop: ShouldStop | None,

@@ -474,6 +474,6 @@ def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
             for name in ("rule", "origin", "least")
         }
         numbers = {part: note[part] for part in _NUMBERS}
-        return Dual(rules.pop("rule"), packed=arrays["packed"], **rules, **numbers)
+        return Dual(rules["rule"], packed=arrays["packed"], origin=rules["origin"], least=rules["least"], **numbers)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         return None  # damaged, or of another version: the passes begin anew

@@ -78,7 +78,8 @@ class RawRows:
     @property
     def clean(self) -> np.ndarray:
         """Which rows can be used as far as their quality and length go, bool ``(n,)``; features have a say too."""
-        return np.isfinite(self.quality) & ~(self.null_quality | self.null_features | self.bad_length)
+        clean: np.ndarray = np.isfinite(self.quality) & ~(self.null_quality | self.null_features | self.bad_length)
+        return clean
 
 
 @dataclass(frozen=True)

@@ -118,14 +118,15 @@ def standardisation(features: np.ndarray, poll: Poll = no_poll) -> tuple[np.ndar
     for part in parts:
         poll()
         variance += np.square(features[part].astype(np.float64) - mean).sum(axis=0)
-    return mean.astype(np.float32).astype(np.float64), inverse_sd_of(np.sqrt(variance / n))
+    inverse_sd = inverse_sd_of(np.sqrt(variance / n))
+    return mean.astype(np.float32).astype(np.float64), inverse_sd.astype(np.float32).astype(np.float64)
 
 
 def inverse_sd_of(sd: np.ndarray) -> np.ndarray:
-    """Inverse standard deviations, float64 ``(d,)``: 0 for dead dimensions, rounded to float32."""
+    """Inverse standard deviations, float64 ``(d,)``; 0 for dead dimensions."""
     alive = sd > DEAD_SHARE * np.sort(sd)[(len(sd) - 1) // 2]
     inverse: np.ndarray = np.where(alive, 1.0 / np.maximum(sd, np.finfo(np.float64).tiny), 0.0)
-    return inverse.astype(np.float32).astype(np.float64)
+    return inverse
 
 
 def parts_of(rows: np.ndarray) -> list[np.ndarray]:

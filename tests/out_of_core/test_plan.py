@@ -86,14 +86,15 @@ def test_passes_cost_by_rows_and_are_made_on_one_machine():
         "The ids of all rows, for a uniform sample": 1.0,
         "Learning on the sample": 60.0,
         "All shards into scratch": 5.0,
-        "12 passes over scratch, at most": 120.0,
+        "24 passes over scratch, at most": 240.0,
+        "All shards again, to value exactly": 2 * 1000 * (2e-3 + 1e-2),
         "The ids of the selected rows": 1.0,
     }
-    assert plan.seconds(1) == plan.seconds(8) == 1.0 + 60.0 + 5.0 / 4 + 120.0 / 4 + 1.0
-    assert (plan.selected, plan.passes, plan.blocks) == (250, 12, 1)
+    assert plan.seconds(1) == plan.seconds(8) == 1.0 + 60.0 + 5.0 / 4 + 240.0 / 4 + 24.0 / 4 + 1.0
+    assert (plan.selected, plan.passes, plan.blocks) == (250, 24, 1)
     assert plan.scratch_bytes == 1000 * (2 * 10 + 3 * 8) and plan.decoded_bytes == 50_000
     assert plan.memory_bytes == 600_000_000 + 40 * 1000 + 10 * 1_000_000 * 10
-    assert plan.read_bytes == 3e6 + 12 * 1000 * 20
+    assert plan.read_bytes == 5e6 + 24 * 1000 * 20
     assert plan.recipe.core_seconds == 1000 * (2e-3 + 1e-2) and plan.recipe.seconds(4, 8) == 12.0 / 5
 
 

@@ -1,0 +1,107 @@
+"""Out of core: ends of the scales, values and bounds are those of all rows, as the shards have them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.evaluation import anchors
+from datamask.out_of_core import scale_ends
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.reference import truth
+
+ALONE = {"pairwise": truth.pairwise, "disf_fixed": truth.disf_fixed}
+SAMPLE = 1000
+
+
+def _shards(place, features, quality, parts=3):
+    place.mkdir(parents=True)
+    dim = features.shape[1]
+    for number, rows in enumerate(np.array_split(np.arange(len(quality)), parts)):
+        arrays = pa.FixedSizeListArray.from_arrays(pa.array(features[rows].ravel()), dim)
+        table = pa.table({"id": rows, "quality_score": quality[rows], "feature_arr": arrays})
+        pq.write_table(table, place / f"{number}.parquet")
+    return place
+
+
+def _summary(place, *, rows=None, scratch=True, **selection):
+    if scratch:
+        selection["scratch_dir"] = str(place.parent / "scratch")
+    config = SelectionConfig.from_options(device="cpu", **selection)
+    run = RunStore(place.parent / "runs").create(RunConfig(CorpusConfig((str(place),), rows=rows), config))
+    summary = execute(run)
+    return summary, np.sort(run.selection()["id"].to_numpy())
+
+
+def _units(features):
+    units = features.astype(np.float64)
+    return units / np.linalg.norm(units, axis=1, keepdims=True)
+
+
+NEARLY_EQUAL = [("float16", 30.0), ("float32", 30.0), ("float64", 1000.0), ("float32", 0.5)]
+
+
+@pytest.mark.parametrize(("kind", "offset"), NEARLY_EQUAL)
+@pytest.mark.parametrize("objective", ALONE)
+def test_no_selection_is_above_the_bound_and_values_are_those_of_the_definition(objective, kind, offset, tmp_path):
+    """All selections of few rows, which nearly coincide: rounded to float16 they would be others."""
+    rng = np.random.default_rng(8)
+    for case in range(3):
+        rows, size = int(rng.integers(8, 12)), int(rng.integers(2, 7))
+        features, quality = (rng.normal(size=(rows, 3)) + offset).astype(kind), rng.normal(size=rows)
+        lamb = float(rng.choice([0.0, 0.3, 0.7]))
+        place = _shards(tmp_path / str(case) / "shards", features, quality)
+        options = {"objective": objective, "lamb": lamb, "select_ratio": size / rows}
+        summary, members = _summary(place, **options)
+        ends = {"quality": summary["anchors"]["quality"], **summary["anchors"]["diversity"]}
+        x = _units(features)
+
+        def joint(subset, ends=ends, x=x, quality=quality, lamb=lamb):
+            raw = {"quality": quality[subset].mean(), objective: ALONE[objective](x, subset)}
+            shares = {name: (raw[name] - e["random"]) / ((e["best"] - e["random"]) or 1) for name, e in ends.items()}
+            return lamb * shares["quality"] + (1 - lamb) * shares[objective]
+
+        assert summary["objectives"][objective] == pytest.approx(ALONE[objective](x, members), rel=1e-9, abs=1e-12)
+        best = max(joint(np.array(subset)) for subset in itertools.combinations(range(rows), size))
+        assert summary["upper_bound"] >= best - 1e-9
+        assert summary["upper_bound"] >= summary["calibrated"]["joint"]
+
+
+def _clouds(rng, rows, dim):
+    centres = rng.normal(size=(6, dim)) + 0.6
+    return centres[rng.integers(0, 6, rows)] + 0.5 * rng.normal(size=(rows, dim))
+
+
+def _isotropic(rng, rows, dim):
+    return rng.normal(size=(rows, dim))
+
+
+# Where features have no common direction many selections are nearly the best, and swaps end at another in each home.
+@pytest.mark.parametrize(
+    ("made", "center", "near"), [(_clouds, False, 1e-6), (_clouds, True, 1e-5), (_isotropic, False, 3e-4)]
+)
+def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path):
+    """Also where the sample is a tenth of the rows: the best end contains 1 / (S - 1)."""
+    rng = np.random.default_rng(1)
+    features = made(rng, 10_000, 8).astype(np.float32)
+    place = _shards(tmp_path / "shards", features, rng.normal(size=10_000))
+    options = {"objective": "pairwise:1,disf_fixed:1", "lamb": 0.4, "select_ratio": 0.3, "center": center}
+    inside, _ = _summary(place, scratch=False, **options)
+    outside, _ = _summary(place, rows=SAMPLE, **options)
+    assert outside["anchors"]["quality"] == pytest.approx(inside["anchors"]["quality"])
+    for name, ends in inside["anchors"]["diversity"].items():
+        found, reach = outside["anchors"]["diversity"][name], ends["best"] - ends["random"]
+        assert found["random"] == pytest.approx(ends["random"], abs=1e-6 * reach)
+        assert -near <= (found["best"] - ends["best"]) / reach <= 1e-4, name
+    assert outside["calibrated"]["joint"] >= inside["calibrated"]["joint"] - 1e-5
+
+
+def test_best_ends_are_called_proved_by_the_same_rule_as_in_memory():
+    mine = (scale_ends.PROVED, scale_ends.FOUND, scale_ends.PROVED_GAP, scale_ends.ROUNDING)
+    assert mine == (anchors.PROVED, anchors.FOUND, anchors.PROVED_GAP, anchors.ROUNDING)
