@@ -12,7 +12,7 @@ from datamask.cli import main
 from datamask.errors import InputError
 from datamask.recipes import read_recipe
 from datamask.recipes.quality import FrozenQuality
-from datamask.recipes.recipe import Thresholds
+from datamask.recipes.recipe import FeatureColumn, Thresholds
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.recipe import recipe_of
 from tests.recipes.made_runs import D, done, shard
@@ -126,3 +126,73 @@ def test_what_is_no_short_query_is_refused(tmp_path, capsys, monkeypatch):
     assert main(["recipe", run.id, "--output", "r.json", "--sql", "rule.sql"]) == 2
     assert "goes by its rank" in capsys.readouterr().err
     assert not (tmp_path / "rule.sql").exists() and not (tmp_path / "r.json").exists()
+
+
+INSIDE = ("datamask_id", "datamask_quality", "datamask_quality_0", "datamask_x", "datamask_score", "datamask_rows")
+
+
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+def test_columns_of_the_shards_with_names_of_the_query_change_nothing(case, folder, tmp_path):
+    recipe = made(**RECIPES["groups"])
+    kept = _agree(recipe, folder, tmp_path / "out")
+    for path in folder.glob("*.parquet"):
+        table = pq.read_table(path)
+        for name in (*INSIDE, "datamask_group", "datamask_length", "score"):
+            table = table.append_column(case(name), pa.array([1e9] * len(table)))
+        pq.write_table(table, path)
+    assert _asked(recipe, folder) == pytest.approx(kept, abs=1e-9)
+
+
+def test_roles_may_have_the_names_of_the_query(tmp_path):
+    table = shard(300, 7).rename_columns(
+        {"id": "datamask_score", "quality_score": "datamask_x", "feature_arr": "datamask_id", "source": "score"}
+    )
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    recipe = made(
+        id_column="datamask_score",
+        quality=(FrozenQuality("datamask_x", 1.0),),
+        features=FeatureColumn("datamask_id", D),
+        thresholds=Thresholds(0.1, "score", {"web": -5.0}),
+    )
+    assert len(_agree(recipe, tmp_path / "in", tmp_path / "out")) > 20
+
+
+def test_a_column_that_differs_in_case_is_not_taken_for_another(tmp_path):
+    table = shard(300, 8)
+    (tmp_path / "in").mkdir()
+    other = table.append_column("Quality_Score", pa.array([9.0] * len(table)))
+    pq.write_table(other, tmp_path / "in" / "a.parquet")
+    _agree(made(), tmp_path / "in", tmp_path / "out")
+    # DuckDB gives the second of them another name, so nothing is left to read
+    pq.write_table(other.select(other.column_names[::-1]), tmp_path / "in" / "a.parquet")
+    with pytest.raises(duckdb.Error, match="No matching columns found"):
+        _asked(made(), tmp_path / "in")
+
+
+HOSTILE = "x\nCOPY (SELECT 1) TO 'PLACE';\r\n-- \x1b[31m\u2028\x00 '\" $$ */ \\ ü"
+
+
+def test_no_text_of_a_recipe_becomes_a_statement(tmp_path, monkeypatch):
+    hostile = HOSTILE.replace("PLACE", str(tmp_path / "pwned.csv"))
+    column = hostile.replace("\x00", "")
+    table = shard(300, 9).rename_columns({"id": "i" + column, "source": "s" + column, "quality_score": "q" + column})
+    names = [hostile if place % 2 else name for place, name in enumerate(table["s" + column].to_pylist())]
+    table = table.set_column(table.column_names.index("s" + column), "s" + column, pa.array(names))
+    ids = [hostile if place == 7 else name for place, name in enumerate(table["i" + column].to_pylist())]
+    table = table.set_column(table.column_names.index("i" + column), "i" + column, pa.array(ids))
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    recipe = made(
+        id_column="i" + column,
+        quality=(FrozenQuality("q" + column, 1.0),),
+        thresholds=Thresholds(0.1, "s" + column, {hostile: -0.5}),
+        always=(hostile,),
+        never=("9-0", hostile + "-"),
+        learned={"run": hostile, "name": hostile},
+        notes=(hostile,),
+    )
+    assert hostile in _agree(recipe, tmp_path / "in", tmp_path / "out")
+    query = duckdb_sql(recipe)
+    assert query.replace("\n", "").isprintable() and "'; DROP" not in query
+    assert not (tmp_path / "pwned.csv").exists()
