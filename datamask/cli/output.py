@@ -80,8 +80,9 @@ class Progress:
 
 
 def say(sentence: str) -> None:
-    """One sentence on stderr."""
-    print(f"datamask: {sentence}", file=sys.stderr, flush=True)
+    """Print one sentence on stderr. Names of files and columns in it cannot move the cursor or color the terminal."""
+    shown = "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in sentence)
+    print(f"datamask: {shown}", file=sys.stderr, flush=True)
 
 
 def print_json(record: Mapping[str, Any]) -> None:

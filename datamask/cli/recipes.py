@@ -50,10 +50,12 @@ def recipe(options: argparse.Namespace) -> int:
             }
         )
     else:
-        if not from_file and (rows := made.refit.get("rows")) is not None:
+        refitted = made.refit
+        if not from_file and refitted.keys() >= {"rows", "kept", "share_kept"}:
             print(
-                f"The rule is of all {rows:,} rows of the corpus, of which the run selected {made.refit['kept']:,} "
-                f"({percent(made.refit['share_kept'])}); it began as that of a sample of {learned['rows']:,}."
+                f"The rule is of all {refitted['rows']:,} rows of the corpus, of which the run selected "
+                f"{refitted['kept']:,} ({percent(refitted['share_kept'])}); it began as that of a "
+                f"sample of {learned['rows']:,} rows."
             )
         elif not from_file:
             print(

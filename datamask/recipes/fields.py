@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,12 @@ from datamask.errors import InputError
 
 Id = str | int
 """What an id column holds."""
+
+LONGEST_TEXT = 1 << 16
+"""Characters of a text that stands in shards: the name of a column, a value, an id. It may hold any character."""
+
+LONGEST_LINE = 4096
+"""Characters of a text that people read, all of them printable."""
 
 
 def parse_strict(text: str | bytes) -> Any:
@@ -48,6 +55,7 @@ class Fields:
     def error(self, name: str, expected: str, value: object, whole_name: bool = False) -> InputError:
         """What is wrong with a field, as a sentence."""
         named = name if whole_name else f"{self._path}{name}"
+        named = (named if named.isprintable() else ascii(named)[1:-1])[:200]
         shown = "nothing" if value is None else f"{type(value).__name__} {json.dumps(value, default=str)[:60]}"
         return InputError(
             f"{self._source} is no recipe that can be applied: {named} must be {expected}, got {shown}; make it again "
@@ -90,15 +98,22 @@ class Fields:
     def text(self, name: str, among: Sequence[str] = ()) -> str:
         """A text, one of `among` where that names some; never empty."""
         value: Any = self._record.get(name)
-        if not isinstance(value, str) or not value or (among and value not in among):
-            raise self.error(name, f"one of {', '.join(map(repr, among))}" if among else "a text", value)
-        return value
+        if not _is_text(value) or not value or (among and value not in among):
+            raise self.error(name, f"one of {', '.join(map(repr, among))}" if among else _TEXT, value)
+        return str(value)
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts, which may be empty or missing."""
+    def line(self, name: str, shape: str = ".*") -> str:
+        """A text that people read: printable characters, in full of the regular expression `shape`; never empty."""
+        value: Any = self._record.get(name)
+        if not _is_line(value) or not value or re.fullmatch(shape, value) is None:
+            raise self.error(name, _LINE if shape == ".*" else f"a text of the form {shape}", value)
+        return str(value)
+
+    def lines(self, name: str) -> tuple[str, ...]:
+        """A list of texts that people read, which may be empty or missing."""
         value = self._record.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            raise self.error(name, "a list of texts", value)
+        if not isinstance(value, list) or not all(map(_is_line, value)):
+            raise self.error(name, f"a list of texts, each {_LINE}", value)
         return tuple(value)
 
     def ids(self, name: str) -> tuple[Id, ...]:
@@ -109,13 +124,24 @@ class Fields:
             raise self.error(name, "a list of ids, all texts or all whole numbers", value)
         if kinds == {int} and not all(-(2**63) <= part < 2**64 for part in value):
             raise self.error(name, "a list of whole numbers of 64 bits", value)
+        if kinds == {str} and not all(map(_is_text, value)):
+            raise self.error(name, f"a list of ids, each {_TEXT}", value)
         return tuple(value)
 
     def object(self, name: str) -> dict[str, Any]:
-        """An object that is kept as it is; empty where there is none."""
+        """An object that is kept as it is, every text in it checked; empty where there is none."""
         value: Any = self._record.get(name)
         if value is not None and not isinstance(value, Mapping):
             raise self.error(name, "a JSON object", value)
+        waiting: list[Any] = [value]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Mapping):
+                waiting += [*part, *part.values()]
+            elif isinstance(part, list):
+                waiting += part
+            elif isinstance(part, str) and not _is_text(part):
+                raise self.error(name, f"a JSON object in which every text is {_TEXT}", part)
         return dict(value or {})
 
     def vector(self, name: str, length: int | None = None) -> np.ndarray:
@@ -136,6 +162,26 @@ class Fields:
         ):
             raise self.error(name, f"{length:,} lists of {length:,} finite numbers", _outline(value))
         return np.array(value, np.float64)
+
+
+_TEXT = f"a Unicode text of at most {LONGEST_TEXT:,} characters"
+
+_LINE = f"a text of at most {LONGEST_LINE:,} printable characters, without line breaks"
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a text that can be written: JSON can spell halves of characters, which no encoding has."""
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_LINE and value.isprintable()
 
 
 def _finite(value: Any) -> bool:

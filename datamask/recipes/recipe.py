@@ -37,6 +37,9 @@ MOST_BYTES = 512 << 20
 
 MOST_DIMENSIONS = 65_536
 
+RUN = "[A-Za-z0-9._-]{1,255}"
+"""What the id of a run looks like: a name of a folder."""
+
 RULED = ("pairwise", "disf_fixed")
 """The objectives whose best selections are a rule of one row's own numbers."""
 
@@ -261,12 +264,12 @@ class Recipe:
                 "version that made it"
             )
         try:
-            unruled = [name for name in catalogue.objective_terms(fields.text("objective")) if name not in RULED]
+            unruled = [name for name in catalogue.objective_terms(fields.line("objective")) if name not in RULED]
         except OptionError as error:
             raise InputError(f"{source} is no recipe that can be applied: {error}") from error
         features = FeatureColumn.read(fields.within("features"))
         recipe = cls(
-            objective=fields.text("objective"),
+            objective=fields.line("objective"),
             lamb=fields.number("lambda", 0.0, 1.0),
             scale=fields.text("scale", ("calibrated", "raw")),
             anchors=_anchors(fields),
@@ -280,9 +283,9 @@ class Recipe:
             length_column=fields.text("length_column") if fields.has("length_column") else None,
             always=fields.ids("always"),
             never=fields.ids("never"),
-            learned=fields.object("learned"),
-            refit=fields.object("refit"),
-            notes=fields.texts("notes"),
+            learned=_facts(fields, "learned"),
+            refit=_facts(fields, "refit"),
+            notes=fields.lines("notes"),
         )
         if unruled and recipe.lamb < 1:
             raise fields.error("objective", f"made of {' and '.join(RULED)}", recipe.objective)
@@ -298,6 +301,21 @@ def _anchors(fields: Fields) -> dict[str, Any]:
         ends.number("random")
         ends.number("best")
     return fields.object("anchors")
+
+
+def _facts(fields: Fields, name: str) -> dict[str, Any]:
+    """What is said of where a recipe was learned or estimated, checked in all that datamask itself prints."""
+    facts = fields.object(name)
+    checked = Fields(facts, fields._source, f"{name}.")
+    if checked.has("run"):
+        checked.line("run", RUN)
+    for count in ("rows", "selected", "kept", "otherwise", "beyond_the_run"):
+        if checked.has(count):
+            checked.whole(count)
+    for number in ("share_kept", "value", "upper_bound"):
+        if checked.has(number):
+            checked.number(number)
+    return facts
 
 
 def read_recipe(path: str | Path) -> Recipe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,10 +120,32 @@ ALTERED = {
     "ids of numbers": (_set("never", [1.5]), "never must be a list of ids"),
     "an id beyond 64 bits": (_set("never", [2**64]), "never must be a list of whole numbers of 64 bits"),
     "no length column": (_set("length_column", None), "length_column must be the column that counts tokens"),
-    "no id column": (_set("id_column", ""), "id_column must be a text"),
+    "no id column": (_set("id_column", ""), "id_column must be a Unicode text"),
     "notes as text": (_set("notes", "read me"), "notes must be a list of texts"),
     "learned as text": (_set("learned", "somewhere"), "learned must be a JSON object"),
     "a share above 1": (_set("share", 1.01), "share must be a finite number from 0 to 1"),
+    "a run of two lines": (_set("learned.run", "x\nCOPY y TO 'z'; --"), "learned.run must be a text of the form"),
+    "a run of another alphabet": (_set("learned.run", "x\u2028y"), "learned.run must be a text of the form"),
+    "a long run": (_set("learned.run", "x" * 256), "learned.run must be a text of the form"),
+    "counts of text": (_set("learned.rows", "many"), "learned.rows must be a whole number"),
+    "a share of text": (_set("refit.share_kept", "half"), "refit.share_kept must be a finite number"),
+    "a note that colors": (_set("notes.0", "\x1b[31mred"), "notes must be a list of texts, each .* printable"),
+    "a note of two lines": (_set("notes.0", "one\ntwo"), "notes must be a list of texts, each .* without line breaks"),
+    "a long note": (_set("notes.0", "x" * 4097), "notes must be a list of texts, each a text of at most 4,096"),
+    "an objective of two lines": (_set("objective", "pairwise:0.5,\ndisf_fixed:0.5"), "objective must be a text of"),
+    "half a character": (_set("id_column", "\ud800"), "id_column must be a Unicode text of at most 65,536"),
+    "half a character of a group": (_set("thresholds.groups", {"\ud800": 1.0}), "thresholds.groups must be a JSON"),
+    "half a character in an id": (_set("always.1", "\udfff"), "always must be a list of ids, each a Unicode"),
+    "half a character of an anchor": (
+        _set("anchors.quality.best_kind", "\ud800"),
+        "anchors.* must be a JSON object in",
+    ),
+    "half a character far inside": (_set("learned.files", [{"a": ["\ud800"]}]), "learned must be a JSON object in"),
+    "a long name": (
+        _set("quality.0.column", "x" * 65537),
+        r"quality\[0\].column must be a Unicode text of at most 65,536",
+    ),
+    "a group that colors": (_set("thresholds.groups", {"\x1b[31m": "x"}), r"groups.\\x1b\[31m must be a finite number"),
     "a share of cups": (_set("of", "cups"), "of must be one of 'rows', 'tokens'"),
 }
 
@@ -136,7 +159,21 @@ def test_an_altered_field_is_named_in_one_sentence(what, tmp_path):
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match=sentence) as raised:
         read_recipe(path)
-    assert str(path) in str(raised.value) and "\n" not in str(raised.value)
+    assert str(path) in str(raised.value) and str(raised.value).isprintable()
+
+
+def test_names_and_ids_may_hold_any_character(tmp_path):
+    odd = "a\nb\r\x00\x1b[31m'\"\u2028"
+    recipe = made(
+        thresholds=Thresholds(0.125, odd, {odd: 0.5}),
+        quality=(FrozenQuality(odd, 1.0),),
+        features=FeatureColumn(odd, 3),
+        id_column=odd,
+        always=(odd,),
+        learned={"run": "20261120-183501-facility-3f2a90c1", "name": odd, "files": [odd], "columns": {"id": odd}},
+    )
+    write_recipe(recipe, tmp_path / "recipe.json")
+    assert read_recipe(tmp_path / "recipe.json").to_dict() == recipe.to_dict()
 
 
 @pytest.mark.parametrize(
@@ -188,3 +225,23 @@ def test_the_command_writes_it_and_says_how_well_it_fits(tmp_path, capsys, monke
     error = capsys.readouterr().err
     assert "no rule of one row's own numbers" in error and "Traceback" not in error
     assert not (tmp_path / "none.json").exists()
+
+
+def test_the_terminal_shows_no_text_of_a_recipe_as_it_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    record = made(objective="pairwise").to_dict()
+    record["rule"]["moment"] = None
+    record["rule"]["moment_weight"] = 0.0
+    for name, alter in {
+        "run": _set("learned.run", "\x1b[31mred\n-- "),
+        "note": _set("notes.0", "\x1b[31mred"),
+        "group": _set("thresholds.groups", {"\x1b[31mred": "x"}),
+        "column": _set("quality.2.column", "\x1b[31mred"),
+    }.items():
+        altered = copy.deepcopy(record)
+        alter(altered)
+        Path("\x1b[32mgreen.json").write_text(json.dumps(altered))
+        assert main(["recipe", "\x1b[32mgreen.json", "--sql", "out.sql"]) == 2, name
+        printed = capsys.readouterr()
+        assert printed.err.strip().isprintable() and "\\x1b[3" in printed.err, name
+        assert not printed.out and not Path("out.sql").exists()

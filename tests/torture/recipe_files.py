@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from tests.torture.run_folders import TEXTS, VALUES
 
 SETTINGS = ("counterfactual", "greedy")
 """Of the finished runs those whose objective has a rule."""
+
+INJECTED = ("x\nCOPY (SELECT 1) TO 'pwned.csv';\n-- ", "'; DROP VIEW shards; --", "\x1b[31mred\r", "a\u2028b\x00c")
+"""Texts that become a statement, or move the cursor, where they are printed as they are."""
 
 NUMBERS = (0, -1, 1e308, -1e308, 1e-320, 1e200, 0.5, 3, -0.0, 1e15)
 
@@ -57,7 +61,7 @@ def _altered(text: str, rng: random.Random) -> bytes:
             if rng.random() < 0.2 and isinstance(owner, dict):
                 del owner[way[-1]]
             else:
-                owner[way[-1]] = copy.deepcopy(rng.choice(VALUES if rng.random() < 0.5 else NUMBERS))
+                owner[way[-1]] = copy.deepcopy(rng.choice(rng.choice([VALUES, NUMBERS, INJECTED])))
         return json.dumps(record).encode("utf-8", "surrogatepass")
     if how < 0.8:
         return rng.choice(TEXTS)
@@ -86,7 +90,11 @@ def run_recipe(number: int, folder: Path) -> str:
     if code and written:
         raise Finding("a refused recipe left a file")
     if recipe is not None:
-        attempted(lambda: duckdb_sql(recipe), "a recipe as SQL")
+        _, query = attempted(lambda: duckdb_sql(recipe), "a recipe as SQL")
+        if query is not None and not query.replace("\n", "").isprintable():
+            raise Finding("a recipe's SQL holds a character that is not printable")
+        if query is not None and (query.count("\n-- ") != 2 or "pwned" in re.sub(r"'(?:[^']|'')*'|\".*?\"", "", query)):
+            raise Finding("a text of a recipe stands in its SQL outside of quotes")
         if any(not math.isfinite(part) for part in recipe.rule.to_dict().values() if isinstance(part, float)):
             raise Finding("a recipe was read with a weight that is no number")
     return f"{word}, applied" if code == 0 else REFUSED if recipe is None else f"{word}, not applied"
