@@ -71,7 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": BOTTOM | WORK | READERS,
     "evaluation": BOTTOM | WORK | LEARN | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
-    "recipes": BOTTOM | READERS | {"corpus"},
+    "recipes": BOTTOM | WORK | READERS | {"corpus"},
     "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes", "out_of_core.engines"},
     "out_of_core.engines": {"errors", "files"},
     "runs": BOTTOM | WORK | READERS,

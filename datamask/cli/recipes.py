@@ -13,7 +13,7 @@ from datamask.cli.parser import inputs
 from datamask.errors import OptionError
 from datamask.files import user_path, write_text
 from datamask.recipes import Recipe, read_recipe, write_recipe
-from datamask.recipes.apply import KINDS, check_unclaimed
+from datamask.recipes.apply import KINDS, check_leftovers, check_unclaimed
 from datamask.recipes.apply import apply as apply_to_shards
 from datamask.recipes.batches import Judge
 from datamask.recipes.refit import check_refittable, kept_refit, refit
@@ -106,6 +106,7 @@ def apply(options: argparse.Namespace) -> int:
             estimated = kept_refit(asked, folder)
             if estimated is None:
                 check_unclaimed(folder)
+                check_leftovers(folder, asked, options.kind)
                 estimated = refit(asked, progress=within(progress, LOOKED, done), should_stop=stop.is_set)
             judge = asked.under(estimated)
         summary = apply_to_shards(

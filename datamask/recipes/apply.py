@@ -1,8 +1,11 @@
 """Whole shards under a recipe, each into one file: ids, a mask of 0 and 1, or the kept rows with all columns.
 
-Shards are streamed, one thread each: memory is some batches per thread, whatever the size of the input. A file is
-written whole or not at all, and says inside which recipe and which shard, by size and time, it was made of; whoever
-starts again reads no shard a second time for which such a file is there.
+Shards are streamed, one thread each: memory is some batches per thread, independent of the size of the input. A file
+is written whole or not at all. It says inside which recipe and which shard it was made of: path, size, time, and on the
+disk a digest of the footer. The same call again reads no shard for which such a file is there.
+
+A folder holds the result of one call, so that reading all of its files gives no other rows. One process writes into it
+at a time.
 """
 
 from __future__ import annotations
@@ -27,12 +30,13 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import Source
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped
-from datamask.files import check_regular, replacing
+from datamask.files import check_regular, open_regular, replacing
 from datamask.parquet import UNREADABLE, Gathering, gathering, schema_without_views, without_views
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
 from datamask.storage.address import is_address, path_of
 from datamask.storage.remote import file_stamp
+from datamask.work.locks import only_one
 
 GROUP_ROWS = 25_000
 """Rows of a row group of what is written: small enough to read a part, large enough to compress."""
@@ -45,6 +49,15 @@ NOTE = "datamask_apply"
 
 RECIPE_FILE = "recipe.json"
 """In the folder of what is written: the recipe by which."""
+
+LOCK_FILE = ".apply.lock"
+"""In the same folder: held by the process that claims it or writes into it."""
+
+TAIL_BYTES = 1 << 16
+"""Of a shard without a footer, so many bytes at its end are digested in its place."""
+
+MOST_NAMED = 3
+"""So many files are named in a refusal."""
 
 
 @dataclass(frozen=True)
@@ -158,27 +171,45 @@ def apply(
         estimated, ``seconds``, and ``megabytes_per_second`` as decoded.
 
     Raises:
-        OptionError: the folder holds what another recipe chose, or a file would take the place of a shard.
+        OptionError: the folder holds what another recipe chose or files that this call does not write, or a file would
+            take the place of a shard.
         InputError: a shard is damaged, or has a row that cannot be used.
         StoreError: the folder cannot be written.
         Stopped: `should_stop` answered true; shards that were finished stay, and need not be read again.
     """
-    began, source, folder = time.monotonic(), judge.source, Path(output)
-    names = output_names([path_of(shard.path) for shard in source.shards], KINDS[kind].ending)
-    _check_apart([folder / name for name in names], source)
-    claim(folder, judge.recipe)
+    began, folder = time.monotonic(), Path(output)
+    targets = _targets(folder, judge.source, kind)
+    _check_apart(targets, judge.source)
+
+    def stop_waiting() -> bool:
+        if progress is not None:
+            progress(0.0, "Waiting for another call that writes into this folder")
+        return should_stop is not None and should_stop()
+
+    claim(folder, judge.recipe, stop_waiting)
+    with only_one(folder / LOCK_FILE, stop_waiting):
+        check_leftovers(folder, judge, kind)
+        of_shards, decoded = _written_shards(judge, targets, kind, progress, should_stop)
+    return _summary(judge.recipe, of_shards, time.monotonic() - began, decoded)
+
+
+def _written_shards(
+    judge: Judge, targets: Sequence[Path], kind: str, progress: Progress | None, should_stop: ShouldStop | None
+) -> tuple[list[Counts], int]:
+    """Write every file that is not there yet; the counts of all of them, and the bytes that were decoded."""
+    source = judge.source
     sizes = [max(1.0, shard.rows * max(1.0, shard.facts.row_bytes)) for shard in source.shards]
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    share_done, decoded, rows_done, shards_done = [0.0] * len(names), 0, 0, 0
+    share_done, decoded, rows_done, shards_done = [0.0] * len(targets), 0, 0, 0
 
     def task(place: int) -> Counts:
         nonlocal decoded, rows_done, shards_done
         shard = source.shards[place]
         expected = made_of(judge, shard, kind, stop.is_set)
-        counts = written(folder / names[place], expected)
+        counts = written(targets[place], expected)
         if counts is None:
             counts = Counts(0, 0, 0.0, 0.0, {})
-            with replacing(folder / names[place]) as part:
+            with replacing(targets[place]) as part:
                 for first, batch in _written_batches(part, judge, place, kind, expected, counts, stop.is_set):
                     if stop.is_set():
                         raise Stopped("applying was stopped")
@@ -195,17 +226,18 @@ def apply(
     def tick() -> None:
         if progress is not None:
             share = sum(map(float.__mul__, share_done, sizes)) / sum(sizes)
-            what = f"Applied to {rows_done:,} of {source.rows:,} rows, {shards_done:,} of {len(names):,} shards"
+            what = f"Applied to {rows_done:,} of {source.rows:,} rows, {shards_done:,} of {len(targets):,} shards"
             progress(share, what + speed.words(decoded))
 
     try:
         with one_blas_thread():
-            of_shards = in_threads(task, len(names), should_stop=should_stop, stop=stop, tick=tick)
+            of_shards = in_threads(task, len(targets), should_stop=should_stop, stop=stop, tick=tick)
     except Stopped as stopped:
         raise Stopped(
-            f"applying was stopped after {shards_done:,} of {len(names):,} shards; the same command goes on from there"
+            f"applying was stopped after {shards_done:,} of {len(targets):,} shards; the same command goes on from "
+            "there"
         ) from stopped
-    return _summary(judge.recipe, of_shards, time.monotonic() - began, decoded)
+    return of_shards, decoded
 
 
 def _written_batches(
@@ -263,6 +295,7 @@ def made_of(judge: Judge, shard: Shard, kind: str, should_stop: ShouldStop | Non
         "recipe": judge.recipe.digest,
         "shard": path,
         "stamp": stamp,
+        "footer": None if is_address(shard.path) else footer_digest(shard.path),
         "settings": hashlib.blake2b(json.dumps(settings).encode(), digest_size=16).hexdigest(),
     }
 
@@ -282,6 +315,27 @@ def shard_stamp(shard: Shard, should_stop: ShouldStop | None = None) -> tuple[st
     return str(Path(shard.path).absolute()), list(stamp[:2])  # a copy of the folder is the same shards
 
 
+def footer_digest(path: str) -> str:
+    """Return a digest of a shard's end: a file rewritten with the same size and time has another one.
+
+    The footer of a parquet file says where each column chunk lies and what its extremes are. Of files without one it is
+    the last `TAIL_BYTES`.
+
+    Raises:
+        InputError: it is gone, or cannot be read.
+    """
+    try:
+        with open_regular(path, "name another") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 8))
+            tail = file.read(8)
+            length = int.from_bytes(tail[:4], "little") + 8 if tail[4:] == b"PAR1" else TAIL_BYTES
+            file.seek(max(0, size - length))
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
 def _note(sink: Gathering, expected: dict[str, Any], counts: Counts) -> None:
     counted = {name: value for name, value in vars(counts).items() if name != "reused"}
     sink.note(NOTE, json.dumps({**expected, "counts": counted}))
@@ -290,9 +344,9 @@ def _note(sink: Gathering, expected: dict[str, Any], counts: Counts) -> None:
 def written(path: Path, expected: dict[str, Any]) -> Counts | None:
     """The counts of a file that was made of just that; None where there is none, or one of something else."""
     try:
-        check_regular(path)
-        note = json.loads((pq.read_metadata(path).metadata or {})[NOTE.encode()])
+        note = _note_of(path)
         counts = note.pop("counts")
+        note.setdefault("footer", expected["footer"])  # earlier versions compared size and time alone
         numbers = {name: float(counts[name]) for name in ("rows", "kept", "amount", "amount_kept")}
         dropped = {str(reason): int(count) for reason, count in counts["dropped"].items()}
         if note != expected or not all(0 <= number < math.inf for number in numbers.values()):
@@ -301,6 +355,68 @@ def written(path: Path, expected: dict[str, Any]) -> Counts | None:
         return Counts(rows, kept, numbers["amount"], numbers["amount_kept"], dropped, reused=True)
     except (*UNREADABLE, AttributeError):  # a file of somebody else's is written anew
         return None
+
+
+def _note_of(path: Path) -> dict[str, Any]:
+    """What a file says that it was made of.
+
+    Raises:
+        FileNotFoundError, KeyError and other of `UNREADABLE`: there is no such file, or it was not written by `apply`.
+    """
+    check_regular(path)
+    note = json.loads((pq.read_metadata(path).metadata or {})[NOTE.encode()])
+    return dict(note)
+
+
+def _targets(folder: Path, source: Source, kind: str) -> list[Path]:
+    """The file of each shard."""
+    return [
+        folder / name for name in output_names([path_of(shard.path) for shard in source.shards], KINDS[kind].ending)
+    ]
+
+
+def check_leftovers(folder: Path, judge: Judge, kind: str) -> None:
+    """Refuse a folder with files of `apply` that this call does not write: readers would take their rows for its own.
+
+    Allowed are the same shards in another form under the same recipe, and below it the folder of another call.
+
+    Raises:
+        OptionError: it holds such files.
+    """
+    own = set(_targets(folder, judge.source, kind))
+    forms = {
+        target: shard
+        for other in KINDS
+        for target, shard in zip(_targets(folder, judge.source, other), judge.source.shards, strict=True)
+    }
+    shards = {os.path.realpath(shard.path) for shard in judge.source.shards if not is_address(shard.path)}
+    left = []
+    for place, folders, files in os.walk(folder):
+        if Path(place) != folder and RECIPE_FILE in files:
+            folders.clear()
+            continue
+        folders.sort()
+        for path in (Path(place) / name for name in sorted(files) if name.endswith(".parquet")):
+            if path in own or os.path.realpath(path) in shards:
+                continue
+            try:
+                note = _note_of(path)
+            except (*UNREADABLE, AttributeError):  # not a file of `apply`
+                continue
+            if path in forms and _same_source(note, made_of(judge, forms[path], kind)):
+                continue
+            left.append(repr(str(path.relative_to(folder))))
+    if left:
+        more = f" and {len(left) - MOST_NAMED:,} more" if len(left) > MOST_NAMED else ""
+        raise OptionError(
+            f"--output {folder} holds files of another call of apply, which this one does not write: "
+            f"{', '.join(left[:MOST_NAMED])}{more}; remove them, or choose another folder"
+        )
+
+
+def _same_source(note: dict[str, Any], expected: dict[str, Any]) -> bool:
+    """Whether two files were made of the same shard by the same recipe, in any form."""
+    return all(note.get(name, value) == value for name, value in expected.items() if name != "settings")
 
 
 def _check_apart(targets: Sequence[Path], source: Source) -> None:
@@ -328,25 +444,40 @@ def check_unclaimed(folder: Path) -> None:
         )
 
 
-def claim(folder: Path, recipe: Recipe) -> None:
+def claim(folder: Path, recipe: Recipe, should_stop: ShouldStop | None = None) -> None:
     """Note in the folder by which recipe its files are made, so that those of two are never mixed.
+
+    Of two processes that claim a folder at once under two recipes, one is refused.
 
     Raises:
         OptionError: it is a file, or another recipe is noted there.
         StoreError: it cannot be written.
+        Stopped: `should_stop` answered true while another process claimed the folder.
     """
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output must be a folder, got the file {folder}")
+    if not _claimed(folder, recipe):
+        with only_one(folder / LOCK_FILE, should_stop):
+            if not _claimed(folder, recipe):
+                write_recipe(recipe, folder / RECIPE_FILE)
+
+
+def _claimed(folder: Path, recipe: Recipe) -> bool:
+    """Whether this recipe is noted in the folder; false where none is.
+
+    Raises:
+        OptionError: another one is.
+    """
     noted = folder / RECIPE_FILE
-    if noted.exists():
-        try:
-            same = read_recipe(noted).digest == recipe.digest
-        except InputError:
-            same = False
-        if not same:
-            check_unclaimed(folder)
-        return
-    write_recipe(recipe, noted)
+    if not noted.exists():
+        return False
+    try:
+        same = read_recipe(noted).digest == recipe.digest
+    except InputError:
+        same = False
+    if not same:
+        check_unclaimed(folder)
+    return True
 
 
 def _summary(recipe: Recipe, of_shards: Sequence[Counts], seconds: float, decoded: int) -> dict[str, Any]:

@@ -26,12 +26,13 @@ import numpy as np
 
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError, OptionError
-from datamask.recipes.apply import RECIPE_FILE, shard_stamp
+from datamask.recipes.apply import RECIPE_FILE, footer_digest, shard_stamp
 from datamask.recipes.batches import Judge
 from datamask.recipes.passes import BINS, Pass, pass_over, score_sd
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds, read_recipe
 from datamask.recipes.stepping import next_rule, rule_of
 from datamask.recipes.weights import Weights
+from datamask.storage.address import is_address
 
 PASSES = 2
 
@@ -77,8 +78,11 @@ def kept_refit(judge: Judge, folder: Path) -> Recipe | None:
         noted = read_recipe(folder / RECIPE_FILE)
     except InputError:
         return None
-    made_of = (noted.refit.get("of"), noted.refit.get("inputs"))
-    return noted if made_of == (judge.recipe.digest, inputs_digest(judge)) else None
+    if noted.refit.get("of") != judge.recipe.digest:
+        return None
+    # earlier versions noted paths, sizes and times alone
+    known = (inputs_digest(judge), inputs_digest(judge, footers=False))
+    return noted if noted.refit.get("inputs") in known else None
 
 
 def check_refittable(recipe: Recipe) -> None:
@@ -97,8 +101,8 @@ def check_refittable(recipe: Recipe) -> None:
         )
 
 
-def inputs_digest(judge: Judge) -> str:
-    """By what the shards are known to be the same: paths, sizes and times.
+def inputs_digest(judge: Judge, *, footers: bool = True) -> str:
+    """By what the shards are known to be the same: paths, sizes and times, and of those on the disk the footers.
 
     Raises:
         InputError: one is gone.
@@ -106,6 +110,8 @@ def inputs_digest(judge: Judge) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for shard in judge.source.shards:
         digest.update(json.dumps([shard.path, *shard_stamp(shard)[1], judge.drop_invalid]).encode())
+        if footers and not is_address(shard.path):
+            digest.update(footer_digest(shard.path).encode())
     return digest.hexdigest()
 
 

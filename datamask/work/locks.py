@@ -73,4 +73,5 @@ def none_held(paths: list[Path]) -> Iterator[bool]:
 
 def _opened(path: Path, flags: int = 0) -> int:
     # not blocking: something else than a file may lie under the name, and a pipe would be waited for
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o666)
+    safely = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, os.O_WRONLY | os.O_APPEND | safely | flags, 0o666)

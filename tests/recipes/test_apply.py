@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import json
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -91,9 +93,10 @@ def shards(tmp_path):
     return folder, dict(zip(("a", "b", "deep/a"), tables))
 
 
-def _apply(recipe, folder, output, kind="ids", should_stop=None, **options):
-    judge = Judge(recipe, open_source("input", [str(folder)]), with_ids=kind == "ids", **options)
-    return applying.apply(judge, output, kind, should_stop=should_stop)
+def _apply(recipe, folder, output, kind="ids", should_stop=None, progress=None, **options):
+    inputs = [str(path) for path in (folder if isinstance(folder, list) else [folder])]
+    judge = Judge(recipe, open_source("input", inputs), with_ids=kind == "ids", **options)
+    return applying.apply(judge, output, kind, should_stop=should_stop, progress=progress)
 
 
 MOMENT = np.array(np.random.default_rng(3).normal(size=(D, D)))
@@ -333,6 +336,172 @@ def test_two_recipes_never_share_a_folder(shards, tmp_path):
         _apply(made(), folder, tmp_path / "file")
 
 
+def test_of_two_recipes_that_claim_a_folder_at_once_one_is_refused(tmp_path, monkeypatch):
+    write, together = applying.write_recipe, threading.Barrier(2, timeout=60)
+
+    def slowly(recipe, path):
+        time.sleep(0.005)
+        write(recipe, path)
+
+    monkeypatch.setattr(applying, "write_recipe", slowly)
+    claimed: list[tuple[int, float]] = []
+
+    def claim(lamb):
+        for number in range(10):
+            together.wait()
+            with contextlib.suppress(OptionError):
+                applying.claim(tmp_path / str(number), made(lamb=lamb))
+                claimed.append((number, lamb))
+
+    threads = [threading.Thread(target=claim, args=(lamb,)) for lamb in (0.5, 0.25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(number for number, _ in claimed) == list(range(10))
+    assert all(read_recipe(tmp_path / str(number) / "recipe.json").lamb == lamb for number, lamb in claimed)
+
+
+def test_files_that_a_call_does_not_write_are_named_and_refused(shards, tmp_path):
+    folder, _ = shards
+    _apply(made(), folder, tmp_path / "out")
+    before = _states(tmp_path / "out")
+    with pytest.raises(OptionError, match=r"does not write: 'deep/a\.ids\.parquet'; remove them"):
+        _apply(made(), [folder / "a.parquet", folder / "b.parquet"], tmp_path / "out")
+    with pytest.raises(OptionError, match=r"'b\.ids\.parquet', 'deep/a\.ids\.parquet'; remove them"):
+        _apply(made(), folder / "a.parquet", tmp_path / "out")
+    assert _states(tmp_path / "out") == before
+    # also where nobody says any more by which recipe they were made
+    (tmp_path / "out" / "recipe.json").unlink()
+    with pytest.raises(OptionError, match="does not write"):
+        _apply(made(lamb=0.25), folder / "b.parquet", tmp_path / "out")
+    (tmp_path / "out" / "recipe.json").unlink()
+    (tmp_path / "out" / "deep" / "a.ids.parquet").unlink()
+    assert _apply(made(), [folder / "a.parquet", folder / "b.parquet"], tmp_path / "out")["reused"] == 2
+    for number in range(4):
+        shutil.copy(tmp_path / "out" / "a.ids.parquet", tmp_path / "out" / f"x{number}.ids.parquet")
+    with pytest.raises(OptionError, match=r"'x0\.ids\.parquet', 'x1\.ids\.parquet', 'x2\.ids\.parquet' and 1 more;"):
+        _apply(made(), [folder / "a.parquet", folder / "b.parquet"], tmp_path / "out")
+
+
+def test_a_folder_may_hold_other_forms_of_the_same_shards_until_these_change(shards, tmp_path):
+    folder, tables = shards
+    for kind in applying.KINDS:
+        _apply(made(), folder, tmp_path / "out", kind)
+    assert all(_apply(made(), folder, tmp_path / "out", kind)["reused"] == 3 for kind in applying.KINDS)
+    pq.write_table(tables["b"].slice(1), folder / "b.parquet")
+    with pytest.raises(OptionError, match=r"'b\.mask\.parquet', 'b\.parquet'; remove them"):
+        _apply(made(), folder, tmp_path / "out")
+
+
+def test_other_files_and_the_folders_of_other_calls_may_lie_there(shards, tmp_path):
+    folder, tables = shards
+    assert _apply(made(), folder, tmp_path / "out" / "rows", "rows")["shards"] == 3
+    _apply(made(lamb=0.25), tmp_path / "out" / "rows", tmp_path / "out")
+    (tmp_path / "out" / "notes.parquet").write_text("no parquet")
+    pq.write_table(tables["a"], tmp_path / "out" / "mine.parquet")
+    (tmp_path / "out" / "link.ids.parquet").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "out" / "pipe.ids.parquet")
+    # the recipe of those shards is gone, but they are what is read
+    (tmp_path / "out" / "rows" / "recipe.json").unlink()
+    assert _apply(made(lamb=0.25), tmp_path / "out" / "rows", tmp_path / "out")["reused"] == 3
+
+
+def test_two_calls_at_once_do_one_after_the_other(shards, tmp_path, monkeypatch):
+    folder, _ = shards
+    judged, let_go, waiting = Judge.__call__, threading.Event(), threading.Event()
+
+    def held(self, place, first, batch):
+        assert let_go.wait(60)
+        return judged(self, place, first, batch)
+
+    monkeypatch.setattr(Judge, "__call__", held)
+    outcomes: dict[str, object] = {}
+
+    def call(name, inputs, **options):
+        try:
+            outcomes[name] = _apply(made(), inputs, tmp_path / "out", **options)["reused"]
+        except OptionError as error:
+            outcomes[name] = str(error)
+
+    def told(share, what):
+        if what.startswith("Waiting for another call"):
+            waiting.set()
+
+    first = threading.Thread(target=call, args=("first", folder))
+    first.start()
+    wait_for(lambda: (tmp_path / "out" / "recipe.json").exists() and any(tmp_path.glob("out/.*.part")))
+    others = [
+        threading.Thread(target=call, args=("same", folder)),
+        threading.Thread(target=call, args=("other", folder / "b.parquet"), kwargs={"progress": told}),
+    ]
+    for other in others:
+        other.start()
+    wait_for(waiting.is_set)
+    with pytest.raises(OptionError, match="holds what another recipe chose"):  # at once
+        _apply(made(lamb=0.25), folder, tmp_path / "out")
+    with pytest.raises(Stopped):
+        _apply(made(), folder, tmp_path / "out", should_stop=lambda: True)
+    let_go.set()
+    for thread in (first, *others):
+        thread.join(60)
+    assert outcomes.pop("first") == 0 and outcomes.pop("same") == 3
+    assert "does not write: 'a.ids.parquet', 'deep/a.ids.parquet'" in str(outcomes["other"])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_shard_rewritten_with_the_same_size_and_time_is_read_again(kind, tmp_path):
+    table = shard(40, 9)
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / f"a.{kind}"
+
+    def write(table):
+        if kind == "parquet":
+            pq.write_table(table, path, compression="none", use_dictionary=False)
+        else:
+            rows = zip(table["id"].to_pylist(), table["quality_score"].to_pylist(), table["feature_arr"].to_pylist())
+            lines = [f'{name},{quality:+.6f},"{json.dumps(feature)}"' for name, quality, feature in rows]
+            path.write_text("\n".join(["id,quality_score,feature_arr", *lines]) + "\n")
+
+    write(table)
+    facts = path.stat()
+    _apply(made(), tmp_path / "in", tmp_path / "out", "masks")
+    before = pq.read_table(next((tmp_path / "out").glob("*.parquet")))
+    turned = pa.array([-quality for quality in table["quality_score"].to_pylist()])
+    write(table.set_column(table.column_names.index("quality_score"), "quality_score", turned))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
+    assert _apply(made(), tmp_path / "in", tmp_path / "out", "masks")["reused"] == 0
+    assert not pq.read_table(next((tmp_path / "out").glob("*.parquet"))).equals(before)
+
+
+def test_what_earlier_versions_left_half_done_is_gone_on_with(shards, tmp_path):
+    """They noted no footer."""
+    folder, _ = shards
+    first = _apply(made(), folder, tmp_path / "out")
+    for path in (tmp_path / "out").rglob("*.parquet"):
+        table = pq.read_table(path)
+        note = json.loads(pq.read_metadata(path).metadata[applying.NOTE.encode()])
+        assert note.pop("footer")
+        pq.write_table(table.replace_schema_metadata({applying.NOTE: json.dumps(note)}), path)
+    (tmp_path / "out" / "b.ids.parquet").unlink()
+    (tmp_path / "out" / ".apply.lock").unlink()
+    (tmp_path / "out" / ".b.ids.parquet.abcdefgh.part").write_bytes(b"PAR1")
+    again = _apply(made(), folder, tmp_path / "out")
+    assert again["reused"] == 2 and again["kept"] == first["kept"]
+    assert _apply(made(), folder, tmp_path / "out", "masks")["kept"] == first["kept"]
+
+
+@pytest.mark.parametrize("what", ["pipe", "link", "folder"])
+def test_something_else_under_the_name_of_the_lock_is_left_alone(what, shards, tmp_path):
+    folder, _ = shards
+    (tmp_path / "out").mkdir()
+    lock = tmp_path / "out" / applying.LOCK_FILE
+    {"pipe": lambda: os.mkfifo(lock), "link": lambda: lock.symlink_to(tmp_path / "made"), "folder": lock.mkdir}[what]()
+    assert _apply(made(), folder, tmp_path / "out")["shards"] == 3
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_shard_is_never_written_over(shards, tmp_path):
     folder, _ = shards
     before = _states(folder)
@@ -384,7 +553,7 @@ def test_what_is_stopped_leaves_whole_files_and_goes_on_from_there(shards, tmp_p
         _apply(made(), folder, tmp_path / "out", should_stop=lambda: (tmp_path / "out" / "b.ids.parquet").exists())
     assert time.monotonic() - began < 10  # what was left would take longer than a stop may
     left = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert sorted(left) == ["a.ids.parquet", "b.ids.parquet", "recipe.json"]
+    assert sorted(left) == [".apply.lock", "a.ids.parquet", "b.ids.parquet", "recipe.json"]
     monkeypatch.setattr(Judge, "__call__", judged)
     end = _apply(made(), folder, tmp_path / "out")
     assert end["reused"] == 2 and end["rows"] == 2500
@@ -409,7 +578,7 @@ def test_ctrl_c_leaves_with_130_and_the_same_command_ends_it(tmp_path):
     stopped = re.search(r"applying was stopped after (\d) of 8 shards; the same command goes on from there", error)
     assert stopped
     done_before = int(stopped[1])
-    assert 1 <= done_before < 8 and len(list((tmp_path / "out").iterdir())) == done_before + 1
+    assert 1 <= done_before < 8 and len(list((tmp_path / "out").glob("*.parquet"))) == done_before
     for name in "bcdefgh":
         if not (tmp_path / "out" / f"{name}.mask.parquet").exists():
             pq.write_table(shard(2000, 2), tmp_path / "in" / f"{name}.parquet")

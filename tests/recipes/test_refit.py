@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import threading
 import time
 from dataclasses import replace
@@ -325,3 +326,30 @@ def test_the_command_writes_by_what_it_estimated_and_estimates_only_once(learned
     write_recipe(made(**RECIPES["tokens"], quality=(FrozenQuality("quality_score", 1.0),)), "tokens.json")
     assert main(["apply", "tokens.json", folder, "--output", "none", "--refit"]) == 2
     assert "token budget" in capsys.readouterr().err
+
+
+def test_an_estimate_is_used_again_while_the_shards_are_the_same_to_their_footers(tmp_path):
+    (tmp_path / "in").mkdir()
+    path, out = tmp_path / "in" / "a.parquet", tmp_path / "out"
+    table = shard(400, 1)
+
+    def write(table):
+        pq.write_table(table, path, compression="none", use_dictionary=False)
+
+    write(table)
+    facts = path.stat()
+    judge = _judge(made(), tmp_path / "in")
+    estimated = refit.refit(judge)
+    out.mkdir()
+    write_recipe(estimated, out / "recipe.json")
+    assert refit.kept_refit(judge, out).digest == estimated.digest
+    # as earlier versions noted it
+    before = replace(estimated, refit=estimated.refit | {"inputs": refit.inputs_digest(judge, footers=False)})
+    (tmp_path / "before").mkdir()
+    write_recipe(before, tmp_path / "before" / "recipe.json")
+    assert refit.kept_refit(judge, tmp_path / "before").digest == before.digest
+    turned = pa.array([-quality for quality in table["quality_score"].to_pylist()])
+    write(table.set_column(table.column_names.index("quality_score"), "quality_score", turned))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
+    assert refit.kept_refit(_judge(made(), tmp_path / "in"), out) is None
