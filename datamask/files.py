@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -28,27 +29,48 @@ _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 
 
-def open_regular(path: str | os.PathLike[str], way_out: str = "remove it") -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], way_out: str = "remove it", *, follow: bool = True) -> BinaryIO:
     """Open an ordinary file for reading, without ever waiting: a pipe or a device in its place is refused at once.
 
     Args:
         path: of the file.
         way_out: what the refusal says to do.
+        follow: whether a link may lead to it.
 
     Raises:
         FileNotFoundError: there is none.
         StoreError: it is no ordinary file.
         OSError: it cannot be opened.
     """
-    # without O_NONBLOCK the opening of a pipe waits for somebody who writes into it
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    handle = regular_handle(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW), way_out)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise StoreError(f"{path} must be an ordinary file, not a folder, pipe, socket or device; {way_out}")
         return open(handle, "rb")  # noqa: PTH123
     except BaseException:
         os.close(handle)
         raise
+
+
+def regular_handle(path: str | os.PathLike[str], flags: int, way_out: str = "remove it") -> int:
+    """Open an ordinary file as `open_regular`; return its descriptor.
+
+    Args:
+        flags: of `os.open`. With ``O_NOFOLLOW`` a link is refused too.
+
+    Raises: as `open_regular`.
+    """
+    link = " or link" if flags & os.O_NOFOLLOW else ""
+    refusal = f"{path} must be an ordinary file, not a folder, pipe, socket, device{link}; {way_out}"
+    try:
+        # without O_NONBLOCK the opening of a pipe waits for a writer
+        handle = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ELOOP, errno.ENXIO):
+            raise StoreError(refusal) from error
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise StoreError(refusal)
+    return handle
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
@@ -62,15 +84,15 @@ def check_regular(path: str | os.PathLike[str]) -> None:
     open_regular(path, "name another").close()
 
 
-def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
-    """The bytes of an ordinary file, at most so many.
+def read_bounded(path: str | os.PathLike[str], most: int, *, follow: bool = True) -> bytes:
+    """The bytes of an ordinary file, at most so many. follow: whether a link may lead to it.
 
     Raises:
         FileNotFoundError: there is none.
         StoreError: it is no ordinary file, or larger.
         OSError: it cannot be read.
     """
-    with open_regular(path) as file:
+    with open_regular(path, follow=follow) as file:
         size = os.fstat(file.fileno()).st_size
         # not at once for the bound: room is taken for all that is asked for
         data = file.read(size + 1) if size <= most else b""

@@ -20,6 +20,7 @@ def task(options: argparse.Namespace) -> int:
             wait=options.wait,
             should_stop=stop.is_set,
             tell=lambda path: say(f"did {path.stem}"),
+            warn=lambda error: say(f"warning: {error}"),
         )
     if options.json:
         print_json({"done": done})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from datamask.errors import InputError
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.engines.contract import Engine
 
@@ -106,7 +108,13 @@ class Phase:
 
 
 def file_of(folder: Path | str, name: str, number: int) -> Path:
-    """The file of one call of a phase."""
+    """The file of one call of a phase.
+
+    Raises:
+        InputError: the name leads out of the folder.
+    """
+    if os.sep in name:
+        raise InputError(f"a file of a task must be named by one word without {os.sep!r}, got {name[:80]!r}")
     return Path(folder) / f"{name}-{number:06d}"
 
 

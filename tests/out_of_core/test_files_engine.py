@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,10 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.errors import InputError, LostWorkersError, OptionError, Stopped
+from datamask.errors import DatamaskError, InputError, LostWorkersError, OptionError, Stopped, StoreError
 from datamask.out_of_core.engines import files, open_engine
 from datamask.out_of_core.engines.contract import TRIES, Result
-from datamask.out_of_core.engines.replies import call_text
+from datamask.out_of_core.engines.replies import call_text, function_of, result_of
+from datamask.out_of_core.tasks import once
 from datamask.runs.execute import Execution, execute
 from datamask.runs.store import RunStore
 from tests.out_of_core import toy
@@ -26,7 +30,7 @@ from tests.recipes.made_runs import shard
 WORKER = """
 import sys
 from datamask.out_of_core.engines import files
-files.TASKS = ("tests.out_of_core.",)
+files.TASKS = {"tests.out_of_core.toy:square"}
 # a worker that starts when all is over
 files.DRIVER_SECONDS = 5.0
 from datamask.cli import main
@@ -163,6 +167,122 @@ def test_a_file_that_asks_for_something_else_is_refused(text, calls):
     ):
         files.do_calls(calls / "x.call", engine)
     assert not (calls / "x.reply").exists()
+
+
+HOSTILE = {
+    "garbage": lambda path: path.write_bytes(b"\x93\x00" * 2000),
+    "deep": lambda path: path.write_text("[" * 200_000),
+    "huge": lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_RDWR), 1 << 33),
+    "pipe": os.mkfifo,
+    "link": lambda path: path.symlink_to(path.with_name("target")),
+    "link to nothing": lambda path: path.symlink_to("/nowhere"),
+    "link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "folder": Path.mkdir,
+    "a function that is no task": lambda path: path.write_text(
+        call_text("datamask.out_of_core.engines.worker:_hear", {"a": 1})
+    ),
+    "a module of a task": lambda path: path.write_text(call_text("datamask.out_of_core.partition:np", {"a": 1})),
+    "a task of no text": lambda path: path.write_text('{"task": {}, "argument": {}}'),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_is_no_call_is_left_alone_with_one_warning(what, calls, work, monkeypatch):
+    calls.mkdir()
+    (calls / "target").write_text(call_text(SQUARE, squares(work, [3])[0]))
+    HOSTILE[what](calls / "x.call")
+    monkeypatch.setattr(files, "TASKS", files.TASKS | {SQUARE})
+    told: list[files.NoCall] = []
+    with open_engine("local", workers=1) as engine:
+        if what != "folder":  # which may be one of calls
+            with pytest.raises(files.NoCall, match=r"x\.call"):
+                files.do_calls(calls / "x.call", engine)
+        (calls / "y.call").write_text(call_text(SQUARE, squares(work, [2])[0]))
+        assert files.do_calls(calls, engine, warn=told.append) == 1
+    assert len(told) == 1 and "x.call" in str(told[0])
+    assert not (calls / "x.reply").exists() and not toy.times(work, 3) and json.loads((calls / "y.reply").read_text())
+
+
+@pytest.mark.parametrize("what", ["garbage", "folder", "pipe"])
+def test_what_is_no_call_keeps_nobody_from_ending(what, calls, looks):
+    with files.driving(calls):
+        HOSTILE[what](calls / "x.call")
+        waiting = Waiting(calls)
+        looked(looks, True)
+        assert not waiting.ended
+    wait_until(lambda: waiting.ended)
+    assert waiting.error is None and waiting.done == 0
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "link", "link to a device"])
+def test_the_count_of_a_call_is_an_ordinary_file(what, calls, work, monkeypatch):
+    calls.mkdir()
+    call = calls / "x.call"
+    call.write_text(call_text(SQUARE, squares(work, [3])[0]))
+    (calls / "target").write_text("kept")
+    HOSTILE[what](calls / "x.begun")
+    monkeypatch.setattr(files, "TASKS", {SQUARE})
+    with open_engine("local", workers=1) as engine:
+        assert files.do_calls(calls, engine) == 1
+    error = json.loads((calls / "x.reply").read_text())["error"]
+    assert error["kind"] == "StoreError" and "x.begun must be an ordinary file" in error["sentence"]
+    files._give_back(call)
+    assert (calls / "target").read_text() == "kept" and not toy.times(work, 3)
+
+
+def test_the_list_of_tasks_is_that_of_all_phases():
+    package = ROOT / "datamask" / "out_of_core"
+    texts = [path.read_text() for path in package.glob("*.py")]
+    named = {name for text in texts for name in re.findall(r'"([a-z_]+:[a-z_]+)"', text)}
+    assert {f"datamask.out_of_core.{name}" for name in named} == files.TASKS
+    assert all(callable(function_of(task)) for task in files.TASKS)
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/b"])
+def test_a_task_writes_no_file_outside_its_folder(name, tmp_path):
+    with pytest.raises(InputError, match="must be named by one word"):
+        once({"folder": str(tmp_path), "output": name, "number": 1}, lambda argument: ({}, {}))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "no json",
+        "[]",
+        "{}",
+        '{"result": 5}',
+        '{"error": "x"}',
+        '{"error": {"kind": "OSError"}}',
+        "[" * 99_999,
+        "link",
+    ],
+)
+def test_a_damaged_reply_is_named(reply, calls, work):
+    driver = Driver(calls, squares(work, [9]))
+    wait_until(lambda: list(calls.glob("*.call")))
+    (call,) = calls.glob("*.call")
+    if reply == "link":
+        (work / "target").write_text('{"result": {}}')
+        (work / "reply").symlink_to(work / "target")
+    else:
+        (work / "reply").write_text(reply)
+    (work / "reply").rename(call.with_suffix(".reply"))
+    error = driver.ended().error
+    assert isinstance(error, StoreError) and f"{call.stem}.reply must be" in str(error)
+
+
+def test_an_error_of_an_unknown_kind_calls_nothing():
+    reply = json.dumps({"error": {"kind": "poll_of", "sentence": "x"}})
+    with pytest.raises(DatamaskError, match=r"^x$"):
+        result_of(reply)
+
+
+def test_a_folder_in_the_place_of_a_count_is_named_to_the_driver(calls, work):
+    name = hashlib.blake2b(call_text(SQUARE, squares(work, [9])[0]).encode(), digest_size=16).hexdigest()
+    (calls / f"{name}.begun").mkdir(parents=True)
+    error = Driver(calls, squares(work, [9])).ended().error
+    assert isinstance(error, StoreError) and f"{name}.begun cannot be removed" in str(error)
 
 
 def test_what_is_not_there_is_said(tmp_path):
@@ -307,7 +427,7 @@ def looked(answers: list[bool], answer: bool) -> None:
 
 
 def test_a_folder_that_was_used_before_keeps_those_who_wait_for_the_next_run(calls, looks, monkeypatch):
-    monkeypatch.setattr(files, "TASKS", ("tests.out_of_core.",))
+    monkeypatch.setattr(files, "TASKS", {SQUARE})
     with open_engine("files", address=str(calls)) as engine:
         engine.run(SQUARE, [], poll=lambda: None)
     (calls / "over").touch()

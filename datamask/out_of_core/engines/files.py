@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from datamask.errors import InputError, Stopped, StoreError
-from datamask.files import read_bounded, write_text
+from datamask.files import read_bounded, regular_handle, write_text
 from datamask.out_of_core.engines.contract import ASKED_SECONDS, TRIES, Engine, OnDone, Result, lost_for_good
-from datamask.out_of_core.engines.replies import LARGEST, call_text, error_reply, result_of, result_reply
+from datamask.out_of_core.engines.replies import LARGEST, call_text, error_reply, is_reply, result_of, result_reply
 
 CALL, REPLY, BEGUN = ".call", ".reply", ".begun"
 """Ends of names. The last one has a byte for each time that a call was begun and not given back."""
@@ -40,8 +40,43 @@ DRIVER, LOCK = "driver-", ".lock"
 DRIVER_SECONDS = 600.0
 """So long those who wait for calls wait for a driver that is at work in the folder."""
 
-TASKS = ("datamask.out_of_core.",)
-"""A call may name functions of these modules alone: its file says what is to be done, and may come from anywhere."""
+TASKS = frozenset(
+    f"datamask.out_of_core.{name}"
+    for name in (
+        "block_swaps:swap",
+        "gains:gains",
+        "gains:nearest_members",
+        "neighbour_lists:lists",
+        "neighbour_lists:needed",
+        "neighbour_lists:probes",
+        "neighbour_lists:reverse",
+        "neighbour_lists:searched",
+        "partition:assign",
+        "partition:atlas",
+        "partition:block",
+        "partition:centres",
+        "partition:layout",
+        "partition:part",
+        "rounds:again",
+        "rounds:alone",
+        "rounds:cover",
+        "rounds:merge",
+        "rounds:turn",
+        "rounds:value",
+        "sampled_rows:nearest",
+        "sampled_rows:random",
+        "sampled_rows:recall",
+        "sampled_rows:sample",
+        "sampled_rows:selected",
+        "sampled_rows:shortfalls",
+        "sampled_rows:true_lists",
+    )
+)
+"""A call may name these tasks alone: its file says what is to be done, and may come from anywhere."""
+
+
+class NoCall(InputError):
+    """A file in the place of a call is not one."""
 
 
 class FilesEngine(Engine):
@@ -68,7 +103,7 @@ class FilesEngine(Engine):
         """As `Engine.run` says, but for those at work, who finish what they are at.
 
         Raises also:
-            StoreError: the folder cannot be made, or nothing can be written or locked in it.
+            StoreError: the folder cannot be made, nothing can be written or locked in it, or a reply is damaged.
         """
         places: dict[str, list[int]] = defaultdict(list)
         results: dict[int, Result] = {}
@@ -82,11 +117,11 @@ class FilesEngine(Engine):
                 if len(places[name]) == 1:
                     # of an attempt before, whose files may be gone
                     for end in (REPLY, BEGUN):
-                        (self._folder / f"{name}{end}").unlink(missing_ok=True)
+                        _remove(self._folder / f"{name}{end}")
                     write_text(self._folder / f"{name}{CALL}", call)
             while places:
                 for name in self._replied(places):
-                    result = result_of(_read(self._folder / f"{name}{REPLY}"))
+                    result = _result_in(self._folder / f"{name}{REPLY}")
                     for place in places.pop(name):
                         results[place] = result
                         if on_done is not None:
@@ -153,21 +188,25 @@ def do_calls(
     wait: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
     tell: Callable[[Path], None] = lambda path: None,
+    warn: Callable[[NoCall], None] = lambda error: None,
 ) -> int:
     """Do one call, or of a folder one open call after another; how many were done.
+
+    What is no call of a task of datamask is left alone in a folder, and refused where it is named.
 
     Args:
         where: a file of a call, or a folder of them. engine: does them.
         wait: whether to wait for further calls, and for the folder, until every driver that was at work in it has
             ended; where none comes, for `DRIVER_SECONDS`.
-        should_stop: asked some ten times a second. tell: told of each call that is done.
+        should_stop: asked some ten times a second. tell: called with each call that is done. warn: called once with
+            each file of the folder that is no call.
 
     Raises:
-        InputError: there is no such file or folder, also after waiting for it, the file is no call of a task of
-            datamask, or somebody else does this one call. Stopped: `should_stop` answered true; its call stays open.
+        InputError: there is no such file or folder, also after waiting for it, or somebody else does this one call.
+        NoCall: the file is no call of a task of datamask. Stopped: `should_stop` answered true; its call stays open.
     """
     path = Path(where)
-    if path.is_file():
+    if os.path.lexists(path) and not path.is_dir():
         if not _do(path, engine, should_stop):
             raise InputError(f"{path} is being done by somebody else, or is done")
         tell(path)
@@ -175,14 +214,21 @@ def do_calls(
     if not path.is_dir() and (not wait or path.suffix == CALL):
         raise InputError(f"{path} does not exist; name a call or the folder that --engine files was given as --address")
     done, driven, deadline = 0, False, time.monotonic() + DRIVER_SECONDS
+    left_alone: set[Path] = set()
     while True:
         # before the calls are looked at: what it put there before it ended must not be missed
         driver = wait and _is_driven(path)
         before = done
         for call in _open_calls(path):
-            if _do(call, engine, should_stop):
-                done += 1
-                tell(call)
+            if call in left_alone:
+                continue
+            try:
+                if _do(call, engine, should_stop):
+                    done += 1
+                    tell(call)
+            except NoCall as error:
+                left_alone.add(call)
+                warn(error)
         if done > before:
             continue
         if not wait or (driven and not driver):
@@ -209,6 +255,30 @@ def _names(folder: Path) -> set[str]:
         return {path.name for path in folder.iterdir()}
     except FileNotFoundError:
         return set()
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, if it is there.
+
+    Raises:
+        StoreError: it cannot be removed, or is a folder.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be removed: {error.strerror or error}; remove it") from error
+
+
+def _result_in(reply: Path) -> Result:
+    """What a reply gives back.
+
+    Raises:
+        StoreError: it is damaged. Also what the task raised.
+    """
+    text = _read(reply)
+    if not is_reply(text):
+        raise StoreError(f"{reply} must be a reply of `datamask task`, and is damaged; resume the run")
+    return result_of(text)
 
 
 def _made(folder: str | os.PathLike[str]) -> Path:
@@ -313,29 +383,48 @@ def _do(path: Path, engine: Engine, should_stop: Callable[[], bool]) -> bool:
 
 
 def _begin(path: Path) -> bool:
-    """Count that a call is begun; false where that was done `TRIES` times, and nobody is at it. Its lock is held."""
-    with path.with_suffix(BEGUN).open("ab") as file:
-        if file.tell() >= TRIES:
+    """Count that a call is begun; false where that was done `TRIES` times, and nobody is at it. Its lock is held.
+
+    Raises:
+        StoreError: what counts is a pipe, a link or the like. OSError: it cannot be written.
+    """
+    with _count_of(path, os.O_CREAT) as handle:
+        if os.fstat(handle).st_size >= TRIES:
             return False
-        file.write(b".")
+        os.write(handle, b".")
     return True
 
 
 def _give_back(path: Path) -> None:
     """Count a call as not begun: who was at it was stopped, and did not die of it."""
-    begun = path.with_suffix(BEGUN)
-    with contextlib.suppress(OSError):
-        os.truncate(begun, max(0, begun.stat().st_size - 1))
+    with contextlib.suppress(OSError), _count_of(path) as handle:
+        os.ftruncate(handle, max(0, os.fstat(handle).st_size - 1))
+
+
+@contextlib.contextmanager
+def _count_of(path: Path, flags: int = 0) -> Iterator[int]:
+    """The open file that counts how often a call was begun."""
+    handle = regular_handle(path.with_suffix(BEGUN), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | flags)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
 def _claimed(path: Path) -> Iterator[bool]:
-    """Hold the lock of a call; false where somebody else does, or where it is gone."""
+    """Hold the lock of a call; false where somebody else does, or where it is gone.
+
+    Raises:
+        NoCall: it is a folder, a pipe, a link or the like, or belongs to another user.
+    """
     try:
-        handle = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        handle = regular_handle(path, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
         yield False
         return
+    except (StoreError, PermissionError) as error:
+        raise NoCall(f"{path} cannot be done: {error}") from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -351,19 +440,21 @@ def _checked(path: Path) -> dict[str, Any]:
     """What a file asks for.
 
     Raises:
-        InputError: it is no call of a task of datamask.
+        NoCall: it is no call of a task of datamask.
     """
     try:
         asked = json.loads(_read(path))
-        if isinstance(asked["argument"], dict) and str(asked["task"]).startswith(TASKS):
+        if isinstance(asked["argument"], dict) and asked["task"] in TASKS:
             return dict(asked)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except FileNotFoundError:
+        raise
+    except (StoreError, ValueError, TypeError, KeyError, RecursionError):
         pass
-    raise InputError(f"{path} must be a call of a task of datamask, as --engine files puts them into its folder")
+    raise NoCall(f"{path} must be a call of a task of datamask, as --engine files puts them into its folder")
 
 
-def _read(path: Path) -> str:
-    return read_bounded(path, 2 * LARGEST).decode()
+def _read(path: Path) -> bytes:
+    return read_bounded(path, 2 * LARGEST, follow=False)
 
 
 def _pause(should_stop: Callable[[], bool]) -> None:

@@ -57,7 +57,21 @@ def result_reply(result: Result) -> str:
     return json.dumps({"result": result})
 
 
-def result_of(reply: str) -> Result:
+def is_reply(text: str | bytes) -> bool:
+    """Whether a text has the form of a reply: a result, or an error that can be raised."""
+    try:
+        record = json.loads(text)
+        if "error" not in record:
+            return isinstance(record["result"], dict)
+        error = record["error"]
+        names = ["kind", "sentence", *(["trace"] if error["kind"] == "TaskFault" else [])]
+        known = error["kind"] != "OSError" or (isinstance(error["errno"], int) and "file" in error)
+        return known and all(isinstance(error[name], str) for name in names)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
+def result_of(reply: str | bytes) -> Result:
     """What a reply gives back.
 
     Raises:
@@ -119,5 +133,7 @@ def _restored(record: Mapping[str, Any]) -> Exception:
         fault = TaskFault(sentence)
         fault.add_note(record["trace"])
         return fault
-    restored: Exception = getattr(errors, kind, DatamaskError)(sentence)
+    known = getattr(errors, kind, None)
+    right = isinstance(known, type) and issubclass(known, DatamaskError)
+    restored: Exception = (known if right else DatamaskError)(sentence)
     return restored
