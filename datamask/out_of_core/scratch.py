@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.quality import check_sum
+from datamask.corpus.readers.shard import Shard
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import threads_for
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
@@ -96,7 +97,8 @@ class Scratch:
         """
         quality = self._whole("quality")
         if not np.isfinite(quality).all():
-            raise self._damaged("holds qualities that are no finite numbers")
+            number = int(np.searchsorted(self.starts, int(np.isfinite(quality).argmin()), side="right")) - 1
+            raise self._damaged(f"has a {number:06d}.quality with values that are no finite numbers")
         return quality
 
     @functools.cached_property
@@ -132,7 +134,7 @@ class Scratch:
         for number, first, last in self._parts(low, high):
             for start in range(first, last, ROWS_READ):
                 kept = self._read(number, start, min(start + ROWS_READ, last), "features").reshape(-1, self.dim)
-                self._widen(kept, features[done : done + len(kept)])
+                self._widen(number, kept, features[done : done + len(kept)])
                 done += len(kept)
         return features
 
@@ -152,11 +154,13 @@ class Scratch:
             inside = rows[places] - self.starts[number]
             for start in range(0, len(inside), ROWS_READ):
                 part = slice(places.start + start, min(places.start + start + ROWS_READ, places.stop))
-                self._widen(kept[inside[start : start + ROWS_READ]], features[part])
+                self._widen(number, kept[inside[start : start + ROWS_READ]], features[part])
         return features
 
-    def holds(self, rows: np.ndarray, reader: RowReader, number: int, batch: pa.RecordBatch) -> bool:
-        """Whether rows of a shard are still what was read of them: ids, quality, features to rounding, and lengths.
+    def differing(self, rows: np.ndarray, reader: RowReader, number: int, batch: pa.RecordBatch) -> list[str]:
+        """Return the kinds of files in which rows of a shard are not what the shard holds now; features to rounding.
+
+        Where all of them differ, these may be other rows of the shard.
 
         Args:
             rows: int64 ``(k,)``, rising, of the scratch. batch: the same rows of shard `number` as they are now.
@@ -169,8 +173,30 @@ class Scratch:
         }
         # the last digit of a row's length may go by where it stands in its batch
         far = np.abs(columns["features"].astype(np.float32) - self.rows_at(rows)) > 2 * ROUNDING
-        same = all(np.array_equal(values, columns[kind]) for kind, values in kept.items() if kind in columns)
-        return same and bool((norms > 0).all()) and not far.any()
+        kinds = ["features"] if far.any() or not (norms > 0).all() else []
+        kinds += [kind for kind, values in kept.items() if not np.array_equal(values, columns.get(kind, values))]
+        return ["source_row", *kinds] if len(kinds) == 1 + len(kept) else kinds
+
+    def check_shard_changed(
+        self, number: int, shard: Shard, kinds: list[str], should_stop: ShouldStop | None = None
+    ) -> None:
+        """Refuse the scratch where it and a shard disagree, and the shard is as it was when it was read.
+
+        Args:
+            number: of the shard. kinds: of the files that disagree with it.
+
+        Raises:
+            StoreError: the shard has the size and time that the scratch was made of, so these files were altered.
+            InputError: the shard is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
+        """
+        try:
+            note = json.loads(read_bounded(_file(self.folder, number, "json"), MOST_BYTES))
+            unchanged = note["made_of"]["shard"] == list(shard_stamp(shard, should_stop))
+        except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
+            raise self._damaged(f"has no {number:06d}.json that can be read") from None
+        if unchanged:
+            names = " or ".join(_file(self.folder, number, kind).name for kind in kinds)
+            raise self._damaged(f"has a {names} that no longer agrees with {shard.path}, which has not changed")
 
     def id_hash_at(self, rows: np.ndarray) -> np.ndarray:
         """`id_hash` of some rows, uint64 ``(k,)``, without reading all. rows: int64 ``(k,)``, rising."""
@@ -201,7 +227,10 @@ class Scratch:
         return np.where(kept[at] == inside, self.starts[shard] + at, -1)
 
     def _source_rows(self, shard: int) -> np.ndarray:
-        return self._mapped(shard, "source_row", int(self.starts[shard + 1] - self.starts[shard]))
+        rows = self._mapped(shard, "source_row", int(self.starts[shard + 1] - self.starts[shard]))
+        if len(rows) and (rows[0] < 0 or (rows[1:] <= rows[:-1]).any()):
+            raise self._damaged(f"has a {shard:06d}.source_row with rows that do not rise")
+        return rows
 
     def _parts(self, low: int, high: int) -> Iterator[tuple[int, int, int]]:
         """Shard number, first row in its files and the one behind the last, of a range of rows."""
@@ -256,12 +285,12 @@ class Scratch:
             raise self._damaged(f"lacks {path.name}, or has one that was cut off") from error
         return mapped
 
-    def _widen(self, kept: np.ndarray, into: np.ndarray) -> None:
-        """Rows as kept to unit rows, as opening a corpus makes them."""
+    def _widen(self, number: int, kept: np.ndarray, into: np.ndarray) -> None:
+        """Rows of a shard as kept to unit rows, as opening a corpus makes them."""
         into[:] = kept
         norms = np.sqrt(np.einsum("ij,ij->i", into, into).astype(np.float64))
         if not ((norms > UNIT[0]) & (norms < UNIT[1])).all():
-            raise self._damaged("holds features that are not of unit length")
+            raise self._damaged(f"has a {number:06d}.features with rows that are not of unit length")
         into *= (1.0 / norms).astype(np.float32)[:, None]
 
     def _damaged(self, how: str) -> StoreError:

@@ -159,7 +159,7 @@ class WholeExecution(Execution):
         recorder.count_seconds()
         self.know(**solution.facts)
         self.pace.begin(WRITING, 0.0)
-        on_sample = self.sample_rows(pool.corpus, scratch, solution)
+        on_sample = self.sample_rows(pool.corpus, whole, scratch, solution)
         self.selection = _selected_on(posed, selection, on_sample, self)
         self.writer.update_facts(selected=int(on_sample.sum()), dropped=scratch.dropped)
         self.writer.write_rows(self.selection.rows_table())
@@ -237,11 +237,11 @@ class WholeExecution(Execution):
 
         return Watch(step, self.at_share, self.poll.stopped)
 
-    def sample_rows(self, corpus: Corpus, scratch: Scratch, solution: WholeSolution) -> np.ndarray:
+    def sample_rows(self, corpus: Corpus, whole: WholeCorpus, scratch: Scratch, solution: WholeSolution) -> np.ndarray:
         """Which rows of the sample are selected, bool ``(n,)``.
 
         Raises:
-            InputError: the shards have changed since the sample was read.
+            InputError: the shards have changed since the sample was read. StoreError: the scratch was altered.
         """
         if tuple(corpus.provenance.files) != scratch.files:
             raise changed(path_of(scratch.files[0]), "there are other shards beside it")
@@ -250,6 +250,7 @@ class WholeExecution(Execution):
             places = np.flatnonzero(corpus.source_file == number)
             rows = scratch.find(number, corpus.source_row[places])
             if (rows < 0).any():
+                scratch.check_shard_changed(number, whole.source.shards[number], ["source_row"], self.poll.stopped)
                 raise changed(path_of(scratch.files[number]), "it holds other rows")
             selected[places] = solution.selected[rows]
         return selected
@@ -274,6 +275,9 @@ class WholeExecution(Execution):
             inside = scratch.place(rows[done:high])[1]
             if high == done:
                 continue
+            if inside[-1] >= shard.rows:
+                scratch.check_shard_changed(number, shard, ["source_row"], self.poll.stopped)
+                raise changed(path_of(shard.path), "it holds other rows")
             digest: Digest | None = Digest()
             for first, batch in shard_batches(shard, None, max(1.0, shard.facts.row_bytes), self.poll.stopped):
                 self.poll()
@@ -283,7 +287,8 @@ class WholeExecution(Execution):
                 part = slice(done + int(low), done + int(end))
                 places = pa.array(inside[low:end] - first)
                 kept = batch.select(reader.columns).take(places)
-                if not scratch.holds(rows[part], reader, number, kept):
+                if differing := scratch.differing(rows[part], reader, number, kept):
+                    scratch.check_shard_changed(number, shard, differing, self.poll.stopped)
                     raise changed(path_of(shard.path), "it holds other rows")
                 ids = reader.ids(number, first, kept)
                 digest = digests.with_rows(digest, shard.path, batch, places)

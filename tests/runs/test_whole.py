@@ -19,9 +19,10 @@ from datamask.api import select
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
-from datamask.errors import InputError, OptionError
+from datamask.errors import InputError, OptionError, StoreError
 from datamask.options import Quota
 from datamask.out_of_core import scratch, solvers
+from datamask.out_of_core.scratch import KINDS
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.recipes.weights import Weights
 from datamask.runs import whole
@@ -429,4 +430,28 @@ def test_shards_that_change_meanwhile_are_refused(folder, tmp_path, monkeypatch)
     with pytest.raises(
         InputError, match=r"3.parquet (has changed since the run|is damaged or was changed|was rewritten)"
     ):
+        execute(run)
+
+
+ALTERED = {
+    "features": lambda values: values.reshape(-1, 8)[::-1].ravel(),
+    "quality": lambda values: values + 1.0,
+    "id_hash": lambda values: values ^ 255,
+    "source_row": lambda values: values + 1,  # of the sample's rows none is missing
+}
+
+
+@pytest.mark.parametrize("kind", ALTERED)
+def test_scratch_that_is_altered_meanwhile_is_named_and_not_the_shard(kind, folder, tmp_path, monkeypatch):
+    run, solve = _created(tmp_path, folder), solvers.streamed_dual.solve
+
+    def altered(scratch, *given, **options):
+        dual = solve(scratch, *given, **options)
+        path = scratch.folder / f"000003.{kind}"
+        ALTERED[kind](np.fromfile(path, KINDS[kind])).astype(KINDS[kind]).tofile(path)
+        scratch.__dict__.pop("quality", None)
+        return dual
+
+    monkeypatch.setattr(solvers.streamed_dual, "solve", altered)
+    with pytest.raises(StoreError, match=rf"has a 000003\.{kind} .*that no longer agrees with .*3\.parquet, which has"):
         execute(run)
