@@ -331,7 +331,10 @@ def footer_digest(path: str) -> str:
             tail = file.read(8)
             length = int.from_bytes(tail[:4], "little") + 8 if tail[4:] == b"PAR1" else TAIL_BYTES
             file.seek(max(0, size - length))
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+            digest = hashlib.blake2b(digest_size=16)
+            while piece := file.read(TAIL_BYTES):
+                digest.update(piece)
+            return digest.hexdigest()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.torture import (
+    calls,
     crafted,
     lists_and_addresses,
     materials,
@@ -21,7 +22,17 @@ from tests.torture.judging import Family
 FAMILIES: tuple[Family, ...] = tuple(
     family
     # new ones last: a case keeps its number
-    for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses, text_files, recipe_files)
+    for module in (
+        shard_mutants,
+        schemas,
+        crafted,
+        run_folders,
+        resumed,
+        lists_and_addresses,
+        text_files,
+        recipe_files,
+        calls,
+    )
     for family in module.FAMILIES
 )
 

@@ -109,7 +109,7 @@ def run_resumed(number: int, folder: Path) -> str:
     command(*words, doing="applying", codes=(0,))
     (target,) = (folder / "out").glob("*.parquet")
     whole, content = pq.read_table(target), bytearray(target.read_bytes())
-    how = rng.randrange(4)
+    how = rng.randrange(5)
     if how == 0:
         target.write_bytes(bytes(content[: rng.randrange(len(content))]))
     elif how == 1:
@@ -119,9 +119,13 @@ def run_resumed(number: int, folder: Path) -> str:
     elif how == 2:
         target.unlink()
         rng.choice([target.mkdir, lambda: target.symlink_to(target), lambda: target.symlink_to("/dev/zero")])()
-    else:
+    elif how == 3:
         target.write_bytes(rng.choice(TEXTS))
+    else:
+        target.with_name(f"x-{target.name}").write_bytes(bytes(content))
     code, _ = command(*words, doing=f"applying once more over a damaged file ({how})")
+    if how == 4 and not code:
+        raise Finding("a folder with a file of another call of apply was written into")
     if code:
         return REFUSED
     if how == 1:  # a file whose note is whole is believed, whatever became of its pages

@@ -134,6 +134,6 @@ def _restored(record: Mapping[str, Any]) -> Exception:
         fault.add_note(record["trace"])
         return fault
     known = getattr(errors, kind, None)
-    right = isinstance(known, type) and issubclass(known, DatamaskError)
-    restored: Exception = (known if right else DatamaskError)(sentence)
-    return restored
+    if isinstance(known, type) and issubclass(known, DatamaskError):
+        return known(sentence)
+    return DatamaskError(sentence)
