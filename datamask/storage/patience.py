@@ -45,6 +45,11 @@ class Patience:
     tries: int = 4
     seconds: float = 15.0
 
+    @property
+    def longest(self) -> float:
+        """Seconds after which one try is given up."""
+        return FIRM * self.seconds
+
     @classmethod
     def of_environment(cls) -> Patience:
         """The defaults, or what the environment says.
@@ -88,7 +93,7 @@ def ask(address: Address, call: Callable[[], Answer], should_stop: ShouldStop | 
     pause = FIRST_PAUSE
     for attempt in itertools.count(1):
         attempted: _Try[Answer] = _Try(call, f"datamask-remote-{address.host}")
-        problem = attempted.wait(FIRM * patience.seconds, poll)
+        problem = attempted.wait(patience.longest, poll)
         if problem is None:
             return attempted.answer()
         _raise_final(address, problem)

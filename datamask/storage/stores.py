@@ -1,13 +1,13 @@
 """Schemes, each with the library that speaks to its stores: what is there, and bytes of a file.
 
-``s3://`` is spoken by pyarrow, ``gs://`` by plain requests, ``https://`` and ``hf://`` by fsspec. Where a package of
-their own is needed, it is imported when such an address is read and not before (`EXTRAS`). Everything here may take as
-long as it likes, and is called from `datamask.storage.patience` alone. The libraries try once: who tries again, how
-often, is decided there.
+pyarrow reads ``s3://``; `datamask.storage.web` reads ``https://``, ``gs://`` and the files of ``hf://``, whose folders
+its own library lists. Packages of their own are imported when an address needs them and not before (`EXTRAS`). A call
+here may take any time, and comes from `datamask.storage.patience` alone, which decides how often a request is tried.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -15,25 +15,18 @@ import json
 import os
 import threading
 import types
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from datamask.errors import InputError
 from datamask.storage.address import WEB, Address, harmless
 from datamask.storage.patience import Patience
+from datamask.storage.web import Answer, StatusError, Web
 
-EXTRAS = {
-    "https": ("fsspec.implementations.http", "aiohttp", "aiohttp"),
-    "hf": ("huggingface_hub", "huggingface_hub", "huggingface_hub"),
-    "gs": ("google.auth", "google.auth", "google-auth"),
-}
-"""Extra of the package -> what is imported for it, what else must be there, and the name it is installed by:
-``pip install "datamask[https]"``."""
+EXTRAS = {"hf": ("huggingface_hub", "huggingface_hub"), "gs": ("google.auth", "google-auth")}
+"""Extra of the package -> what is imported for it, and the name it is installed by: ``pip install "datamask[hf]"``."""
 
 READ_ONLY = "https://www.googleapis.com/auth/devstorage.read_only"
 
@@ -184,20 +177,20 @@ class CloudStore:
         anonymous = _yes(options.get("anonymous") or ("true" if endpoint is not None else None))
         self._objects = f"{scheme}://{server or 'storage.googleapis.com'}/storage/v1/b/{host}/o"
         self._token: Callable[[], str | None] = (lambda: None) if anonymous else _GoogleToken()
-        self._seconds = patience.seconds
+        self._web = Web(patience)
 
     def is_folder(self, address: Address) -> bool | None:
         try:
             if address.path:
                 self._facts(address)
                 return False
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
+        except StatusError as error:
+            if error.status != 404:
                 raise
         try:
             page = self._page(address, maxResults="1")
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
+        except StatusError as error:
+            if error.status != 404:
                 raise
             return None  # there is no such bucket
         return True if not address.path or page.get("items") or page.get("prefixes") else None
@@ -219,7 +212,8 @@ class CloudStore:
     def open(self, address: Address) -> Handle:
         facts = self._facts(address)
         place = f"{self._place(address)}?alt=media&generation={facts['generation']}"
-        return _CloudHandle(self._get, place, int(facts["size"]), {"generation": facts["generation"]})
+        told = {"generation": facts["generation"]}
+        return _WebHandle(self._web, place, int(facts["size"]), told, self._authorization)
 
     def _place(self, address: Address) -> str:
         return f"{self._objects}/{urllib.parse.quote(address.path, safe='')}"
@@ -233,28 +227,17 @@ class CloudStore:
         page: Mapping[str, Any] = json.loads(self._get(f"{self._objects}?{urllib.parse.urlencode(query)}"))
         return page
 
-    def _get(self, place: str, headers: Mapping[str, str] = MappingProxyType({}), most: int = MOST_ANSWER) -> bytes:
+    def _get(self, place: str) -> bytes:
+        return self._web.get(place, MOST_ANSWER, authorization=self._authorization()).content
+
+    def _authorization(self) -> str | None:
         token = self._token()
-        request = urllib.request.Request(place, headers={"Accept-Encoding": "identity", **headers})
-        if token is not None:
-            request.add_unredirected_header("Authorization", f"Bearer {token}")
-        with urllib.request.urlopen(request, timeout=self._seconds) as answer:
-            content: bytes = answer.read(most)
-        return content
+        return None if token is None else f"Bearer {token}"
 
 
 def _folder(address: Address) -> str:
     """What the names of all objects below an address begin with."""
     return f"{address.path}/" if address.path else ""
-
-
-class _CloudHandle:
-    def __init__(self, get: Callable[..., bytes], place: str, size: int, facts: Mapping[str, Any]) -> None:
-        self._get, self._place, self.size = get, place, size
-        self.stamp = _stamp(size, facts)
-
-    def read_at(self, offset: int, count: int) -> bytes:
-        return self._get(self._place, {"Range": f"bytes={offset}-{offset + count - 1}"}, count + 1)
 
 
 class _GoogleToken:
@@ -283,62 +266,57 @@ class _GoogleToken:
             return token
 
 
-# -- fsspec ------------------------------------------------------------------------------------------------------------
+# -- single files, and the Hugging Face Hub ----------------------------------------------------------------------------
 
 
 class WebStore:
     """Single files of a web server that gives parts of them."""
 
     def __init__(self, options: Mapping[str, str], host: str, patience: Patience) -> None:
-        library = _extra("https")
-        aiohttp = importlib.import_module("aiohttp")
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=min(patience.seconds, 10.0), sock_read=patience.seconds
-        )
-        self._system = library.HTTPFileSystem(
-            skip_instance_cache=True,
-            client_kwargs={"timeout": timeout, "trust_env": True},
-            headers={"Accept-Encoding": "identity"},
-        )
+        self._web = Web(patience)
 
     def is_folder(self, address: Address) -> bool | None:
-        try:
-            self._info(address)
-        except FileNotFoundError:
-            return None
+        self._facts(address)
         return False
 
     def entries(self, address: Address) -> Sequence[Entry]:
         raise InputError(f"{address} cannot be listed: an address of {address.scheme}:// names one file")
 
     def open(self, address: Address) -> Handle:
-        info = self._info(address)
-        if info.get("size") is None:
+        size, facts = self._facts(address)
+        if size is None:
             raise InputError(f"{address} cannot be read in parts: its server does not tell its size; download it first")
-        facts = {name: info[name] for name in ("ETag", "Last-Modified", "Content-MD5", "Digest") if name in info}
-        return _SpecHandle(self._system, str(address), int(info["size"]), facts)
+        return _WebHandle(self._web, str(address), size, facts)
 
-    def _info(self, address: Address) -> Mapping[str, Any]:
-        try:
-            info: Mapping[str, Any] = self._system.info(str(address))
-            return info
-        except FileNotFoundError as error:
-            # whatever went wrong is called so; what it was stands behind it
-            if isinstance(error.__cause__, Exception):
-                raise error.__cause__ from None
-            raise
+    def _facts(self, address: Address) -> tuple[int | None, Mapping[str, str]]:
+        """Size in bytes, None where it is not told, and what the server says of this version of a file."""
+        size, facts = None, {}
+        with contextlib.suppress(StatusError):  # not every server answers HEAD
+            answer = self._web.get(str(address), 0, method="HEAD")
+            size, facts = answer.size, _told(answer)
+        if size is None:
+            answer = self._web.get(str(address), 1, {"Range": "bytes=0-0"})
+            size, facts = answer.size, {**facts, **_told(answer)}
+        return size, facts
+
+
+def _told(answer: Answer) -> dict[str, str]:
+    names = ("ETag", "Last-Modified", "Content-MD5", "Digest")
+    return {name: answer.headers[name] for name in names if answer.headers[name]}
 
 
 class HubStore:
-    """Repositories of the Hugging Face Hub."""
+    """Repositories of the Hugging Face Hub: listed by its library, read as files of the web."""
 
     def __init__(self, options: Mapping[str, str], host: str, patience: Patience) -> None:
         # read when the package is imported, and by nobody later
         os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(max(1, round(patience.seconds))))
         os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(max(1, round(patience.seconds))))
-        self._system = _extra("hf").HfFileSystem(
+        self._library = _extra("hf")
+        self._system = self._library.HfFileSystem(
             skip_instance_cache=True, use_listings_cache=False, endpoint=_first_of("HF_ENDPOINT")
         )
+        self._web = Web(patience)
 
     def is_folder(self, address: Address) -> bool | None:
         try:
@@ -358,24 +336,31 @@ class HubStore:
         if info["type"] == "directory":
             raise FileNotFoundError(str(address))
         facts = {"blob": info.get("blob_id")}
-        return _SpecHandle(self._system, _key(address), int(info["size"]), facts)
+        return _WebHandle(self._web, self._system.url(_key(address)), int(info["size"]), facts, self._authorization)
+
+    def _authorization(self) -> str | None:
+        headers: Mapping[str, str] = self._library.utils.build_hf_headers(token=self._system.token)
+        return headers.get("authorization")
 
     def _info(self, address: Address) -> Mapping[str, Any]:
         info: Mapping[str, Any] = self._system.info(_key(address), refresh=True)
         return info
 
 
-class _SpecHandle:
-    def __init__(self, system: Any, path: str, size: int, facts: Mapping[str, Any]) -> None:
-        self._system, self._path, self.size = system, path, size
+class _WebHandle:
+    def __init__(
+        self,
+        web: Web,
+        url: str,
+        size: int,
+        facts: Mapping[str, Any],
+        authorization: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._web, self._url, self.size, self._authorization = web, url, size, authorization
         self.stamp = _stamp(size, facts)
 
     def read_at(self, offset: int, count: int) -> bytes:
-        # a file of fsspec has one position, and a try that was given up may still be reading
-        with self._system.open(self._path, "rb", cache_type="none", size=self.size) as file:
-            file.seek(offset)
-            content: bytes = file.read(count)
-        return content
+        return self._web.part(self._url, offset, count, self._authorization())
 
 
 def _extra(name: str) -> types.ModuleType:
@@ -384,9 +369,8 @@ def _extra(name: str) -> types.ModuleType:
     Raises:
         InputError: it is not installed.
     """
-    module, needs, package = EXTRAS[name]
+    module, package = EXTRAS[name]
     try:
-        importlib.import_module(needs)
         return importlib.import_module(module)
     except ImportError as error:
         raise InputError(

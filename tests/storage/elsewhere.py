@@ -4,11 +4,14 @@ the web."""
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import io
+import ipaddress
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -16,11 +19,17 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import boto3
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 KEYS = {"AWS_ACCESS_KEY_ID": "the-user", "AWS_SECRET_ACCESS_KEY": "the-secret", "AWS_EC2_METADATA_DISABLED": "true"}
 
@@ -164,15 +173,25 @@ class Server:
 
     Attributes:
         url: where it listens. requests, bodies: (path, headers) so far, and what was sent with them.
+        connections: made so far.
     """
 
-    def __init__(self, answer: Callable[[str, dict[str, str], Mapping[str, str]], tuple[int, dict, bytes]]) -> None:
+    def __init__(
+        self,
+        answer: Callable[[str, dict[str, str], Mapping[str, str]], tuple[int, dict, bytes]],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.requests: list[tuple[str, Mapping[str, str]]] = []
         self.bodies: list[bytes] = []
+        self.connections = 0
         served = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                served.connections += 1
+                super().setup()
 
             def do_GET(self) -> None:
                 served.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
@@ -194,12 +213,35 @@ class Server:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self._server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def certificate(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """What a server on the loopback shows, also as cdn.example, and what a client needs to believe it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost"), x509.DNSName("cdn.example")]
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    shown = folder / "certificate.pem"
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    shown.write_bytes(secret + made.public_bytes(Encoding.PEM))
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(shown)
+    return server, ssl.create_default_context(cadata=made.public_bytes(Encoding.PEM).decode())
 
 
 def part_of(content: bytes, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import socket
 import subprocess
 import sys
 from urllib.parse import parse_qs
@@ -16,9 +18,10 @@ from datamask.corpus import open_corpus
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, RemoteError
-from datamask.storage import patience, stores
+from datamask.storage import patience, stores, web
+from datamask.storage.patience import Patience
 from tests.commands import ROOT, table
-from tests.storage.elsewhere import Server, part_of
+from tests.storage.elsewhere import Server, certificate, part_of
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +41,8 @@ def content(tmp_path) -> bytes:
 def serve():
     """Starts servers, and ends them."""
 
-    def start(answer) -> Server:
-        start.servers.append(Server(answer))
+    def start(answer, tls=None) -> Server:
+        start.servers.append(Server(answer, tls))
         return start.servers[-1]
 
     start.servers = []
@@ -74,7 +77,7 @@ def test_servers_that_cannot_be_read_in_parts_are_refused(serve, content):
     whole = serve(lambda path, query, headers: (200, {}, content))
     with pytest.raises(InputError, match=r"shard.parquet cannot be read: .*range requests"):
         open_corpus(CorpusConfig((f"{whole.url}/shard.parquet",)))
-    endless = serve(lambda path, query, headers: (200, {"Content-Encoding": "gzip"}, content))
+    endless = serve(lambda path, query, headers: (200, {"Content-Length": "-5"}, content))
     with pytest.raises(InputError, match="its server does not tell its size; download it first"):
         open_corpus(CorpusConfig((f"{endless.url}/shard.parquet",)))
 
@@ -87,13 +90,147 @@ def test_refusals_and_faults_are_told_apart(serve):
         assert len(server.requests) == (2 if status == 403 else 4)  # each try asks by HEAD, then by GET
 
 
-def test_where_it_was_sent_on_to_is_not_told(serve):
-    signed = serve(lambda path, query, headers: (503, {}, b""))
-    target = f"{signed.url}/shard.parquet?X-Amz-Signature=hunter2"
-    server = serve(lambda path, query, headers: (302, {"Location": target}, b""))
+@pytest.fixture
+def secure(serve, tmp_path, monkeypatch):
+    """Starts servers that speak TLS, which this process believes."""
+    shown, believed = certificate(tmp_path)
+    monkeypatch.setattr(web, "_context", lambda: believed)
+    return lambda answer: serve(answer, shown)
+
+
+def sent_on_to(*targets: str):
+    """Answers that redirect to these addresses in turn, the last one for ever."""
+    left = list(targets)
+    return lambda path, query, headers: (302, {"Location": left.pop(0) if len(left) > 1 else left[0]}, b"moved")
+
+
+def test_a_redirect_is_followed_from_https_without_telling_where_to(secure, content, monkeypatch, tmp_path):
+    monkeypatch.setattr(web, "is_public", lambda address: True)  # there is no other machine than this one
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login user password hunter3\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    signed = secure(lambda path, query, headers: part_of(content, headers))
+    server = secure(sent_on_to(f"{signed.url}/shard.parquet?X-Amz-Signature=hunter2"))
+    corpus = open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))
+    assert len(corpus) == len(table()) and signed.requests
+    assert {headers["Authorization"] for _, headers in server.requests} == {web._basic("user", "hunter3")}
+    assert not any("Authorization" in headers for _, headers in signed.requests)
+    assert server.connections == signed.connections == 1  # however many requests there were
+
+    failing = secure(lambda path, query, headers: (503, {}, b""))
+    server = secure(sent_on_to(f"{failing.url}/shard.parquet?X-Amz-Signature=hunter2"))
     with pytest.raises(RemoteError, match="it is asked too often") as caught:
         open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))
-    assert "hunter2" not in str(caught.value) and signed.requests
+    assert "hunter2" not in str(caught.value) and failing.requests
+
+
+@pytest.mark.parametrize("target", ["{url}/x.parquet", "file:///etc/passwd", "//u:hunter2@{place}/x.parquet"])
+def test_no_redirect_is_followed_from_http_nor_away_from_https(serve, secure, target):
+    inner = serve(lambda path, query, headers: (200, {}, b"secret"))
+    leads = target.format(url=inner.url, place=inner.url.partition("//")[2])
+    for start in (serve, secure):
+        server = start(sent_on_to(leads))
+        with pytest.raises(InputError, match="redirects, which is followed from https:// to https:// alone") as caught:
+            open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))
+        assert not inner.requests and "hunter2" not in str(caught.value)
+
+
+def test_no_redirect_reaches_a_private_network(secure, monkeypatch):
+    inner = secure(lambda path, query, headers: (200, {}, b"secret"))
+    resolve = socket.getaddrinfo
+
+    def rebinding(host, port, *args, **more):
+        return resolve("127.0.0.1" if host == "cdn.example" else host, port, *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    for host in ("127.0.0.1", "localhost", "cdn.example", "127.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]"):
+        server = secure(sent_on_to(f"https://{host}:{inner.port}/x.parquet"))
+        with pytest.raises(InputError, match="its server redirects into a private network"):
+            open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))
+        assert not inner.connections, host
+
+
+def test_a_redirect_through_a_proxy_does_not_reach_a_private_network(secure, serve, monkeypatch):
+    inner = secure(lambda path, query, headers: (200, {}, b"secret"))
+    proxy = serve(lambda path, query, headers: (200, {}, b""))
+    patient = Patience(1, 5.0)
+    target = web._Target.parse(f"{inner.url}/x.parquet")
+    with pytest.raises(ValueError, match="its server redirects into a private network"):
+        web._new_connection(target, proxy.url, True, patient.seconds)
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//user:word@"))
+    answer = web.Web(patient).get("http://data.example/a b/é.parquet?x=1", 10)
+    assert answer.status == 200 and proxy.requests[0][0] == "/a b/é.parquet"
+    sent = proxy.requests[0][1]
+    assert (sent["Host"], sent["Proxy-Authorization"]) == ("data.example", web._basic("user", "word"))
+
+
+def test_redirects_end(secure, monkeypatch):
+    monkeypatch.setattr(web, "is_public", lambda address: True)
+    server = secure(sent_on_to("/shard.parquet"))
+    with pytest.raises(InputError, match="its server redirects more than 10 times"):
+        open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))
+
+
+@pytest.mark.parametrize(
+    "address, public",
+    [
+        ("93.184.216.34", True),
+        ("2606:2800:220:1::1", True),
+        ("64:ff9b::5db8:d822", True),
+        *((inner, False) for inner in ("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254")),
+        *((inner, False) for inner in ("0.0.0.0", "100.64.0.1", "224.0.0.1", "255.255.255.255", "::", "::1")),
+        *((inner, False) for inner in ("fe80::1%eth0", "fd00::1", "ff02::1", "::ffff:10.0.0.1", "2002:7f00:1::1")),
+        *((inner, False) for inner in ("64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe")),
+    ],
+)
+def test_addresses_of_the_internet_are_told_from_others(address, public):
+    assert web.is_public(address) is public
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "identity, br", "zstd", "x-y"])
+def test_an_encoded_answer_is_refused(serve, content, encoding):
+    def answer(path, query, headers):
+        status, more, part = part_of(content, headers)
+        # only of parts: a server may say another thing to HEAD
+        return status, {**more, "Content-Encoding": encoding} if status == 206 else more, gzip.compress(part)
+
+    server = serve(answer)
+    with pytest.raises(InputError, match="its server sends it encoded, which it was asked not to do"):
+        open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))
+    assert all(headers["Accept-Encoding"] == "identity" for _, headers in server.requests)
+
+
+def test_one_byte_more_than_was_asked_for_is_read_at_most(serve, content):
+    server = serve(lambda path, query, headers: (206, {"Content-Range": "bytes 5-9/1000"}, b"x" * 100_000))
+    assert web.Web(Patience()).part(f"{server.url}/x", 5, 5) == b"x" * 6
+    server = serve(lambda path, query, headers: (*part_of(content, headers)[:2], content * 2))
+    with pytest.raises(InputError, match="its server sends more than was asked for"):
+        open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))
+
+
+def test_another_part_than_was_asked_for_is_refused(serve, content):
+    def answer(path, query, headers):
+        status, more, part = part_of(content, headers)
+        return status, more | ({"Content-Range": f"bytes 0-{len(part) - 1}/{len(content)}"} if part else {}), part
+
+    with pytest.raises(InputError, match="its server sends another part"):
+        open_corpus(CorpusConfig((f"{serve(answer).url}/shard.parquet",)))
+
+
+def test_a_connection_that_the_server_ended_meanwhile_is_made_anew(serve, content):
+    server = serve(lambda path, query, headers: part_of(content, headers))
+    asks = web.Web(Patience())
+    assert asks.part(f"{server.url}/x", 0, 5) == asks.part(f"{server.url}/x", 0, 5) and server.connections == 1
+    for idle in asks._idle.values():
+        idle[0].sock.shutdown(socket.SHUT_RDWR)
+    assert asks.part(f"{server.url}/x", 0, 5) == content[:5] and server.connections == 2
+
+
+def test_an_answer_that_never_ends_is_given_up(serve, monkeypatch):
+    monkeypatch.setattr(patience, "FIRM", 0.0)
+    server = serve(lambda path, query, headers: part_of(bytes(10), headers))
+    with pytest.raises(TimeoutError, match="it comes too slowly"):
+        web.Web(Patience()).part(f"{server.url}/x", 0, 5)
 
 
 def test_a_repository_of_the_hub_is_listed_and_read(serve, content, tmp_path, monkeypatch):
@@ -133,7 +270,7 @@ def test_a_repository_of_the_hub_is_listed_and_read(serve, content, tmp_path, mo
         list_files([f"{root}/no.parquet"])
 
 
-@pytest.mark.parametrize("scheme, package", [("https", "aiohttp"), ("hf", "huggingface_hub")])
+@pytest.mark.parametrize("scheme, package", [("hf", "huggingface_hub")])
 def test_what_is_not_installed_is_named(monkeypatch, scheme, package):
     monkeypatch.setitem(sys.modules, package, None)
     words = rf'addresses of {scheme}:// need the package {package}, .*pip install "datamask\[{scheme}\]"'
