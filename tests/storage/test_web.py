@@ -10,6 +10,7 @@ import subprocess
 import sys
 from urllib.parse import parse_qs
 
+import huggingface_hub
 import pyarrow.parquet as pq
 import pytest
 
@@ -233,7 +234,9 @@ def test_an_answer_that_never_ends_is_given_up(serve, monkeypatch):
         web.Web(Patience()).part(f"{server.url}/x", 0, 5)
 
 
-def test_a_repository_of_the_hub_is_listed_and_read(serve, content, tmp_path, monkeypatch):
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_repository_of_the_hub_is_listed_and_read(serve, secure, content, tmp_path, monkeypatch, moved):
+    """Its files come from itself, or as those of huggingface.co do: from another server, over https."""
     files = {"data/shard.parquet": content, "data/more/other.parquet": content, "notes.txt": b"x"}
     repository = "/api/datasets/user/name"
 
@@ -251,16 +254,26 @@ def test_a_repository_of_the_hub_is_listed_and_read(serve, content, tmp_path, mo
             names = dict.fromkeys(file[:start] + file[start:].partition("/")[0] for file in below)
             return (200, json_type, json.dumps([entry(name) for name in names]).encode()) if names else (404, {}, b"{}")
         if path == f"{repository}/paths-info/main":
-            asked = parse_qs(serve.servers[0].bodies[-1].decode()).get("paths", [])
+            asked = parse_qs(hub.bodies[-1].decode()).get("paths", [])
             there = [entry(name) for name in asked if any(file.startswith(name) for file in files)]
             return 200, json_type, json.dumps(there).encode()
         if path.startswith("/datasets/user/name/resolve/main/"):
+            assert headers["Authorization"] == "Bearer hf_hunter2"
+            if moved:
+                return 302, {"Location": f"{delivering.url}{path}?X-Amz-Signature=hunter3"}, b""
             return part_of(files[path.removeprefix("/datasets/user/name/resolve/main/")], headers)
         if path == repository:
             return 200, json_type, json.dumps({"id": "user/name", "sha": "a" * 40}).encode()
         return 404, {"X-Error-Code": "RepoNotFound"}, b"{}"
 
-    monkeypatch.setenv("HF_ENDPOINT", serve(answer).url)
+    start = secure if moved else serve
+    hub = start(answer)
+    delivering = start(lambda path, query, headers: part_of(files["data/shard.parquet"], headers))
+    monkeypatch.setattr(web, "is_public", lambda address: True)  # there is no other machine than this one
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    monkeypatch.setenv("HF_TOKEN", "hf_hunter2")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    huggingface_hub.close_session()
     root = "hf://datasets/user/name"
     assert list_files([root]) == (f"{root}/data/more/other.parquet", f"{root}/data/shard.parquet")
     assert list_files([f"{root}/*/*.parquet"]) == (f"{root}/data/shard.parquet",)
@@ -268,6 +281,9 @@ def test_a_repository_of_the_hub_is_listed_and_read(serve, content, tmp_path, mo
     assert here.fingerprint == elsewhere.fingerprint
     with pytest.raises(InputError, match="does not exist"):
         list_files([f"{root}/no.parquet"])
+    assert not any("Authorization" in headers for _, headers in delivering.requests)
+    assert bool(delivering.requests) == moved
+    huggingface_hub.close_session()
 
 
 @pytest.mark.parametrize("scheme, package", [("hf", "huggingface_hub")])
