@@ -101,13 +101,36 @@ def test_a_websocket_under_a_foreign_name_or_from_a_foreign_page_is_refused(addr
         (f"evil.example:{port}", f"http://evil.example:{port}"),
         ("evil.example", address),
         (f"127.0.0.1:{port}", "http://evil.example"),
+        (f"127.0.0.1:{port}", f"http://127.0.0.1:{port + 1}"),  # a page of another program of this machine
+        (f"localhost:{port}", f"http://localhost:{port + 1}"),
     ):
         assert ask(address, "/_stcore/stream", host, Origin=origin, **upgrade)[0] == 403
-    with pytest.raises(InvalidStatus), Visitor(address, origin="null"):
-        pass
+    for origin in ("null", "http://localhost", "http://127.0.0.1:8888"):
+        with pytest.raises(InvalidStatus), Visitor(address, origin=origin):
+            pass
     with Visitor(address) as visitor:
         visitor.draw()
         assert visitor.elements
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "POST"])
+def test_a_page_of_another_program_of_this_machine_is_refused_on_every_route(address, method):
+    for path in ROUTES:
+        status, headers, body = ask(address, path, method=method, Origin="http://127.0.0.1:8888")
+        assert status == 403 and b"corsAllowedOrigins" in body, path
+        assert "access-control-allow-origin" not in headers, path
+        assert b"corsAllowedOrigins" not in ask(address, path, method=method, Origin=address)[2], path
+
+
+def test_a_page_that_the_operator_lists_may_ask(tmp_path):
+    with (
+        serving(tmp_path, STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS="http://localhost:8888") as (where, _),
+        Visitor(where, origin="http://localhost:8888") as visitor,
+    ):
+        visitor.draw()
+        assert visitor.elements
+        with pytest.raises(InvalidStatus), Visitor(where, origin="http://localhost:8889"):
+            pass
 
 
 def test_every_page_is_found_by_its_address_inside_the_frame(address):

@@ -33,6 +33,7 @@ FOREIGN = (
     "\x7f",
     "127.0.0.1, evil.example",
 )
+FOREIGN_ORIGINS = ("http://evil.example", "null", "http://localhost", "http://127.0.0.1:8888", "https://127.0.0.2")
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 ROOTS = (
     "/media/",
@@ -142,7 +143,8 @@ ATTACKS = [("host", route, host, method) for route in ROUTES for host in FOREIGN
 ATTACKS += [
     ("climb", root + climb, "", method) for root in ROOTS for climb in CLIMBS for method in ("GET", "PUT", "DELETE")
 ]
-ATTACKS += [("socket", "", host, origin) for host in FOREIGN for origin in ("same", "http://evil.example", "null")]
+ATTACKS += [("socket", "", host, origin) for host in FOREIGN for origin in ("same", *FOREIGN_ORIGINS)]
+ATTACKS += [("origin", route, origin, method) for route in ROUTES for origin in FOREIGN_ORIGINS for method in METHODS]
 ATTACKS += [("query", page, name, value) for page, names in PAGES.items() for name in names for value in ODD]
 # drawn in any order, the kinds mixed
 random.Random(8).shuffle(ATTACKS)
@@ -176,7 +178,9 @@ def run(number: int, folder: Path) -> str:
     """One attack; says how it was answered."""
     kind, *rest = ATTACKS[number]
     server = _server()
-    answer = {"host": _host, "climb": _climb, "socket": _socket, "query": _query}[kind](server, *rest)
+    answer = {"host": _host, "climb": _climb, "origin": _origin, "socket": _socket, "query": _query}[kind](
+        server, *rest
+    )
     if not _lives(server["process"].pid):
         raise Finding(f"{describe(number)}: the server ended")
     return answer
@@ -195,6 +199,13 @@ def _host(server: dict, route: str, host: str, method: str) -> str:
         raise Finding(f"{method} {route} for the host {host!r} was answered {status}, promised is 403")
     if status == 403 and "frame-ancestors 'self'" not in headers.get("content-security-policy", ""):
         raise Finding(f"{method} {route}: an answer without frame-ancestors")
+    return "refused"
+
+
+def _origin(server: dict, route: str, origin: str, method: str) -> str:
+    status, headers, _ = ask(server["address"], route, method=method, Origin=origin)
+    if status != 403 or "access-control-allow-origin" in headers:
+        raise Finding(f"{method} {route} from a page of {origin} was answered {status}, promised is 403")
     return "refused"
 
 

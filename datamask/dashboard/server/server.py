@@ -175,8 +175,13 @@ def on_loopback() -> bool:
 
 
 def _hosts() -> Hosts:
-    browser = st.get_option("browser.serverAddress")
-    return hosts_of(st.get_option("server.address") or None, st.get_option("server.allowedHosts") or (), browser)
+    return hosts_of(
+        st.get_option("server.address") or None,
+        st.get_option("server.allowedHosts") or (),
+        st.get_option("browser.serverAddress"),
+        st.get_option("server.corsAllowedOrigins") or (),
+        any_origin=not st.get_option("server.enableCORS"),
+    )
 
 
 @asynccontextmanager

@@ -84,7 +84,60 @@ def test_the_name_in_a_header(host, name):
     assert host_name(host) == name
 
 
-def answer(hosts: list[str], kind: str = "http", extensions: tuple[str, ...] = (), fails: bool = False) -> list[dict]:
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("http://localhost:8501", "localhost:8501"),
+        ("http://LOCALHOST:8501", "localhost:8501"),
+        ("http://[::1]:8501", "[::1]:8501"),
+        ("http://localhost", "localhost"),
+        ("http://localhost", "localhost:80"),
+        ("https://select.example.com", "select.example.com"),  # TLS ends at a proxy
+        ("https://select.example.com", "select.example.com:443"),
+    ],
+)
+def test_pages_of_the_server_itself_may_ask_it(origin, host):
+    assert hosts_of("127.0.0.1", ()).allow_origin(origin, host)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://localhost:8888",
+        "http://localhost",
+        "https://localhost:8502",
+        "http://127.0.0.1:8501",
+        "http://a.localhost:8501",
+        "http://evil.example:8501",
+        "http://localhost:8501@evil.example",
+        "http://localhost:8501/x",
+        "http://localhost:port",
+        "ftp://localhost:8501",
+        "localhost:8501",
+        "null",
+        "",
+    ],
+)
+def test_and_no_others(origin):
+    for hosts in (hosts_of("127.0.0.1", ()), hosts_of("127.0.0.1", ("*",)), hosts_of("0.0.0.0", (), "localhost")):
+        assert not hosts.allow_origin(origin, "localhost:8501")
+
+
+def test_a_proxy_with_another_host_is_named_and_so_is_a_page_of_another_origin():
+    hosts = hosts_of("127.0.0.1", (), "Select.example.com", (" http://localhost:8888",))
+    assert hosts.allow_origin("https://select.example.com:8443", "127.0.0.1:8501")
+    assert hosts.allow_origin("http://localhost:8888", "localhost:8501")
+    assert not hosts.allow_origin("http://localhost:8889", "localhost:8501")
+    assert hosts_of("127.0.0.1", (), any_origin=True).allow_origin("http://localhost:8889", "localhost:8501")
+
+
+def answer(
+    hosts: list[str],
+    kind: str = "http",
+    extensions: tuple[str, ...] = (),
+    fails: bool = False,
+    origins: tuple[str, ...] = (),
+) -> list[dict]:
     """What one request is answered by a doorkeeper before an application that answers 200."""
     sent = []
 
@@ -102,7 +155,10 @@ def answer(hosts: list[str], kind: str = "http", extensions: tuple[str, ...] = (
         "method": "GET",
         "path": "/",
         "extensions": {name: {} for name in extensions},
-        "headers": [(b"host", host.encode("latin-1")) for host in hosts],
+        "headers": [
+            *((b"host", host.encode("latin-1")) for host in hosts),
+            *((b"origin", origin.encode("latin-1")) for origin in origins),
+        ],
     }
     asyncio.run(Doorkeeper(application, lambda: Hosts())(scope, None, send))
     return sent
@@ -126,9 +182,28 @@ def test_one_host_header_and_the_right_one(hosts, status):
     assert [value for name, value in start["headers"] if name.lower() == b"x-frame-options"] == [b"SAMEORIGIN"]
 
 
-def test_a_websocket_is_refused_before_its_handshake():
-    assert answer(["evil.example"], "websocket")[0]["type"] == "websocket.close"
-    start = answer(["evil.example"], "websocket", ("websocket.http.response",))[0]
+@pytest.mark.parametrize(
+    ("origins", "status"),
+    [
+        (("http://localhost:1",), 200),
+        ((), 200),
+        (("http://localhost:2",), 403),
+        (("http://localhost:1", "http://localhost:1"), 403),
+        (("\xff\xfe",), 403),
+    ],
+)
+def test_one_origin_header_and_the_right_one(origins, status):
+    start, body = answer(["localhost:1"], origins=origins)
+    assert start["status"] == status and set(HEADERS) <= set(start["headers"])
+    assert (b"corsAllowedOrigins" in body["body"]) == (status == 403)
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"), [("evil.example", "http://evil.example"), ("localhost:1", "http://localhost")]
+)
+def test_a_websocket_is_refused_before_its_handshake(host, origin):
+    assert answer([host], "websocket", origins=(origin,))[0]["type"] == "websocket.close"
+    start = answer([host], "websocket", ("websocket.http.response",), origins=(origin,))[0]
     assert start["type"] == "websocket.http.response.start" and start["status"] == 403
 
 
