@@ -25,10 +25,16 @@ def elsewhere(tmp_path_factory):
 
 
 @pytest.fixture
-def told(monkeypatch) -> list[str]:
+def clock() -> list[float]:
+    """The seconds of the server's clock, which a test moves."""
+    return [0.0]
+
+
+@pytest.fixture
+def told(monkeypatch, clock) -> list[str]:
     """What a terminal of its own shows, of a server that has allowed nothing yet."""
     told = []
-    code, allowed = OneTimeCode(told.append), Allowed()
+    code, allowed = OneTimeCode(told.append, lambda: clock[0]), Allowed()
     monkeypatch.setattr(form_panel, "one_time_code", lambda: code)
     for module in (form_panel, session):
         monkeypatch.setattr(module, "allowed", lambda: allowed)
@@ -54,14 +60,17 @@ def test_the_right_code_allows_that_folder_and_no_other(page, runs_dir, elsewher
     assert "outside the folders" in app.error[0].value and "not the code" in app.warning[0].value
 
 
-def test_a_wrong_code_allows_nothing_and_the_third_one_makes_another(page, elsewhere, told):
+def test_a_wrong_code_allows_nothing_and_the_right_one_does_after_a_pause(page, elsewhere, told, clock):
     app = choose_path(page("pages/data.py"), elsewhere / "first")
-    for wrong in ("", "ABCD-EFGH", told[0][:-1]):
+    for wrong in ("", "ABCD-EFGH"):
         app = type_code(app, wrong)
-        assert "outside the folders" in app.error[0].value and "not the code" in app.warning[0].value
-    assert len(told) == 2
-    assert "not the code" in type_code(app, told[0]).warning[0].value
-    assert "240 rows" in said(type_code(app, told[1]))
+        assert "outside the folders" in app.error[0].value and app.warning[0].value == "That is not the code."
+    assert type_code(app, told[0][:-1]).warning[0].value == "That is not the code. Try again in 1 s."
+    clock[0] += 0.5
+    said_now = type_code(app, told[0]).warning[0].value
+    assert said_now == "Too many wrong codes were tried; this one was not looked at. Try again in 1 s."
+    clock[0] += 0.5
+    assert "240 rows" in said(type_code(app, told[0])) and len(told) == 2
 
 
 def test_a_path_that_is_not_there_is_no_other_before_the_code(page, elsewhere, told):

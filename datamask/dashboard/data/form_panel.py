@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import time
 import zlib
 from dataclasses import replace
@@ -27,7 +28,7 @@ from datamask.dashboard.data.inputs import (
 from datamask.dashboard.data.openings import Opening, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.server import server
-from datamask.dashboard.server.codes import TRIES, one_time_code
+from datamask.dashboard.server.codes import one_time_code
 from datamask.dashboard.shell import option_control, session
 from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError, InputError, Stopped
@@ -156,10 +157,13 @@ def _by_code(config: CorpusConfig) -> None:
         )
     if not submitted:
         return
-    if one_time_code().spend(code):
+    tried = one_time_code().spend(code, session.visitor())
+    if tried.right:
         allowed().allow(named)
         st.rerun()
-    st.warning(f"That is not the code. After {TRIES} wrong tries a new one is printed.", icon=":material/lock:")
+    found = "That is not the code." if tried.judged else "Too many wrong codes were tried; this one was not looked at."
+    again = f" Try again in {math.ceil(tried.wait)} s." if tried.wait else ""
+    st.warning(found + again, icon=":material/lock:")
 
 
 def _from_uploads() -> CorpusConfig | None:

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import logging
 import os
+import secrets
 import threading
 import time
 from pathlib import Path
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_OPENED, _OUTSIDE = "opened_runs", "corpus_outside"
+_OPENED, _OUTSIDE, _VISITOR = "opened_runs", "corpus_outside", "visitor"
 SHOWN = "page_shown"
 """Of the session state: the title of the page that is drawn."""
 
@@ -71,6 +72,13 @@ def roots() -> tuple[FilePath, ...]:
     else:
         folders = (Path.cwd(), Path.home()) if on_loopback() else ()
     return (*folders, *(path for path in allowed().paths if path not in folders))
+
+
+def visitor() -> str:
+    """A name of this browser session that no other has."""
+    if _VISITOR not in st.session_state:
+        st.session_state[_VISITOR] = secrets.token_hex(8)
+    return str(st.session_state[_VISITOR])
 
 
 @functools.cache
