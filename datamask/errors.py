@@ -33,12 +33,7 @@ def readable(text: str) -> str:
     Letters that cannot be printed are escaped, other than spaces and line breaks. Where the whole is too long, words
     lose their middles first, since a path of thousands of letters must not hide the way out behind it; then the text.
     """
-    text = "".join(
-        letter
-        if letter.isprintable() or (letter.isspace() and letter not in _MOVING)
-        else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
+    text = escaped(text)
     for most in (LONGEST_WORD, LONGEST_WORD // 2):
         if len(text) > LONGEST:
             text = _words_shortened(text, most)
@@ -47,6 +42,16 @@ def readable(text: str) -> str:
 
 _MOVING = "\r\v\f\x1c\x1d\x1e\x1f\x85"
 """White space that is no space: a carriage return lets the end of a line overwrite its beginning."""
+
+
+def escaped(text: str) -> str:
+    """`text` with letters that cannot be printed escaped, other than spaces and line breaks."""
+    return "".join(
+        letter
+        if letter.isprintable() or (letter.isspace() and letter not in _MOVING)
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
 
 
 def _words_shortened(text: str, most: int) -> str:

@@ -6,7 +6,6 @@ program, with its traceback. Importing this loads no torch; commands that comput
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from datamask.cli.recipes import apply, recipe
 from datamask.cli.scoring import score
 from datamask.cli.selecting import prepare, resume, select
 from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show, runs_stop
+from datamask.cli.streams import ReaderLeft, flush_stdout, prepare_streams
 from datamask.cli.sweeps import study, sweep
 from datamask.cli.tasks import task
 from datamask.errors import DatamaskError, Stopped
@@ -59,19 +59,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Without `argv` the process is taken to end with it.
     """
-    code = _run(sys.argv[1:] if argv is None else argv)
-    return endings.leaving(code) if argv is None else code
+    if argv is not None:
+        return _run(argv)
+    prepare_streams()
+    return endings.leaving(_run(sys.argv[1:]))
 
 
 def _run(argv: Sequence[str]) -> int:
     try:
-        options = parse(argv)
-        permit_own(options)
-        if getattr(options, "run", None):
-            options.run = _run_id(options.run, options.runs_dir)
-        return HANDLERS[options.command](options)
-    except SystemExit as leaving:  # argparse, after printing help or version
-        return int(leaving.code or 0)
+        code = _command(argv)
+        flush_stdout()
+        return code
+    except ReaderLeft:
+        return DONE
     except Stopped as stopped:
         say(one_sentence(stopped))
         return STOPPED
@@ -81,10 +81,17 @@ def _run(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return STOPPED
-    except BrokenPipeError:
-        # whoever read our stdout has gone (`| head`); point it elsewhere so that closing it does not complain again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+
+
+def _command(argv: Sequence[str]) -> int:
+    try:
+        options = parse(argv)
+    except SystemExit as leaving:  # argparse, after printing help or version
+        return int(leaving.code or 0)
+    permit_own(options)
+    if getattr(options, "run", None):
+        options.run = _run_id(options.run, options.runs_dir)
+    return HANDLERS[options.command](options)
 
 
 def _run_id(word: str, runs_dir: str) -> str:

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import shlex
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
@@ -14,6 +13,7 @@ from typing import Any
 
 from datamask import endings
 from datamask.cli.output import print_json, say, summary_text
+from datamask.cli.streams import print_aside, print_text
 from datamask.options.amounts import parse_tokens
 from datamask.repeats import Amount, check_amounts
 from datamask.runs import exports
@@ -38,7 +38,7 @@ def stop_on_signals(ending: str = "and saving a checkpoint") -> Iterator[threadi
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        print(f"\ndatamask: stopping {ending}; once more to leave at once", file=sys.stderr, flush=True)
+        print_aside(f"\ndatamask: stopping {ending}; once more to leave at once")
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -79,7 +79,7 @@ def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: a
         written = {} if weights is None else {"weights_output": weights}
         print_json({"run_id": run.id, **summary, "status": "done", "output": output, **written})
     else:
-        print(summary_text(run, summary, output))
+        print_text(summary_text(run, summary, output))
     return DONE
 
 

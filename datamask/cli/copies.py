@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import Progress, percent, print_json, say
 from datamask.cli.parser import corpus_config
+from datamask.cli.streams import print_text
 from datamask.errors import OptionError
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
@@ -44,7 +45,7 @@ def copies(options: argparse.Namespace) -> int:
     if options.json:
         print_json(_report(growth, options.times))
     else:
-        print("\n".join(_lines(growth, options.times)))
+        print_text("\n".join(_lines(growth, options.times)))
         for doubt in growth.doubts(options.times):
             say(f"not to be trusted: {doubt}")
     return DONE

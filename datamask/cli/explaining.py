@@ -13,6 +13,7 @@ import numpy as np
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, say
 from datamask.cli.own import check_typed
+from datamask.cli.streams import print_text
 from datamask.errors import InputError, OptionError, poll_of
 from datamask.runs.store import RunStore
 
@@ -68,9 +69,9 @@ def explain(options: argparse.Namespace) -> int:
             }
         )
     elif output is None:
-        print("\n\n".join(_text(explanation, corpus) for explanation in explanations))
+        print_text("\n\n".join(_text(explanation, corpus) for explanation in explanations))
     else:
-        print(f"{len(explanations):,} explanations: {output}")
+        print_text(f"{len(explanations):,} explanations: {output}")
     if explainer.exceptions:
         say(
             f"{explainer.exceptions:,} of {len(corpus):,} samples lie on the other side of the threshold than their "

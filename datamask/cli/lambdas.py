@@ -11,6 +11,7 @@ from typing import Any
 from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
+from datamask.cli.streams import print_text
 from datamask.config.lambda_question import JUDGES, LAMBDAS, STEERING, LambdaQuestion, Target, parse_lambdas, read_texts
 from datamask.errors import OptionError
 from datamask.files import user_path, write_text
@@ -58,7 +59,7 @@ def which_lambda(options: argparse.Namespace) -> int:
     if options.json:
         print_json({**answered, "output": options.output})
     else:
-        print(text_of(answered))
+        print_text(text_of(answered))
     return DONE
 
 

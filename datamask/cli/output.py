@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from datamask.cli.streams import print_aside, print_text, write_aside
 from datamask.errors import OptionError, StoreError
 from datamask.runs.formats import to_plain
 from datamask.runs.rule_book import rule_words
@@ -45,8 +46,7 @@ class Progress:
 
     def __exit__(self, *exc_info: object) -> None:
         if self._terminal:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            self._write("\r\x1b[K")
 
     def warn(self, sentence: str) -> None:
         """What is wrong, on a line of its own, which the bar does not run over."""
@@ -54,10 +54,7 @@ class Progress:
 
     def note(self, sentence: str) -> None:
         """A sentence on a line of its own, likewise."""
-        if self._terminal:
-            self._stream.write("\r\x1b[K")
-        self._stream.write(f"datamask: {sentence}\n")
-        self._stream.flush()
+        self._write(("\r\x1b[K" if self._terminal else "") + f"datamask: {sentence}\n")
 
     def __call__(self, share: float, what: str) -> None:
         left = self._pace.update(share, what=what)
@@ -73,21 +70,22 @@ class Progress:
         if self._terminal:
             width = shutil.get_terminal_size().columns
             bar = "#" * round(24 * share)
-            self._stream.write(f"\r\x1b[K{f'[{bar:<24}] {share:4.0%}  {what}{eta}'[: width - 1]}")
+            self._write(f"\r\x1b[K{f'[{bar:<24}] {share:4.0%}  {what}{eta}'[: width - 1]}")
         else:
-            self._stream.write(f"{share:4.0%}  {what}{eta}\n")
-        self._stream.flush()
+            self._write(f"{share:4.0%}  {what}{eta}\n")
+
+    def _write(self, text: str) -> None:
+        write_aside(text, self._stream)
 
 
 def say(sentence: str) -> None:
-    """Print one sentence on stderr. Names of files and columns in it cannot move the cursor or color the terminal."""
-    shown = "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in sentence)
-    print(f"datamask: {shown}", file=sys.stderr, flush=True)
+    """One sentence on stderr."""
+    print_aside(f"datamask: {sentence}")
 
 
 def print_json(record: Mapping[str, Any]) -> None:
     """One JSON object on one line of stdout; what is not finite becomes null."""
-    print(json.dumps(to_plain(record), allow_nan=False), flush=True)
+    print_text(json.dumps(to_plain(record), allow_nan=False))
 
 
 def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> str:

@@ -7,6 +7,7 @@ import argparse
 from datamask import catalogue
 from datamask.cli.common import BAD, DONE
 from datamask.cli.output import print_json
+from datamask.cli.streams import print_text
 from datamask.errors import OptionError, RunStateError
 from datamask.runs.store import Run
 
@@ -66,6 +67,6 @@ def check_objective(options: argparse.Namespace) -> int:
             }
         )
     else:
-        print("\n".join(map(str, checks)))
-        print(f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks hold")
+        print_text("\n".join(map(str, checks)))
+        print_text(f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks hold")
     return BAD if failed else DONE

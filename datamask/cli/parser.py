@@ -26,6 +26,7 @@ from datamask.cli.arguments import (
     given_values,
     whole,
 )
+from datamask.cli.streams import print_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.run import MEASURING
 from datamask.errors import OptionError
@@ -51,6 +52,10 @@ class Parser(argparse.ArgumentParser):
         message = re.sub(r" expected one argument$", " needs a value", message)
         message = re.sub(r"^unrecognized arguments: (.*)", r"too many words: \1", message)
         raise OptionError(message)
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        # the one way out of help and version; argparse's own says nothing where they are lost
+        print_text(message.rstrip("\n"))
 
     def refuse_unknown(self, words: Sequence[str]) -> None:
         """Before anything else is checked, so that a misspelled option is not reported as another one missing.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
+from datamask.cli.streams import print_text
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
@@ -56,7 +57,7 @@ def plan(options: argparse.Namespace) -> int:
             }
         )
     else:
-        print(_text(planned, options.machines, memory, place, free))
+        print_text(_text(planned, options.machines, memory, place, free))
     return DONE
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say
 from datamask.cli.parser import inputs
+from datamask.cli.streams import print_text
 from datamask.errors import OptionError
 from datamask.files import user_path, write_text
 from datamask.recipes import Recipe, read_recipe, write_recipe
@@ -52,17 +53,17 @@ def recipe(options: argparse.Namespace) -> int:
     else:
         refitted = made.refit
         if not from_file and refitted.keys() >= {"rows", "kept", "share_kept"}:
-            print(
+            print_text(
                 f"The rule is of all {refitted['rows']:,} rows of the corpus, of which the run selected "
                 f"{refitted['kept']:,} ({percent(refitted['share_kept'])}); it began as that of a "
                 f"sample of {learned['rows']:,} rows."
             )
         elif not from_file:
-            print(
+            print_text(
                 f"Of {learned['rows']:,} rows it keeps {learned['kept']:,} ({percent(learned['share_kept'])} of the "
                 f"{made.of}); {learned['otherwise']:,} come out otherwise than in the run."
             )
-        print("\n".join(path for path in outputs if path is not None))
+        print_text("\n".join(path for path in outputs if path is not None))
     return DONE
 
 
@@ -122,7 +123,7 @@ def apply(options: argparse.Namespace) -> int:
     if options.json:
         print_json(summary)
     else:
-        print(_applied_text(summary, refitted=bool(options.refit)))
+        print_text(_applied_text(summary, refitted=bool(options.refit)))
     return DONE
 
 

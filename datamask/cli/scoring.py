@@ -11,6 +11,7 @@ from datamask import catalogue
 from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, board_text, print_json, score_text
 from datamask.cli.parser import corpus_config
+from datamask.cli.streams import print_text
 from datamask.errors import OptionError, poll_of
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
@@ -78,14 +79,14 @@ def score(options: argparse.Namespace) -> int:
         print_json(report)
         return DONE
     for entry in scores:
-        print(score_text(entry))
+        print_text(score_text(entry))
     for pair in report["overlaps"]:
-        print(
+        print_text(
             f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
             f"{pair['chance']:.3f}"
         )
     if board is not None:
-        print(board_text(board))
+        print_text(board_text(board))
     return DONE
 
 

@@ -21,6 +21,7 @@ from datamask.cli.common import (
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
+from datamask.cli.streams import print_text
 from datamask.config import RunConfig
 from datamask.errors import InputError, OptionError, RunStateError
 from datamask.repeats import AS_SELECTED, refusal
@@ -123,7 +124,7 @@ def _detach(run: Run, options: argparse.Namespace) -> int:
     if options.json:
         print_json({"run_id": run.id, "path": str(run.path), "pid": driver, "status": run.status().state})
     else:
-        print(run.id)
+        print_text(run.id)
     return DONE
 
 
@@ -178,5 +179,5 @@ def prepare(options: argparse.Namespace) -> int:
     if options.json:
         print_json(report)
     else:
-        print("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in report.items()))
+        print_text("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in report.items()))
     return DONE

@@ -13,6 +13,7 @@ import numpy as np
 from datamask.cli.common import DONE, check_device, deliver, of_run, repeat_amount, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
+from datamask.cli.streams import print_text
 from datamask.errors import DatamaskError, OptionError, RunStateError
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
@@ -36,7 +37,7 @@ def runs_list(options: argparse.Namespace) -> int:
         in_percent = [
             {**row, "quality": percent(row["quality"]), "diversity": percent(row["diversity"])} for row in rows
         ]
-        print(table_text(in_percent))
+        print_text(table_text(in_percent))
     else:
         say(f"there are no runs in {options.runs_dir} yet; `datamask select` makes one")
     return DONE
@@ -81,19 +82,19 @@ def runs_show(options: argparse.Namespace) -> int:
             }
         )
         return DONE
-    print(f"{config.name or run.id}: {status.state}" + (f", {status.message}" if status.message else ""))
+    print_text(f"{config.name or run.id}: {status.state}" + (f", {status.message}" if status.message else ""))
     if config.notes:
-        print(config.notes)
+        print_text(config.notes)
     if status.error:
-        print(f"error: {status.error}")
-    print(shell(config.arguments(run.facts().get("output") or "OUT.parquet")) + "\n")
+        print_text(f"error: {status.error}")
+    print_text(shell(config.arguments(run.facts().get("output") or "OUT.parquet")) + "\n")
     if status.summary:
-        print(summary_text(run, status.summary, None))
+        print_text(summary_text(run, status.summary, None))
         if why := exports.unwritten(run):
-            print(f"{why}; write it with: {shell(of_run(['resume'], run.id, options))}")
+            print_text(f"{why}; write it with: {shell(of_run(['resume'], run.id, options))}")
     else:
-        print(f"step {status.step:,} of {status.total_steps:,}")
-        print("".join(f"{line}\n" for line in _whole_lines(run)) + f"Run folder: {run.path}")
+        print_text(f"step {status.step:,} of {status.total_steps:,}")
+        print_text("".join(f"{line}\n" for line in _whole_lines(run)) + f"Run folder: {run.path}")
     return DONE
 
 
@@ -157,7 +158,7 @@ def runs_export(options: argparse.Namespace) -> int:
         print_json({"run_id": run.id, **written})
     else:
         for outcome in written.values():
-            print("\n".join(outcome) if isinstance(outcome, list) else outcome)
+            print_text("\n".join(outcome) if isinstance(outcome, list) else outcome)
     return DONE
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from datamask.cli.common import BAD, DONE, FAULT, STOPPED, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
+from datamask.cli.streams import print_text
 from datamask.config import RunConfig
 from datamask.runs.rooted import absolute_corpus, rooted
 from datamask.runs.store import RunStore
@@ -41,8 +42,8 @@ def sweep(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"sweep": plan.id, "points": len(plan.points), "rows": rows, "output": options.output})
     elif rows:
-        print(table_text(list(map(_for_people, rows))))
-        print(
+        print_text(table_text(list(map(_for_people, rows))))
+        print_text(
             f"Sweep {plan.id} in {options.runs_dir}. 0 % is a random subset of the size, 100 % the best a term "
             "reaches alone."
         )
@@ -84,8 +85,8 @@ def study(options: argparse.Namespace) -> int:
             }
         )
     else:
-        print(report.markdown(completed))
-        print("\n".join(map(str, written)))
+        print_text(report.markdown(completed))
+        print_text("\n".join(map(str, written)))
     return DONE
 
 

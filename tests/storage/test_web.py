@@ -105,7 +105,7 @@ def sent_on_to(*targets: str):
     return lambda path, query, headers: (302, {"Location": left.pop(0) if len(left) > 1 else left[0]}, b"moved")
 
 
-def test_a_redirect_is_followed_from_https_without_telling_where_to(secure, content, monkeypatch, tmp_path):
+def test_where_it_was_sent_on_to_is_not_told(secure, content, monkeypatch, tmp_path):
     monkeypatch.setattr(web, "is_public", lambda address: True)  # there is no other machine than this one
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login user password hunter3\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))

@@ -7,6 +7,7 @@ allowed by a code that only the terminal shows.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import secrets
 import threading
@@ -102,5 +103,11 @@ def one_time_code() -> OneTimeCode:
     return held("one-time code", lambda: OneTimeCode(_print))
 
 
+def tell(sentence: str) -> None:
+    """Print a sentence in the server's terminal; the server goes on where that is gone or its disk is full."""
+    with contextlib.suppress(OSError):
+        print(sentence, flush=True)
+
+
 def _print(code: str) -> None:
-    print(f"datamask: {code} is the code that opens a folder of your choice on the Data page, once", flush=True)
+    tell(f"datamask: {code} is the code that opens a folder of your choice on the Data page, once")

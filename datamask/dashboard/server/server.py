@@ -31,7 +31,7 @@ from datamask.dashboard.data import ready_sample
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.server import old_addresses
-from datamask.dashboard.server.codes import one_time_code
+from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
 from datamask.dashboard.shell import script_intents, session_locks
@@ -195,7 +195,7 @@ async def _life(_: st.App) -> AsyncIterator[None]:
     first = _first_page()
     page = _address() + first
     if first or st.get_option("logger.hideWelcomeMessage"):
-        print(f"datamask: {page} (Ctrl-C ends the server)", flush=True)
+        tell(f"datamask: {page} (Ctrl-C ends the server)")
     if on_loopback():
         one_time_code()  # which prints it
     if not st.get_option("server.headless"):
