@@ -18,6 +18,7 @@ import contextlib
 import functools
 import http
 import http.client
+import io
 import ipaddress
 import netrc
 import os
@@ -32,6 +33,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from datamask.storage.patience import Patience
 
@@ -214,6 +216,7 @@ class Web:
         most: int,
     ) -> Answer:
         deadline = time.monotonic() + self._patience.longest
+        connection.response_class = functools.partial(_Response, deadline)  # type: ignore[assignment]
         try:
             connection.putrequest(method, place, skip_host=True, skip_accept_encoding=True)
             for name, value in headers.items():
@@ -223,7 +226,7 @@ class Web:
             success = response.status in (200, 206, 416)
             if success:
                 _refuse_encoding(response.headers)
-            content = _read(response, most if success else SMALL_BODY, deadline)
+            content = _read(response, most if success else SMALL_BODY)
             whole = response.isclosed()
         except BaseException:
             connection.close()
@@ -248,19 +251,44 @@ class Web:
         connection.close()
 
 
-def _read(response: http.client.HTTPResponse, most: int, deadline: float) -> bytes:
-    """The body, at most so many bytes of it; fewer where the server breaks off.
+class _Response(http.client.HTTPResponse):
+    """An answer that comes before a deadline: each of endless headers may be quick, and so each byte of a body.
 
     Raises:
-        TimeoutError: it comes so slowly that the deadline passed.
+        TimeoutError: from any read, after the deadline.
     """
+
+    def __init__(self, deadline: float, sock: socket.socket, *args: Any, **more: Any) -> None:
+        super().__init__(sock, *args, **more)
+        self.fp = io.BufferedReader(_Timed(self.fp.detach(), deadline))
+
+
+class _Timed(io.RawIOBase):
+    """The bytes of a socket until a deadline."""
+
+    def __init__(self, raw: io.RawIOBase, deadline: float) -> None:
+        self._raw, self._deadline = raw, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]
+        if time.monotonic() > self._deadline:
+            raise TimeoutError("no answer in time: it comes too slowly")
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+def _read(response: http.client.HTTPResponse, most: int) -> bytes:
+    """The body, at most so many bytes of it; fewer where the server breaks off."""
     pieces = []
     with contextlib.suppress(http.client.IncompleteRead):
         while most and (piece := response.read1(min(most, 1 << 20))):
             pieces.append(piece)
             most -= len(piece)
-            if time.monotonic() > deadline:
-                raise TimeoutError("no answer in time: it comes too slowly")
         if response.length == 0:
             response.close()  # at its end; the library notices that in the next read alone
     return b"".join(pieces)

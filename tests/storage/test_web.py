@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
+import itertools
 import json
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 from urllib.parse import parse_qs
 
 import huggingface_hub
@@ -227,11 +231,34 @@ def test_a_connection_that_the_server_ended_meanwhile_is_made_anew(serve, conten
     assert asks.part(f"{server.url}/x", 0, 5) == content[:5] and server.connections == 2
 
 
-def test_an_answer_that_never_ends_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr(patience, "FIRM", 0.0)
-    server = serve(lambda path, query, headers: part_of(bytes(10), headers))
-    with pytest.raises(TimeoutError, match="it comes too slowly"):
-        web.Web(Patience()).part(f"{server.url}/x", 0, 5)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+        b"HTTP/1.1 206 Partial Content\r\n" + b"X-Slow: " + b"y" * 60_000,
+        b"HTTP/1.1 206 Partial Content\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1000,
+    ],
+)
+def test_an_answer_that_never_ends_is_given_up(monkeypatch, answer):
+    """Also where each byte of it comes in time."""
+    monkeypatch.setattr(patience, "FIRM", 2.0)
+    over = threading.Event()
+
+    class Slow(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                for place in itertools.cycle(range(0, len(answer), 100)):
+                    self.request.sendall(answer[place : place + 100])
+                    if over.wait(0.02):
+                        return
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Slow) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        with pytest.raises(TimeoutError, match="it comes too slowly"):
+            web.Web(Patience(1, 0.2)).part(f"http://127.0.0.1:{server.server_address[1]}/x", 0, 999_999)
+        over.set()
+        server.shutdown()
 
 
 @pytest.mark.parametrize("moved", [False, True])

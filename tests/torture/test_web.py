@@ -8,7 +8,7 @@ import pytest
 
 from tests.torture import web
 
-DRAWN = {"host": 40, "climb": 40, "origin": 40, "socket": 10, "query": 6}
+DRAWN = {"host": 40, "climb": 40, "origin": 40, "socket": 10, "query": 6, "liar": 10}
 """By kind, how many are tried here; `make torture` tries the rest."""
 
 ANSWERS = ("refused", "the page", "drawn")

@@ -1,23 +1,34 @@
-"""The web server attacked: foreign names, cross-site requests, paths that climb, addresses that lie.
+"""The web server attacked: foreign names, cross-site requests, paths that climb, addresses that lie. And the other way
+round: web servers that lie about a file which is read from them.
 
-Every case starts nothing of its own: one server serves a process's cases, on the loopback, and ends with it.
+Every attack starts nothing of its own: one server serves a process's cases, on the loopback, and ends with it. A server
+that lies lives as long as its case.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import gzip
+import os
 import random
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 from websockets.exceptions import InvalidStatus
 
+from datamask.config import CorpusConfig
+from datamask.corpus import open_corpus
+from datamask.errors import DatamaskError
+from datamask.storage import patience
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import serving
 from tests.e2e.test_server import ROUTES, ask
 from tests.e2e.websocket_client import Visitor
+from tests.storage.elsewhere import Server, part_of
+from tests.torture import materials
 from tests.torture.contract import Finding, Part
 
 FOREIGN = (
@@ -139,6 +150,28 @@ ODD = (
     "~root",
 )
 
+LIES: dict[str, tuple[int | None, dict[str, str], Callable[[bytes], bytes]]] = {
+    "none": (None, {"Content-Encoding": "identity"}, bytes),
+    "gzip": (None, {"Content-Encoding": "gzip"}, gzip.compress),
+    "an encoding that is none": (None, {"Content-Encoding": "gzip, br,,x"}, bytes),
+    "more": (None, {}, lambda part: part + b"x" * (1 << 20)),
+    "less": (None, {}, lambda part: part[:-1]),
+    "a larger file": (None, {"Content-Range": f"bytes 0-0/{10**17}"}, bytes),
+    "a smaller file": (None, {"Content-Range": "bytes 0-0/100"}, bytes),
+    "another part": (None, {"Content-Range": "bytes 7-9/1000"}, bytes),
+    "no number": (None, {"Content-Range": "bytes x-y/z"}, bytes),
+    "a huge number": (None, {"Content-Range": f"bytes 0-0/{'9' * 400}"}, bytes),
+    "a redirect": (302, {"Location": "{inner}/x.parquet"}, bytes),
+    "a redirect to a file": (307, {"Location": "file:///etc/passwd"}, bytes),
+    "a redirect to nowhere": (301, {}, bytes),
+    "many headers": (None, {f"X-{number}": "a" * 500 for number in range(200)}, bytes),
+    "a long header": (None, {"X": "a" * 100_000}, bytes),
+    "no content": (204, {}, lambda part: b""),
+    "no such status": (999, {}, bytes),
+    "not changed": (304, {}, lambda part: b""),
+}
+"""What a server does -> its status (None: as an honest one), headers, and what it makes of the part asked for."""
+
 ATTACKS = [("host", route, host, method) for route in ROUTES for host in FOREIGN for method in METHODS]
 ATTACKS += [
     ("climb", root + climb, "", method) for root in ROOTS for climb in CLIMBS for method in ("GET", "PUT", "DELETE")
@@ -146,6 +179,7 @@ ATTACKS += [
 ATTACKS += [("socket", "", host, origin) for host in FOREIGN for origin in ("same", *FOREIGN_ORIGINS)]
 ATTACKS += [("origin", route, origin, method) for route in ROUTES for origin in FOREIGN_ORIGINS for method in METHODS]
 ATTACKS += [("query", page, name, value) for page, names in PAGES.items() for name in names for value in ODD]
+ATTACKS += [("liar", lie, when, "") for lie in LIES for when in ("size", "parts", "all")]
 # drawn in any order, the kinds mixed
 random.Random(8).shuffle(ATTACKS)
 
@@ -162,7 +196,6 @@ def _server() -> dict:
         stack = contextlib.ExitStack()
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         config = write_shard(folder / "shard.parquet")
-        from datamask.corpus import open_corpus
         from datamask.dashboard.data.openings import opening_key
         from datamask.runs.store import RunStore
 
@@ -178,9 +211,7 @@ def run(number: int, folder: Path) -> str:
     """One attack; says how it was answered."""
     kind, *rest = ATTACKS[number]
     server = _server()
-    answer = {"host": _host, "climb": _climb, "origin": _origin, "socket": _socket, "query": _query}[kind](
-        server, *rest
-    )
+    answer = KINDS[kind](server, *rest)
     if not _lives(server["process"].pid):
         raise Finding(f"{describe(number)}: the server ended")
     return answer
@@ -207,6 +238,38 @@ def _origin(server: dict, route: str, origin: str, method: str) -> str:
     if status != 403 or "access-control-allow-origin" in headers:
         raise Finding(f"{method} {route} from a page of {origin} was answered {status}, promised is 403")
     return "refused"
+
+
+def _liar(_: dict, lie: str, when: str, __: str) -> str:
+    """Open a file of a server that lies where its size is asked for, its parts are, or both."""
+    content = materials.corpus_file().read_bytes()
+    inner = Server(lambda path, query, headers: part_of(content, headers))
+    status, told, change = LIES[lie]
+
+    def answer(path: str, query: dict, headers: Mapping[str, str]) -> tuple[int, dict, bytes]:
+        honest = part_of(content, headers)
+        if when == ("parts" if headers.get("Range") in (None, "bytes=0-0") else "size"):
+            return honest
+        leads = {name: value.replace("{inner}", inner.url) for name, value in told.items()}
+        return status or honest[0], {**honest[1], **leads}, change(honest[2])
+
+    liar = Server(answer)
+    before = os.environ.get(patience.TRIES)
+    os.environ[patience.TRIES] = "1"
+    try:
+        opened = open_corpus(CorpusConfig((f"{liar.url}/part-0.parquet",)))
+    except DatamaskError:
+        return "refused"
+    finally:
+        os.environ.pop(patience.TRIES)
+        os.environ.update({} if before is None else {patience.TRIES: before})
+        liar.close()
+        inner.close()
+        if inner.requests:
+            raise Finding(f"{lie}, {when}: a redirect was followed from http://")
+    if opened.fingerprint != open_corpus(CorpusConfig((str(materials.corpus_file()),))).fingerprint:
+        raise Finding(f"{lie}, {when}: another corpus was read")
+    return "drawn"
 
 
 def _climb(server: dict, path: str, _: str, method: str) -> str:
@@ -260,6 +323,9 @@ def _query(server: dict, page: str, name: str, value: str) -> str:
     return "drawn"
 
 
+KINDS = {"host": _host, "climb": _climb, "origin": _origin, "liar": _liar, "socket": _socket, "query": _query}
+
+
 def describe(number: int) -> str:
     """An attack in words."""
     kind, *rest = ATTACKS[number]
@@ -268,7 +334,7 @@ def describe(number: int) -> str:
 
 PART = Part(
     "web",
-    "the web server: foreign hosts, cross-site requests, climbing paths, odd addresses",
+    "the web server: foreign hosts, cross-site requests, climbing paths, odd addresses; servers that lie about a file",
     len(ATTACKS),
     run,
     1.0,
