@@ -116,6 +116,11 @@ def test_what_would_steer_a_terminal_is_escaped(selected, capsys):
     assert run("runs", "show", selected) == 0
     shown = capsys.readouterr().out
     assert "\x1b" not in shown and "\\x1b]0;x\\x07 n" in shown
+    cli_output.say("did \x1b[2Ja call")
+    with cli_output.Progress() as progress:
+        progress(0.5, "reading \x1b[2Jx.parquet")
+        progress.note("\x1b[2J")
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_a_letter_that_the_encoding_lacks_is_escaped(tmp_path, selected):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from datamask.cli.streams import print_aside, print_text, write_aside
-from datamask.errors import OptionError, StoreError
+from datamask.errors import OptionError, StoreError, escaped
 from datamask.runs.formats import to_plain
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
@@ -54,10 +54,11 @@ class Progress:
 
     def note(self, sentence: str) -> None:
         """A sentence on a line of its own, likewise."""
-        self._write(("\r\x1b[K" if self._terminal else "") + f"datamask: {sentence}\n")
+        self._write(("\r\x1b[K" if self._terminal else "") + f"datamask: {escaped(sentence)}\n")
 
     def __call__(self, share: float, what: str) -> None:
         left = self._pace.update(share, what=what)
+        what = escaped(what)
         now = time.monotonic()
         # "step 12 of 100" and "step 13 of 100" are one topic, and so are 9.5 MB/s and 10 MB/s
         topic = "".join(letter for letter in what if not (letter.isdigit() or letter in ".,"))

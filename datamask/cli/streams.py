@@ -42,8 +42,8 @@ def flush_stdout() -> None:
 
 
 def print_aside(text: str) -> None:
-    """Write a text and a line break to stderr, if that can be."""
-    write_aside(f"{text}\n")
+    """Write a text and a line break to stderr, escaped likewise, if that can be."""
+    write_aside(f"{escaped(text)}\n")
 
 
 def write_aside(text: str, stream: TextIO | None = None) -> None:

@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import threading
+import time
 import types
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
@@ -177,7 +178,7 @@ class CloudStore:
         anonymous = _yes(options.get("anonymous") or ("true" if endpoint is not None else None))
         self._objects = f"{scheme}://{server or 'storage.googleapis.com'}/storage/v1/b/{host}/o"
         self._token: Callable[[], str | None] = (lambda: None) if anonymous else _GoogleToken()
-        self._web = Web(patience)
+        self._web, self._patience = Web(patience), patience
 
     def is_folder(self, address: Address) -> bool | None:
         try:
@@ -198,7 +199,10 @@ class CloudStore:
     def entries(self, address: Address) -> Sequence[Entry]:
         listed: list[Entry] = []
         token = None
+        deadline = time.monotonic() + self._patience.longest
         while True:
+            if time.monotonic() > deadline:  # pages may follow without end
+                raise TimeoutError(f"no answer in time: {len(listed):,} entries, and more follow")
             page = self._page(address, **({"pageToken": token} if token else {}))
             names = [(item["name"], False) for item in page.get("items", ())]
             names += [(name.rstrip("/"), True) for name in page.get("prefixes", ())]

@@ -16,6 +16,7 @@ from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, RemoteError
 from datamask.storage import patience, stores
+from datamask.storage.address import Address
 from tests.commands import table
 from tests.storage.elsewhere import Server, part_of
 
@@ -99,6 +100,15 @@ def test_files_folders_and_patterns_are_listed(google):
     for missing in ("gs://bucket/no.parquet", "gs://elsewhere/a.parquet", "gs://elsewhere"):
         with pytest.raises(InputError, match=f"--input {missing} does not exist"):
             list_files([missing])
+
+
+def test_a_listing_without_end_is_given_up(google, monkeypatch):
+    google.put("c/a.parquet", b"x")
+    monkeypatch.setattr(google, "page", lambda query: {"items": [{"name": "c/a"}], "nextPageToken": "again"})
+    monkeypatch.setattr(patience, "FIRM", 2.0)
+    store = stores.CloudStore({}, "bucket", patience.Patience(1, 0.2))
+    with pytest.raises(TimeoutError, match="entries, and more follow"):
+        store.entries(Address.parse("gs://bucket/c"))
 
 
 def test_a_corpus_is_the_one_of_the_disk(google, tmp_path):
