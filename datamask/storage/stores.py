@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from datamask.errors import InputError
 from datamask.storage.address import WEB, Address, harmless
 from datamask.storage.patience import Patience
-from datamask.storage.web import Answer, StatusError, Web
+from datamask.storage.web import Answer, StatusError, Web, login_of
 
 EXTRAS = {"hf": ("huggingface_hub", "huggingface_hub"), "gs": ("google.auth", "google-auth")}
 """Extra of the package -> what is imported for it, and the name it is installed by: ``pip install "datamask[hf]"``."""
@@ -290,16 +290,17 @@ class WebStore:
         size, facts = self._facts(address)
         if size is None:
             raise InputError(f"{address} cannot be read in parts: its server does not tell its size; download it first")
-        return _WebHandle(self._web, str(address), size, facts)
+        return _WebHandle(self._web, str(address), size, facts, lambda: login_of(str(address)))
 
     def _facts(self, address: Address) -> tuple[int | None, Mapping[str, str]]:
         """Size in bytes, None where it is not told, and what the server says of this version of a file."""
         size, facts = None, {}
+        login = login_of(str(address))
         with contextlib.suppress(StatusError):  # not every server answers HEAD
-            answer = self._web.get(str(address), 0, method="HEAD")
+            answer = self._web.get(str(address), 0, authorization=login, method="HEAD")
             size, facts = answer.size, _told(answer)
         if size is None:
-            answer = self._web.get(str(address), 1, {"Range": "bytes=0-0"})
+            answer = self._web.get(str(address), 1, {"Range": "bytes=0-0"}, login)
             size, facts = answer.size, {**facts, **_told(answer)}
         return size, facts
 

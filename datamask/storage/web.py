@@ -7,8 +7,7 @@
 - **Size.** No more is read than the caller's limit, however much the server sends.
 
 Connections are kept and used again. They obey HTTP_PROXY, HTTPS_PROXY and NO_PROXY; behind a proxy, which resolves
-names itself, a redirect's target is checked as far as this machine can resolve it. ``~/.netrc`` (or NETRC) may name a
-user for a host.
+names itself, a redirect's target is checked as far as this machine can resolve it.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ MOST_REDIRECTS = 10
 LONGEST_CONNECT = 10.0
 """Seconds until one IP address of a server must have taken a connection."""
 
-MOST_IDLE = 8
-"""Connections to one server that are kept while nothing is read."""
+MOST_IDLE = 16
+"""Connections that are kept while nothing is read, to all servers together: redirects may name many."""
 
 SMALL_BODY = 64 << 10
 """Bytes of an answer that are read to keep its connection although the content is not needed."""
@@ -128,7 +127,7 @@ class Web:
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
-        self._idle: dict[Sequence[object], list[http.client.HTTPConnection]] = {}
+        self._idle: list[tuple[Sequence[object], http.client.HTTPConnection]] = []
         self._lock = threading.Lock()
 
     def get(
@@ -145,7 +144,7 @@ class Web:
             url: ``http://`` or ``https://``.
             most: bytes of the answer that are read.
             headers: besides those that every request has.
-            authorization: goes to the server of `url` alone; None: what ``~/.netrc`` has for it.
+            authorization: goes to the server of `url` alone.
             method: ``HEAD`` where no content is needed.
 
         Raises:
@@ -154,7 +153,6 @@ class Web:
         """
         target = _Target.parse(url)
         first = target.origin
-        authorization = authorization or _from_netrc(target.host)
         for redirects in range(MOST_REDIRECTS + 1):
             given = {"Authorization": authorization} if authorization and target.origin == first else {}
             answer = self._ask(target, {**headers, **given}, method, most, redirected=redirects > 0)
@@ -238,17 +236,17 @@ class Web:
         return Answer(response.status, response.headers, content)
 
     def _take(self, kept: Sequence[object]) -> http.client.HTTPConnection | None:
+        """The connection of that kind that was used last."""
         with self._lock:
-            idle = self._idle.get(kept)
-            return idle.pop() if idle else None
+            places = [place for place, (kind, _) in enumerate(self._idle) if kind == kept]
+            return self._idle.pop(places[-1])[1] if places else None
 
     def _give(self, kept: Sequence[object], connection: http.client.HTTPConnection) -> None:
         with self._lock:
-            idle = self._idle.setdefault(kept, [])
-            if len(idle) < MOST_IDLE:
-                idle.append(connection)
-                return
-        connection.close()
+            self._idle.append((kept, connection))
+            surplus, self._idle = self._idle[:-MOST_IDLE], self._idle[-MOST_IDLE:]
+        for _, other in surplus:
+            other.close()
 
 
 class _Response(http.client.HTTPResponse):
@@ -415,7 +413,9 @@ def _proxy_authorization(proxy: str) -> dict[str, str]:
     return {"Proxy-Authorization": _basic(user, password)}
 
 
-def _from_netrc(host: str) -> str | None:
+def login_of(url: str) -> str | None:
+    """The Authorization header for the user whom ``~/.netrc``, or the file that NETRC names, has for a server."""
+    host = _Target.parse(url).host
     path = Path(os.environ.get("NETRC") or "~/.netrc").expanduser()
     try:
         found = netrc.netrc(str(path)).authenticators(host)

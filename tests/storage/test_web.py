@@ -226,9 +226,16 @@ def test_a_connection_that_the_server_ended_meanwhile_is_made_anew(serve, conten
     server = serve(lambda path, query, headers: part_of(content, headers))
     asks = web.Web(Patience())
     assert asks.part(f"{server.url}/x", 0, 5) == asks.part(f"{server.url}/x", 0, 5) and server.connections == 1
-    for idle in asks._idle.values():
-        idle[0].sock.shutdown(socket.SHUT_RDWR)
+    for _, idle in asks._idle:
+        idle.sock.shutdown(socket.SHUT_RDWR)
     assert asks.part(f"{server.url}/x", 0, 5) == content[:5] and server.connections == 2
+
+
+def test_of_many_servers_few_connections_are_kept(serve, monkeypatch):
+    monkeypatch.setattr(web, "MOST_IDLE", 2)
+    asks = web.Web(Patience())
+    for server in [serve(lambda path, query, headers: part_of(bytes(10), headers)) for _ in range(3)] * 2:
+        assert asks.part(f"{server.url}/x", 0, 5) == bytes(5) and len(asks._idle) <= 2
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ class Doorkeeper:
         if len(hosts) != 1 or not self._known.allow(hosts[0]):
             self._log("the host", hosts, REFUSED)
             return REFUSED
-        # no program but a browser sends an origin, and a browser sends one
+        # only browsers send an origin, and they send one
         if len(origins) > 1 or (origins and not self._known.allow_origin(origins[0], hosts[0])):
             self._log("pages of", origins, REFUSED_ORIGIN)
             return REFUSED_ORIGIN
