@@ -16,16 +16,19 @@ run = session.current_run()
 if opening is None and run is None:
     session.open_corpus_or_stop()
 finished = [r for r in listing.runs_on(session.store(), opening) if r.has_selection]
+corpus = None if opening is None else opening.corpus
+fit, _ = candidates.candidates(finished, None if corpus is None else corpus.fingerprint)
+first = session.run_to_open(fit) or next(iter(finished), None)
 instead = ""
-if finished and run is not None and listing.is_on(run, opening) and not run.has_selection:
+if first is not None and run is not None and listing.is_on(run, opening) and not run.has_selection:
     instead = (
         f"**{words.plain(listing.name_of(run), 80)}** has no selection: "
-        f"{candidates.UNFINISHED.get(run.status().state, 'its selection is gone')}. Shown instead is the newest "
-        f"finished run, **{words.plain(listing.name_of(finished[0]), 80)}**."
+        f"{candidates.UNFINISHED.get(run.status().state, 'its selection is gone')}. Shown instead: "
+        f"**{words.plain(listing.name_of(first), 80)}**."
     )
     run = None
-if run is None and finished:
-    run = finished[0]
+if run is None:
+    run = first
 
 if run is None:
     cards_panel.nothing_yet()
@@ -47,7 +50,7 @@ if shards.newer:
         "checked against its ids before anything is written."
     )
 cards_panel.show(run, shards)
-corpus = opening.corpus if opening is not None and listing.is_on(run, opening) else None
+corpus = corpus if listing.is_on(run, opening) else None
 report_panel.show(run, finished, corpus, session.store().cache_dir)
 whole_panel.show(run, corpus)
 

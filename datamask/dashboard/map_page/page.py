@@ -75,13 +75,8 @@ def _offered(corpus: Corpus) -> tuple[dict[str, Run], str, list[Refused]]:
     asked, refused = candidates.candidates([current] if current is not None else [], corpus.fingerprint, archived=True)
     runs += [run for run in asked if run.id not in {other.id for other in runs}]
     by_id = {run.id: run for run in runs}
-    shown = menus.standing(RUN, _names(by_id))
-    if current is not None and current.id in by_id:
-        shown = current.id
-    elif shown is None:
-        # of a sweep the newest point is an end of the scale, which nobody wants to see first
-        shown = next((run.id for run in (candidates.made_alone(runs) or runs)), None)
-    return by_id, shown or "", refused
+    shown = current if current is not None and current.id in by_id else session.run_to_open(runs)
+    return by_id, "" if shown is None else shown.id, refused
 
 
 def _names(by_id: dict[str, Run]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from datamask.dashboard.analyses.comparison import candidates
 from datamask.dashboard.analyses.overview import tables as overview
 from datamask.dashboard.analyses.run_lines import panel as lines_panel
 from datamask.dashboard.runs import form_panel, listing, run_panel, runs_panel, start_panel
@@ -22,7 +23,9 @@ def show() -> None:
 
     runs = listing.runs_on(session.store(), opening)
     if run is None and runs:
-        run = runs[0]
+        corpus = None if opening is None else opening.corpus
+        finished, _ = candidates.candidates(runs, None if corpus is None else corpus.fingerprint)
+        run = session.run_to_open(finished) or runs[0]
 
     with st.container(horizontal=True, gap="large"):
         controls, picture = st.container(width=FORM_WIDTH), st.container(width="stretch")

@@ -14,6 +14,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ import streamlit as st
 from datamask import process
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
+from datamask.dashboard.analyses.comparison import candidates
 from datamask.dashboard.data import ready_sample, sample
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.inputs import UPLOADS, Outside, check_roots
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_OPENED, _OUTSIDE, _VISITOR = "opened_runs", "corpus_outside", "visitor"
+_OPENED, _OUTSIDE, _VISITOR, _OPENED_ON = "opened_runs", "corpus_outside", "visitor", "opened_on_run"
 SHOWN = "page_shown"
 """Of the session state: the title of the page that is drawn."""
 
@@ -138,6 +140,19 @@ def current_run() -> Run | None:
 def opened_runs() -> list[str]:
     """Ids of the runs that this session looked at, the latest first."""
     return st.session_state.get(_OPENED, [])
+
+
+def run_to_open(runs: Sequence[Run]) -> Run | None:
+    """The run that a page opens on where the address names none: the same one on every page, until it is gone.
+
+    Args:
+        runs: finished ones on the open corpus, newest first, of `candidates`.
+    """
+    before = st.session_state.get(_OPENED_ON)
+    run = next((run for run in runs if run.id == before), None) or candidates.first_shown(runs)
+    if run is not None:
+        st.session_state[_OPENED_ON] = run.id
+    return run
 
 
 def choose_run(run_id: str | None) -> None:

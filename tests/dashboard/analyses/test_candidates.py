@@ -99,3 +99,22 @@ def test_points_of_sweeps_do_not_come_first_where_two_runs_were_made_alone(world
     assert candidates.first_pair(newest_first, [last.id]).second.id == last.id
     few = candidates.first_pair(newest_first[:3])
     assert (few.first.id, few.second.id) == (point.id, last.id) and "sweeps" not in few.why
+
+
+def test_pages_open_on_a_run_made_alone_else_on_the_middle_of_the_newest_sweep(world):
+    store, corpus, config = world
+    noise = np.random.default_rng(0).normal(size=(6, len(corpus)))
+    assert candidates.first_shown([]) is None
+    made = []
+    for sweep, lamb, scores in zip("aaabbb", (0.5, 0.6, 1.0, 0.0, 0.4, 1.0), noise, strict=True):
+        made.insert(0, finish_run(store, corpus, config, scores, lamb=lamb))
+        with made[0].writer() as writer:
+            writer.update_facts(sweep=sweep)
+    newest_first = [store.get(run.id) for run in made]
+    shown = candidates.first_shown(newest_first)
+    assert (shown.config.selection.lamb, shown.facts()["sweep"]) == (0.4, "b")
+    alone = finish_run(store, corpus, config, noise[0], lamb=1.0)
+    assert candidates.first_shown([*newest_first, alone]).id == alone.id
+    # where no corpus is open, runs on any are candidates
+    fit, _ = candidates.candidates([alone, store.create(alone.config)], None)
+    assert [run.id for run in fit] == [alone.id]

@@ -1,4 +1,4 @@
-"""Which runs can be compared on a corpus, which cannot and why, and which two a comparison begins with. Pure."""
+"""Which runs can be shown or compared on a corpus, which cannot and why, and which ones come first. Pure."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ class Refused:
 
 
 def candidates(
-    runs: Sequence[Run], fingerprint: str, archived: bool = False, config: CorpusConfig | None = None
+    runs: Sequence[Run], fingerprint: str | None, archived: bool = False, config: CorpusConfig | None = None
 ) -> tuple[list[Run], list[Refused]]:
     """Finished runs on the corpus of that fingerprint, in the order given, and the others with the reason.
 
     Args:
+        fingerprint: None: of any corpus, where none is open yet.
         archived: whether runs that were put away are among them.
         config: how that corpus was opened, so that runs from before its files changed are told from those of others.
     """
@@ -57,7 +58,7 @@ def candidates(
     return fit, others
 
 
-def _reason(run: Run, fingerprint: str, config: CorpusConfig | None) -> str | None:
+def _reason(run: Run, fingerprint: str | None, config: CorpusConfig | None) -> str | None:
     """Why a run cannot be compared; None: it can."""
     state = run.status().state
     try:
@@ -65,6 +66,8 @@ def _reason(run: Run, fingerprint: str, config: CorpusConfig | None) -> str | No
     except DatamaskError as error:
         return f"its record cannot be read ({error})"
     known = facts.get("fingerprint")
+    if fingerprint is None:
+        fingerprint = known
     if known and known != fingerprint:
         if of == config:
             return "it selected from these files before they changed, so its rows are others"
@@ -72,7 +75,7 @@ def _reason(run: Run, fingerprint: str, config: CorpusConfig | None) -> str | No
         return f"it selected from another corpus: {title_of(of)}{size}"
     if state != "done":
         return UNFINISHED.get(state, f"it is {state}")
-    if known != fingerprint or not run.has_rows:
+    if not known or known != fingerprint or not run.has_rows:
         return "its record does not say which samples it selected"
     return None
 
@@ -89,6 +92,22 @@ class Pair:
 def made_alone(runs: Sequence[Run]) -> list[Run]:
     """Those candidates that are no points of sweeps, in the order given."""
     return [run for run in runs if "sweep" not in run.facts()]
+
+
+def first_shown(runs: Sequence[Run]) -> Run | None:
+    """The run that pages open on: the newest one that is no point of a sweep, else the middle of the newest sweep.
+
+    The newest point of a sweep over lambda is an end of the scale: quality alone, at any price in diversity.
+
+    Args:
+        runs: candidates, newest first. Returns None where there are none.
+    """
+    alone = made_alone(runs)
+    if alone or not runs:
+        return alone[0] if alone else None
+    newest = runs[0].facts()["sweep"]
+    points = [run for run in runs if run.facts()["sweep"] == newest]
+    return min(points, key=lambda run: abs(run.config.selection.lamb - 0.5))
 
 
 def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
