@@ -170,7 +170,7 @@ def test_eight_tasks_in_twelve_clicks_and_three_pages(tmp_path, corpus, browser_
         # 8: take the ids home; the map's title comes before what stands below it, of which Solve is the first
         expect(solve).to_be_visible()
         page.wait_for_function(STILL)
-        ids = hand.downloads(page.get_by_role("button", name=re.compile("^Selection, ")))
+        ids = hand.downloads(page.get_by_role("button", name=re.compile("^Download [0-9,]+ ids of ")))
         ids.save_as(tmp_path / "ids.parquet")
         expect(page.locator(FAILED)).to_have_count(0)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Page, expect
@@ -43,7 +45,7 @@ def ready(tmp_path):
 
 
 @pytest.mark.timeout(600)
-def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page):
+def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page, tmp_path):
     page = browser_page
     sent, received, requests = [], [], []
 
@@ -73,6 +75,10 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     expect(slider).to_have_value("0.5")
     expect(page.locator(SHOWN.format(""))).to_be_visible()
 
+    # what shows the run whatever the map draws: the list, the histograms, the counts
+    of_run = [page.locator(f".st-key-explore_{key}") for key in ("reader", "figures", "headline", "listed")]
+    for place in of_run:
+        expect(place).to_have_css("opacity", "1")
     box = slider.bounding_box()
 
     def along(share):
@@ -95,6 +101,8 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
             page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
             pictures.add(picture())
             said.add(numbers.inner_text())
+    for place in of_run:
+        expect(place).to_have_css("opacity", "0.4")
     # map and numbers followed, and nothing went over any wire
     assert len(pictures) == 8 and len(said) == 7
     assert (sent, received, requests) == ([], [], [])
@@ -107,7 +115,13 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     assert len(sent) == 1 and [url for url in requests if "/media/" not in url] == []
     # the fragment answers alone: no other part of the page travels again
     assert max(received) < 8_000
-    expect(numbers).to_contain_text("names and lists stay with first")
+    expect(numbers).to_contain_text("dimmed parts show first")
+    with page.expect_download() as drawn:
+        page.get_by_role("button", name="Download 180 ids at λ 0.12", exact=True).click()
+    drawn.value.save_as(tmp_path / "drawn.parquet")
+    table = pq.read_table(tmp_path / "drawn.parquet")
+    assert table.num_rows == 180 and json.loads(table.schema.metadata[b"datamask"])["lambda"] == 0.12
+    expect(page.get_by_role("button", name="Download 180 ids of first", exact=True)).to_be_visible()
 
     # by keyboard: arrows move it and ask once they rest; the way back to the run is the next stop
     slider.focus()
@@ -123,6 +137,9 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     expect(title).to_have_text("Selected by first")
     expect(slider).to_have_value("0.5")
     page.wait_for_function(STILL)
+    for place in of_run:
+        expect(place).to_have_css("opacity", "1")
+    expect(page.get_by_role("button", name=re.compile("^Download .* at λ"))).to_have_count(0)
 
     # all of the window, the slider in it; Escape leads back
     before = page.locator(".stage").bounding_box()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.analyses.explanation import explanations
 from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import drawn_panel, lambda_points, live
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.data import sample_work
 from datamask.dashboard.drawing import words
@@ -161,6 +163,64 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     app = at(app, 0.12)
     app.selectbox(key="explore_run").select(other.id).run()
     assert not parcels(app)["slider"]["touched"]
+
+
+@pytest.fixture
+def downloads(monkeypatch):
+    """The files behind the downloads of drawn selections, by what the buttons say; the last drawing's alone."""
+    made = {}
+    offer = drawn_panel.offer
+
+    def noted(place, corpus, settings, point, *key):
+        made.clear()
+        offer(place, corpus, settings, point, *key)
+        made["file"] = pq.read_table(io.BytesIO(drawn_panel.file_of(corpus, settings, point)))
+
+    monkeypatch.setattr(drawn_panel, "offer", noted)
+    return made
+
+
+def offered(app) -> list[str]:
+    """What the buttons say that download selections."""
+    labels = [button.proto.label for button in app.get("download_button")]
+    return [label for label in labels if label.startswith("Download")]
+
+
+def test_each_download_names_its_selection_and_holds_what_it_names(page, opened, store, mapped, downloads, monkeypatch):
+    run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5, select_ratio=0.25)
+    app = page(corpus=opened.key, run=run.id)
+    own = ["Download 60 ids of R"]
+    assert offered(app) == own
+    behind = prepared(opened, run)
+    ids = np.array(opened.corpus.ids.to_pylist())
+
+    def holds(mask, lamb, preview):
+        about = json.loads(downloads["file"].schema.metadata[b"datamask"])
+        assert (about["lambda"], about["preview"]) == (lamb, preview) and about["selection"]["lamb"] == lamb
+        assert about["fingerprint"] == opened.corpus.fingerprint
+        return np.array_equal(downloads["file"]["chunk_id"].to_pylist(), ids[mask])
+
+    # a solved lambda, one that is solved where the slider is let go, and one that no time is taken for
+    app = at(app, 0.9)
+    assert offered(app) == [*own, "Download 60 ids at λ 0.9"] and holds(behind.answer(0.9, LONG).mask, 0.9, False)
+    assert not np.array_equal(behind.answer(0.9, LONG).mask, run.rows(["selected"])["selected"].to_numpy())
+    app = at(app, 0.12)
+    assert offered(app) == [*own, "Download 60 ids at λ 0.12"] and holds(behind.refined(0.12, LONG).mask, 0.12, False)
+    monkeypatch.setattr(lambda_points, "REFINED_WITHIN", -1.0)
+    app = at(app, 0.87)
+    (drawn,) = of_rows(parcels(app)["released"], parcels(app)["ground"]["rows"])
+    assert offered(app) == [*own, "Download 60 ids at λ 0.87 (preview)"] and holds(drawn, 0.87, True)
+    # the run's own lambda is the run's own selection
+    assert offered(at(app, 0.5)) == own and offered(at(app, None)) == own
+
+
+def test_between_stored_runs_the_download_is_of_the_nearest_as_the_map_is(page, opened, store, mapped, downloads):
+    options = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25}
+    along = {lamb: ran(store, opened, lamb=lamb, **options) for lamb in (0.2, 0.5, 0.8)}
+    app = at(page(corpus=opened.key, run=along[0.5].id), 0.7)
+    assert offered(app) == ["Download 60 ids of R", "Download 60 ids at λ 0.8"]
+    kept = along[0.8].selection()["chunk_id"].to_pylist()
+    assert sorted(downloads["file"]["chunk_id"].to_pylist()) == sorted(kept)
 
 
 def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so(page, opened, store, mapped):

@@ -10,6 +10,7 @@ import pytest
 
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
+from datamask.dashboard.drawing import words
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map.filters import Among, Filters
 from datamask.dashboard.map_page import next_run
@@ -52,7 +53,7 @@ def test_without_a_run_it_solves_what_the_form_was_left_with(page, opened, store
     assert titles(app) == [f"Selected by {run.config.name}"] and next_run.STARTED not in app.session_state
     links = menu(app)
     assert len(links) == len(PAGES) and all(f"run={run.id}" in link for link in links.values())
-    assert "Selection, 48 ids" in [one.proto.label for one in app.get("download_button")]
+    assert f"Download 48 ids of {words.plain(run.config.name)}" in [b.proto.label for b in app.get("download_button")]
 
 
 def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules(page, opened, store, mapped):

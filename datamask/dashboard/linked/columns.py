@@ -35,10 +35,13 @@ QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
 
 SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
 
+OF_RUN = frozenset((SELECTED, MARGINAL, SCORE, settled_rows.BY_PROOF, settled_rows.BY_PARTS))
+"""Names of what is another thing for each run."""
+
 TAKEN = frozenset(
     (
-        *(QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED, CLUSTER, BAND, Holding("").name, Inside(()).name),
-        *(settled_rows.BY_PROOF, settled_rows.BY_PARTS),
+        *(QUALITY, CROWDING, LENGTH, CLUSTER, BAND, Holding("").name, Inside(()).name),
+        *OF_RUN,
     )
 )
 """Names that mean the same on every corpus, whether there is such a thing yet or not."""

@@ -1,8 +1,6 @@
-"""How much is shown and why: the search box, "n of N", a chip for each condition, and the way back to everything."""
+"""Why so much is shown: the search box, a chip for each condition, and the way back to everything."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import streamlit as st
 
@@ -29,38 +27,33 @@ def search(view: Linked) -> None:
         )
 
 
-def show(view: Linked, map_name: str, headline: str, beside: Callable[[], None] = lambda: None) -> None:
-    """What is shown now, in words, and the way back to everything.
+def conditions(view: Linked, map_name: str) -> None:
+    """The conditions of the filter, and the way back to everything; nothing where there is none.
 
     Args:
         map_name: of the map whose regions a chip stands for.
-        headline: how many samples are shown and how many of them are selected, as Markdown.
-        beside: draws what stands after it, before the conditions, which come and go.
     """
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(headline, width="content")
-        beside()
-        if not view.filters:
-            return
-        for condition in view.filters.conditions:
-            st.button(
-                words.plain(condition.description, 60),
-                key=f"chip_{condition.name}",
-                icon=":material/close:",
-                type="tertiary",
-                on_click=brushing.let_go,
-                args=(view.corpus, condition.name, map_name),
-                help="Press to let go of this condition.",
-            )
+    if not view.filters:
+        return
+    for condition in view.filters.conditions:
         st.button(
-            "Show all again",
-            key="clear_all",
-            icon=":material/restart_alt:",
+            words.plain(condition.description, 60),
+            key=f"chip_{condition.name}",
+            icon=":material/close:",
             type="tertiary",
-            on_click=brushing.let_go_of_all,
-            args=(view.corpus, map_name),
-            help="Lets go of every condition and of the region on the map.",
+            on_click=brushing.let_go,
+            args=(view.corpus, condition.name, map_name),
+            help="Press to let go of this condition.",
         )
-        inside = view.filters.of(Inside(()).name)
-        if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):
-            st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")
+    st.button(
+        "Show all again",
+        key="clear_all",
+        icon=":material/restart_alt:",
+        type="tertiary",
+        on_click=brushing.let_go_of_all,
+        args=(view.corpus, map_name),
+        help="Lets go of every condition and of the region on the map.",
+    )
+    inside = view.filters.of(Inside(()).name)
+    if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):
+        st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")

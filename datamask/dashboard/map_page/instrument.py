@@ -18,6 +18,10 @@ STATE = "explore_rail"
 RAIL, READER = 228, 344
 """Their widths in pixels, room for a scroll bar included."""
 
+OF_RUN = ("explore_reader", "explore_figures", "explore_headline", "explore_listed", "explore_tab_panel")
+"""Keys, or how they begin, of the places that show the run's own selection whatever λ the map draws. The slider marks
+the page while it draws another selection than the run's, and they are dimmed."""
+
 NARROW, PHONE = 1150, 700
 """Windows of at most so many pixels have no room for all three, and for no two of them."""
 
@@ -27,11 +31,19 @@ MAP_HEIGHT = "max(24rem, calc(100vh - 172px))"
 
 @dataclass(frozen=True)
 class Page:
-    """Where things are drawn."""
+    """Where things are drawn.
+
+    Attributes:
+        summary, drawn, conditions: on the first line of the foot, from the left: what is shown and what to do with it,
+            the selection that the map draws, and the filter. foot: the lines below.
+    """
 
     rail: DeltaGenerator
     map: DeltaGenerator
     reader: DeltaGenerator
+    summary: DeltaGenerator
+    drawn: DeltaGenerator
+    conditions: DeltaGenerator
     foot: DeltaGenerator
 
 
@@ -52,7 +64,12 @@ def lay_out() -> Page:
         rail = st.container(key="explore_rail", width=RAIL, gap="xsmall")
         middle = st.container(key="explore_middle", width="stretch", gap="xxsmall")
         reader = st.container(key="explore_reader", width=READER, gap="small")
-    return Page(rail, middle, reader, around.container(key="explore_foot", gap="xxsmall"))
+    foot = around.container(key="explore_foot", gap="xxsmall")
+    line = foot.container(horizontal=True, vertical_alignment="center", gap="xsmall")
+    summary = line.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
+    drawn = line.container(gap=None, width="content")
+    conditions = line.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
+    return Page(rail, middle, reader, summary, drawn, conditions, foot)
 
 
 def fold_button() -> None:
@@ -88,6 +105,7 @@ def _style(state: str | None) -> str:
 scrollbar-width: thin; padding: 0 9px 0 2px}}
 .st-key-explore_foot button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 {_place(hidden)} {{display: none}}{narrow}
+:root[data-lambda-moved] :is({", ".join(f'[class*="st-key-{key}"]' for key in OF_RUN)}) {{opacity: 0.4}}
 .st-key-explore_unfold_button button {{writing-mode: vertical-rl; padding: 0.7rem 0.2rem}}
 @media (min-width: {PHONE + 1}px) {{
 .st-key-explore_body:not(:has(.st-key-explore_reader))::after {{content: ""; flex: none; width: {READER}px}}

@@ -67,8 +67,9 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run], name: str) -
         _solve(opened, run, runs, name)
     if run is not None:
         count = (run.status().summary or {}).get("selected")
+        name = words.plain(listing.name_of(run), 32)
         st.download_button(
-            "Selection" if count is None else f"Selection, {count:,} ids",
+            f"Download ids of {name}" if count is None else f"Download {count:,} ids of {name}",
             downloads.of_file(run.path / KEPT),
             on_click="ignore",
             file_name=f"{run.id}.parquet",
@@ -76,8 +77,9 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run], name: str) -
             key="map_selection",
             icon=":material/download:",
             type="tertiary",
-            help="All that the shown run selected, whatever is filtered: ids with rank, score and their place in the "
-            "shards, as parquet. Rows, masks and a report are on the Export page.",
+            help=f"All rows that this run selected at λ {run.config.selection.lamb:g}, whatever is filtered and "
+            "wherever the slider stands: ids with rank, score and their place in the shards, as parquet. Rows, masks "
+            "and a report are on the Export page.",
         )
 
 

@@ -96,6 +96,11 @@ def _unfiltered(view: brushing.Linked) -> None:
         st.caption("**Of all samples; the filter does not apply here.**")
 
 
+def _download(listed: texts_panel.Listing) -> None:
+    with st.container(key="explore_listed", horizontal=True, width="content"):
+        texts_panel.download(listed)
+
+
 def _draw(opened: OpenCorpus) -> None:
     corpus = opened.corpus
     cache_dir = session.store().cache_dir
@@ -177,7 +182,7 @@ def _draw(opened: OpenCorpus) -> None:
                 "the mean or the selected share of all samples in a cell.",
             )
             named_by = names_panel.control(corpus, unplaced)
-        strips = st.container()
+        strips = st.container(key="explore_figures")
 
     with page.map:
         progress = st.container()
@@ -231,7 +236,8 @@ def _draw(opened: OpenCorpus) -> None:
     if regions:
         view = brushing.Linked(corpus, rows, view.filters.taking(Inside(regions)), view.key)
     passing = view.mask()
-    with drawing:
+    panel = colours.index(columns.SELECTED) if columns.SELECTED in colours else 0
+    with page.drawn:
         lambda_slider.show(
             MAP,
             lambda_slider.Beside(
@@ -240,7 +246,8 @@ def _draw(opened: OpenCorpus) -> None:
                 selected,
                 ground.places,
                 Seen(let_through, passing if view.filters else None),
-                colours.index(columns.SELECTED) if columns.SELECTED in colours else 0,
+                panel,
+                tuple(place for place, name in enumerate(colours) if name in columns.OF_RUN and place != panel),
                 sample,
                 f"{run_id} {ground.scope} {shown_as}",
                 runs,
@@ -270,14 +277,15 @@ def _draw(opened: OpenCorpus) -> None:
                 with reasons:
                     why_panel.show(by_id[run_id], runs, corpus, sample, behind)
 
-    with page.foot:
-        filter_panel.show(
-            view,
-            MAP,
-            texts_panel.headline(corpus, passing, selected),
-            lambda: next_run.offer(opened, by_id[run_id] if run_id else None, runs, MAP),
+    with page.summary:
+        st.container(key="explore_headline", width="content").markdown(
+            texts_panel.headline(corpus, passing, selected), width="content"
         )
-        steering_panel.offer(view, passing, lambda: texts_panel.download(listed))
+        next_run.offer(opened, by_id[run_id] if run_id else None, runs, MAP)
+    with page.conditions:
+        filter_panel.conditions(view, MAP)
+    with page.foot:
+        steering_panel.offer(view, passing, lambda: _download(listed))
 
     for name, tab in zip(
         (DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE),

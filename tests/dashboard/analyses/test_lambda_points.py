@@ -197,3 +197,10 @@ def test_nothing_is_prepared_unasked_that_takes_long_or_that_nobody_knows():
     limited = [lambda_points.expected_seconds(large, settings) for settings in (pairwise, pinned, tokens)]
     assert limited == sorted(limited) and limited[0] < limited[1] < limited[2]
     assert lambda_points.refined(large, tokens)
+
+
+def test_of_points_as_near_the_last_one_is_drawn(points):
+    assert lambda_points.drawn_at(points, 0.1).lamb == 0.0
+    assert lambda_points.drawn_at(points, 0.375).lamb == 0.5
+    later = replace(points[1], quick=True)
+    assert lambda_points.drawn_at([*points, later], 0.25) is later

@@ -256,6 +256,19 @@ def points_parcel(
     return pack({**header, "marks": codes.shape[1]}, codes=codes, values=values, colors=looks[0].colors)
 
 
+def drawn_at(points: Sequence[LambdaPoint], lamb: float) -> LambdaPoint:
+    """The point that the browser draws at a lambda: the nearest one; of several as near the last.
+
+    Args:
+        points: at least one, in the order in which they are sent.
+    """
+    nearest = points[0]
+    for point in points:
+        if abs(point.lamb - lamb) <= abs(nearest.lamb - lamb) + 1e-9:
+            nearest = point
+    return nearest
+
+
 def scale_of(points: Sequence[LambdaPoint], places: Places) -> Mapping[type, Ends]:
     """The colours' scale for all of these points: what is made between them later is drawn on it too.
 

@@ -1,10 +1,11 @@
 """The lambda slider on the map: solved selections sent once, and the exact one where the slider is let go.
 
     regions = canvas_map(MAP, ..., slider=True)
-    lambda_slider.show(MAP, Beside(opened, run, selected, places, seen, panel, sample, scope))
+    lambda_slider.show(MAP, Beside(opened, run, selected, places, seen, panel, others, sample, scope))
 
 What is dragged never comes here: the browser shows the nearest solved selection by itself. Letting go comes as one
-question, which the fragment below answers, so that the page around it stands still.
+question, which the fragment below answers, so that the page around it stands still; the button that downloads the
+selection on the map is in it too. Whatever else still shows the run is dimmed meanwhile: `slider.js` marks the page.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.explanation import explanations
 from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import drawn_panel, lambda_points, live
 from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint, Mark
 from datamask.dashboard.data import sample_work
 from datamask.dashboard.data.openings import OpenCorpus
@@ -74,7 +76,7 @@ class Beside:
         opened: the corpus. run: the shown one; None: there is none. selected: bool ``(N,)`` of it.
         runs: the finished ones on this corpus, the shown one among them.
         places: where the samples lie on the map. seen: what a filter lets through.
-        panel: of the map, the one that shows the selections.
+        panel: of the map, the one that shows the selections. others: those that go on showing the run.
         sample: the marked row.
         scope: names places and run, so that what was packed of them is found again.
     """
@@ -85,6 +87,7 @@ class Beside:
     places: Places
     seen: Seen
     panel: int
+    others: tuple[int, ...]
     sample: int | None
     scope: str
     runs: Sequence[Run] = ()
@@ -154,12 +157,18 @@ def _follow(
     name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool, stored: list[LambdaPoint]
 ) -> None:
     settled()
-    with st.container(gap=None):  # nothing in it is seen, so it takes no room
-        _answer(name, beside, settings, refusal, watched, stored)
+    with st.container(gap=None):  # of what is in it the download alone is seen: the rest takes no room
+        _answer(name, beside, settings, refusal, watched, stored, st.empty())
 
 
 def _answer(
-    name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool, stored: list[LambdaPoint]
+    name: str,
+    beside: Beside,
+    settings: SelectionConfig,
+    refusal: str,
+    watched: bool,
+    stored: list[LambdaPoint],
+    download: DeltaGenerator,
 ) -> None:
     component("ear", EAR)(
         key=f"{name}_ear",
@@ -189,6 +198,9 @@ def _answer(
     if behind is not None and released is not None:
         _send(name, "released", behind, beside, released, final)
     carry(name, "slider", _state(beside, settings, refusal, behind, points, own, lamb))
+    made = [] if released is None else [released]
+    if lamb is not None:
+        drawn_panel.offer(download, beside.corpus, settings, lambda_points.drawn_at([*points, *made], lamb))
     if behind is None or released is None or st.session_state[ANSWER].refined:
         return
     if lambda_points.refined(beside.corpus, settings):
@@ -196,6 +208,7 @@ def _answer(
         point = _made(behind, released.lamb, refined=True)
         if point is not None:
             _send(name, "refined", behind, beside, point, final)
+            drawn_panel.offer(download, beside.corpus, settings, point, "map_drawn_refined")
 
 
 def _send(name: str, part: str, behind: live.Session, beside: Beside, point: LambdaPoint, final: bool) -> None:
@@ -397,6 +410,7 @@ def _state(
     header: dict[str, Any] = {
         "kind": "slider",
         "panel": beside.panel,
+        "others": list(beside.others),
         "dark": session.dark(),
         "at": home if lamb is None else lamb,
         "touched": lamb is not None,

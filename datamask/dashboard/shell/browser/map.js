@@ -55,6 +55,7 @@ class LinkedMap {
     this.watch.disconnect();
     cancelAnimationFrame(this.planned);
     clearTimeout(this.resting);
+    this.slider.elsewhere(false);
     this.root.remove();
   }
 
@@ -81,7 +82,7 @@ class LinkedMap {
     this.grid.replaceChildren();
     this.panels = Array.from({ length: count }, (_, k) => {
       const frame = make("div", "panel", this.grid);
-      const panel = { slot: String(k), title: make("div", "title", frame), stage: make("div", "stage", frame) };
+      const panel = { slot: String(k), frame, title: make("div", "title", frame), stage: make("div", "stage", frame) };
       panel.nameButtons = []; // until the names are taken
       panel.base = make("canvas", "", panel.stage);
       panel.over = make("canvas", "", panel.stage);

@@ -54,6 +54,7 @@ class LambdaSlider {
     Object.assign(this, { parcels, state, solved });
     this.root.hidden = !state;
     this.root.classList.toggle("dark", !!state?.dark);
+    if (!state) this.elsewhere(false);
     if (!state || !changed) return;
     this.points = [solved, released, refined].flatMap((parcel) =>
       (parcel?.points ?? []).map((point, place) => ({ ...point, parcel, place })));
@@ -113,6 +114,7 @@ class LambdaSlider {
 
   show(paint = true) {
     const { state, point, at, touched } = this;
+    this.elsewhere(!!(touched && point && state.run && !point.run));
     this.input.value = String(at);
     this.input.disabled = this.points.length < 2;
     this.name.textContent = `λ ${at.toFixed(2)}`;
@@ -133,7 +135,7 @@ class LambdaSlider {
       if (point.overlap && !point.run) say(`keeps ${point.overlap} of ${state.run}`);
       if (point.run) say(`run ${state.run}`);
       say(near || point.note, "note");
-      if (touched && state.run && !point.run) say(`names and lists stay with ${state.run}`, "note");
+      if (this.moved) say(`dimmed parts show ${state.run}`, "note");
       this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${this.numbers.textContent}`);
     }
     say(state.words, "note");
@@ -144,6 +146,17 @@ class LambdaSlider {
     // read by tests: which selection is on the map
     this.root.dataset.shown = touched && point ? String(point.lamb) : "";
     if (paint) this.map.recolour();
+  }
+
+  // Whether the map draws another selection than the run's. All that still shows the run is dimmed by style sheets: the
+  // map's own for what lies on it, the page's for what lies around it.
+  elsewhere(moved) {
+    const { map, state } = this;
+    map.root.classList.toggle("moved", moved);
+    for (const { slot, frame } of map.panels) frame.classList.toggle("stale", moved && state.others.includes(Number(slot)));
+    // another map on the page has no say in it
+    if (moved || this.moved) document.documentElement.toggleAttribute("data-lambda-moved", moved);
+    this.moved = moved;
   }
 
   mark() {
