@@ -10,7 +10,8 @@ each trains the judge on equally many of their words, or bytes, and the judge pr
 PATH: shards of package descriptions with scores and embeddings; a folder of text shards. The docstrings are those of
 this Python installation. The work folder holds samples, neighbour graphs, selections and trainings; results go to
 `results/evidence-JUDGE.json` piece by piece, and what is there is not done again: a stopped study goes on. With
-`--minutes` nothing is begun after so many. ``--write`` makes docs/evidence.md and the README's table of the results.
+`--minutes` nothing is begun after so many. ``--write`` makes docs/evidence.md, and of the README the table of
+results and the sentence on joint methods (`evidence_document`, by the numbers of `evidence_results`).
 """
 
 from __future__ import annotations

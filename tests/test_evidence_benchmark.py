@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -25,18 +26,16 @@ from benchmarks.evidence_corpora import (
     write_sample,
 )
 from benchmarks.evidence_document import (
-    BETTER,
     DOCUMENT,
-    LEVEL,
     README,
-    WORSE,
-    Evidence,
-    difference,
     document,
     read_results,
     readme_table,
+    who_wins,
+    with_sentence,
     with_table,
 )
+from benchmarks.evidence_results import BETTER, LEVEL, QUALITY_OF, WORSE, Evidence, contests, difference
 from datamask.evaluation.lambdas import proxy_models
 from datamask.evaluation.lambdas.transformer import Size
 
@@ -139,7 +138,7 @@ def test_the_interval_is_that_of_a_paired_t_test(seeds):
 def made_results(asked: dict, shift: dict[str, float]) -> dict:
     """Results where each selection differs from random by its shift, give or take the same on every seed."""
     results: dict = {}
-    for judge, qualities in evidence_document.QUALITY_OF.items():
+    for judge, qualities in QUALITY_OF.items():
         pieces = {}
         for corpus, facts in asked["corpora"].items():
             for quality in qualities:
@@ -181,6 +180,33 @@ def test_verdicts_name_the_targets_and_what_is_missing_is_in_none():
     assert "36 of 54 selections are judged" in written and "too few seeds" in written
 
 
+def test_the_best_of_many_is_chosen_on_the_other_seeds_than_the_one_that_judges_it():
+    rng = np.random.default_rng(7)
+    asked = plan()
+    results = made_results(asked, {})
+    # nothing differs but by chance: on the very seeds that choose it, the best of twelve joint ones looks better
+    for piece in results["bigram"]["pieces"].values():
+        for name in piece["nats"]:
+            piece["nats"][name] = rng.normal(6, 0.1, len(piece["nats"][name])).tolist()
+    study = Evidence(results, asked)
+    found = contests(study, "bigram", study.joint, ["random"])
+    assert len(found) == 12 and abs(np.mean([one.outcome.mean for one in found])) < 0.05
+    one = found[0]
+    nats = [piece["nats"] for piece in study.pieces("bigram", one.quality, one.target.corpus)]
+    values = np.array([[of[name][one.target.place] for name in study.joint] for of in nats])
+    best = [np.delete(values, seed, axis=0).mean(axis=0).argmin() for seed in range(5)]
+    assert one.joint == Counter(study.joint[place] for place in best) and one.simple == {"random": 5}
+    left_out = [values[seed, place] for seed, place in enumerate(best)]
+    expected = ttest_rel(left_out, [of["random"][one.target.place] for of in nats]).confidence_interval(0.95)
+    np.testing.assert_allclose([one.outcome.low, one.outcome.high], [expected.low, expected.high])
+    # a seed that lacks a selection cannot choose it
+    del nats[0][study.joint[0]]
+    assert contests(study, "bigram", study.joint, ["random"])[0].outcome.seeds == 4
+    said = who_wins(Evidence(made_results(asked, {"facility 0.5": -0.1}), asked))
+    assert "In some cells." in said and "better in 12, worse in 0, undecided in 0." in said
+    assert "Too few seeds" in who_wins(Evidence({}, asked))
+
+
 def test_the_table_of_the_readme_is_replaced_and_nothing_else():
     head = evidence_document.README_HEAD
     readme = f"before\n\n{head} x |\n|---|---|\n| a | 1 |\n\nafter\n| other |\n"
@@ -189,6 +215,10 @@ def test_the_table_of_the_readme_is_replaced_and_nothing_else():
     )
     with pytest.raises(ValueError, match="must hold one table"):
         with_table("none", "")
+    asked = evidence_document.ASKED
+    assert with_sentence(f"a\n\n{asked} No.\nmore\n\nb\n", f"{asked} Yes.") == f"a\n\n{asked} Yes.\n\nb\n"
+    with pytest.raises(ValueError, match="must hold one paragraph"):
+        with_sentence("none", "")
 
 
 def small_plan(corpus: str = "texts") -> dict:
@@ -279,4 +309,13 @@ def test_the_document_and_the_readme_are_what_the_results_say():
     study = Evidence(read_results(evidence.RESULTS), tomllib.loads(PLAN.read_text()))
     assert DOCUMENT.read_text(encoding="utf-8") == document(study)
     readme = README.read_text(encoding="utf-8")
-    assert readme == with_table(readme, readme_table(study))
+    assert readme == with_sentence(with_table(readme, readme_table(study)), who_wins(study))
+    # what the sentence says, whichever side greedy is counted on
+    greedy = [name for name in study.joint if name.startswith("greedy")]
+    others = [name for name in study.joint if name not in greedy]
+    for joint, simple in ((study.joint, study.simple), (others, study.simple), (others, [*study.simple, *greedy])):
+        found = contests(study, "bigram", joint, simple)
+        verdicts = [one.outcome.verdict for one in found]
+        assert [verdicts.count(side) for side in (BETTER, WORSE, LEVEL)] == [0, 3, 9]
+        assert {name for one in found if one.outcome.verdict == WORSE for name in one.simple} == {"semdedup"}
+    assert "joint is better in 0, worse in 3 (SemDeDup wins each), undecided in 9." in " ".join(readme.split())
