@@ -67,9 +67,9 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run], name: str) -
         _solve(opened, run, runs, name)
     if run is not None:
         count = (run.status().summary or {}).get("selected")
-        name = words.plain(listing.name_of(run), 32)
+        ids = "ids" if count is None else f"{count:,} ids"
         st.download_button(
-            f"Download ids of {name}" if count is None else f"Download {count:,} ids of {name}",
+            f"Download {ids} of {words.plain(listing.name_of(run), 32)}",
             downloads.of_file(run.path / KEPT),
             on_click="ignore",
             file_name=f"{run.id}.parquet",
@@ -77,9 +77,8 @@ def offer(opened: OpenCorpus, run: Run | None, runs: Sequence[Run], name: str) -
             key="map_selection",
             icon=":material/download:",
             type="tertiary",
-            help=f"All rows that this run selected at λ {run.config.selection.lamb:g}, whatever is filtered and "
-            "wherever the slider stands: ids with rank, score and their place in the shards, as parquet. Rows, masks "
-            "and a report are on the Export page.",
+            help="All that this run selected, whatever is filtered and wherever the slider stands: ids with rank, "
+            "score and their place in the shards, as parquet. Rows, masks and a report are on the Export page.",
         )
 
 

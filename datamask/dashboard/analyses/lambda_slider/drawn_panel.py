@@ -40,12 +40,7 @@ def offer(
         icon=":material/download:",
         type="tertiary",
         help="The selection on the map, all of it, whatever is filtered: ids with quality and their place in the "
-        "shards, as parquet. "
-        + (
-            "It lies between solved λ: Solve makes a run of it."
-            if point.quick
-            else "Solve makes a run of it, with a report."
-        ),
+        "shards, as parquet. A run that Solve makes at this λ may differ in a few of them.",
     )
 
 

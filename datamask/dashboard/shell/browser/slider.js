@@ -28,6 +28,7 @@ class LambdaSlider {
     this.parcels = [];
     this.turn = 0;
     this.touched = false;
+    this.moved = false;
     this.at = 0.5;
     this.waiting = 0;
     this.byKeys = false;
@@ -54,8 +55,10 @@ class LambdaSlider {
     Object.assign(this, { parcels, state, solved });
     this.root.hidden = !state;
     this.root.classList.toggle("dark", !!state?.dark);
-    if (!state) this.elsewhere(false);
-    if (!state || !changed) return;
+    if (!state || !changed) {
+      this.elsewhere(!!state && this.moved); // on panels that are new, too
+      return;
+    }
     this.points = [solved, released, refined].flatMap((parcel) =>
       (parcel?.points ?? []).map((point, place) => ({ ...point, parcel, place })));
     // an answer that arrives after the slider moved on does not move it back
