@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
 from datamask.corpus.shards import threads_for
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
-from datamask.errors import InputError, Stopped
+from datamask.errors import Stopped
 from datamask.out_of_core.rounding import Members
-from datamask.out_of_core.scratch import ROWS_READ, Scratch, check_unchanged
+from datamask.out_of_core.scratch import ROWS_READ, Scratch, check_unchanged, rewritten
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.passes import FINENESS, REACH, STOPPED, Turns, tails
@@ -156,7 +157,9 @@ def exact_values(
                 rows, quality = places[inside], raw.quality[inside]
                 units, norms = unit_rows(raw.features[inside], reader.features.center)
                 if not (np.array_equal(quality, scratch.quality[rows]) and (norms > 0).all()):
-                    raise InputError(f"{shard.path} was rewritten while the run read it; start a new run")
+                    kinds = scratch.differing(rows, reader, number, batch.take(pa.array(inside)))
+                    scratch.check_shard_changed(number, shard, kinds or ["source_row"], stop.is_set)
+                    raise rewritten(shard.path)
                 gathered.add(rows, quality, units, standard)
             rows_done += batch.num_rows  # what is shown may be a batch behind
             decoded += batch.nbytes

@@ -468,9 +468,12 @@ def check_unchanged(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldSt
     """
     settings, shards = corpus.settings, range(len(corpus.source.shards))
     if _digest([_made_of(corpus, settings, number, should_stop) for number in shards]) != scratch.digest:
-        raise InputError(
-            f"{scratch.files[0]}, or a shard next to it, was rewritten while the run read it; start a new run"
-        )
+        raise rewritten(f"{scratch.files[0]}, or a shard next to it,")
+
+
+def rewritten(what: str) -> InputError:
+    """The error for shards that were rewritten during the run."""
+    return InputError(f"{what} was rewritten while the run read it; start a new run")
 
 
 def scratch_folder(run_id: str, scratch_dir: str | None = None) -> Path:
