@@ -455,6 +455,11 @@ class Run:
         """Whether `selection` would give a table."""
         return (self.path / "selection.parquet").is_file()
 
+    @property
+    def keeps_progress(self) -> bool:
+        """Whether resuming goes on from what an attempt left: a checkpoint, or passes out of core."""
+        return (self.path / "checkpoint.npz").is_file() or self.whole is not None
+
     def history(self) -> dict[str, np.ndarray]:
         """The arrays of history.npz; empty where there are none."""
         path = self.path / "history.npz"

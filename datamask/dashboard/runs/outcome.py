@@ -202,11 +202,12 @@ def story(run: Run) -> Story | None:
         )
         return Story("Stopped", f"This run was stopped {at}. {kept}", "warning", ("resume",))
     if status.state == "interrupted":
-        kept = (
-            "Its last checkpoint is kept; resuming continues from there."
-            if status.step
-            else "Nothing had been learned yet; resuming starts it."
-        )
+        if not status.step:
+            kept = "Nothing had been learned yet; resuming starts it."
+        elif run.keeps_progress:
+            kept = "Its last checkpoint is kept; resuming continues from there."
+        else:
+            kept = "It ended before its first checkpoint; resuming starts from the beginning."
         return Story(
             "Interrupted",
             f"The program that ran this ended without a word {at}: a restarted server, a full "

@@ -1,5 +1,6 @@
 """What runs say: large numbers, the stories of unfinished ones, and how they are named."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -111,6 +112,18 @@ def test_every_unfinished_state_has_a_story_and_a_way_out(tmp_path, state, headi
     story = outcome.story(run)
     assert story.heading == heading and story.actions == actions
     assert "step 40 of 100" in story.text or "No space left" in story.text
+
+
+def test_an_interrupted_run_says_whether_it_left_a_checkpoint(tmp_path):
+    """Checkpoints are written every ten seconds: the server may end before the first."""
+    run = create(tmp_path)
+    with run.writer() as writer:
+        writer.set_status("running", step=11, total_steps=60)
+    assert "before its first checkpoint; resuming starts from the beginning" in outcome.story(run).text
+    with run.writer() as writer:
+        writer.save_checkpoint({"x": np.arange(3)}, {"step": 11})
+        writer.set_status("running", step=12, total_steps=60)
+    assert "Its last checkpoint is kept" in outcome.story(run).text
 
 
 def test_queued_and_done(tmp_path):
