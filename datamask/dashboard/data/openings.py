@@ -74,7 +74,8 @@ class Opening:
             and where it would be no quicker. unlooked: why there is none, where something is in the way.
         job: opens it; `Openings.start` gives it before anybody else sees the opening.
         counting: counts near-copies; None before that is asked for.
-        used: when a page last asked for it (seconds since 1970); the longest unused is let go first.
+        started, used: when it was started, and when a page last asked for it, in seconds of `time.monotonic`: a clock
+            that is set back would let go of what is in use. The longest unused is let go first.
     """
 
     key: str
@@ -87,8 +88,8 @@ class Opening:
     unlooked: str = ""
     job: Job = field(init=False, repr=False)
     counting: Job | None = None
-    started: float = field(default_factory=time.time)
-    used: float = field(default_factory=time.time)
+    started: float = field(default_factory=time.monotonic)
+    used: float = field(default_factory=time.monotonic)
 
     @property
     def ready(self) -> bool:
@@ -165,7 +166,7 @@ class Openings:
         with self._lock:
             opening = self._by_key.get(key or "")
         if opening is not None:
-            opening.used = time.time()
+            opening.used = time.monotonic()
         return opening
 
     def start(self, config: CorpusConfig, title: str, *, sample: bool = False) -> Opening:

@@ -367,5 +367,5 @@ def _first_parts(opening: Opening) -> int:
 
 def _so_far(opening: Opening) -> str:
     left = words.soon(opening.job.left)
-    passed = words.duration(time.time() - opening.started)
+    passed = words.duration(time.monotonic() - opening.started)
     return f"{passed} so far{f', {left}' if left else ''}. You can leave this page; opening goes on."

@@ -109,6 +109,16 @@ def test_only_a_few_corpora_stay_open_and_the_rest_come_back(tmp_path):
     assert len(ready(all_.resume(keys[0], anything)).corpus) == 60
 
 
+def test_a_clock_that_goes_back_lets_go_of_no_corpus_in_use(tmp_path, monkeypatch):
+    all_ = Openings(tmp_path / "runs")
+    configs = [write_shard(tmp_path / f"{i}.parquet", 60, seed=i) for i in range(3)]
+    first, second = (ready(all_.start(config, "before")) for config in configs[:2])
+    monkeypatch.setattr("time.time", lambda now=time.time: now() - 86400)
+    assert all_.get(second.key) is second
+    third = ready(all_.start(configs[2], "after"))
+    assert all_.get(third.key) is third and all_.get(second.key) is second and all_.get(first.key) is None
+
+
 @pytest.mark.parametrize("key", ["", "../../../etc/passwd", "0123456789ab", "ABCDEF012345", "0" * 13])
 def test_keys_that_name_nothing_open_nothing(tmp_path, key):
     assert Openings(tmp_path / "runs").resume(key, anything) is None
