@@ -50,7 +50,7 @@ def test_a_full_disk_is_no_bug(store, fake_execute):
     outcome = attempt(run, should_stop=never)
     assert isinstance(outcome.error, StoreError) and not outcome.faulty
     assert run.status().error == "cache.npz cannot be read or written: No space left on device"
-    assert run.status().traceback == ""
+    assert run.status().traceback == "" and run.status().resumable
 
 
 def test_stopped_while_the_corpus_opens(store, fake_execute):

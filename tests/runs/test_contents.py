@@ -81,6 +81,8 @@ def test_a_shard_rewritten_with_the_same_ids_is_refused(store, shard, tmp_path):
     assert exported(run, tmp_path).equals(expected)
     rewritten(shard, seed=1)
     refused(run, tmp_path, "its selected rows hold something else")
+    exports.write_selection(run, tmp_path / "ids.parquet")
+    assert pq.read_table(tmp_path / "ids.parquet")["chunk_id"].equals(run.selection()["chunk_id"])
 
 
 @pytest.mark.parametrize("options", [{"compression": "none"}, {"row_group_size": 7}, {"use_dictionary": False}])

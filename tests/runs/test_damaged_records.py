@@ -7,7 +7,9 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -124,6 +126,30 @@ def test_a_file_larger_than_any_record_is_not_read(store, done):
     assert "larger" in done.status().error
     with pytest.raises(StoreError, match=r"metrics\.jsonl.* larger"):
         done.metrics()
+
+
+class Pickled:
+    """Makes a file where it is read as a pickle."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self):
+        return Path.touch, (self.made,)
+
+
+def test_a_pickle_among_arrays_is_never_executed(store, done, tmp_path):
+    made = tmp_path / "made"
+    pickled = np.array([Pickled(made)], object)
+    for name in ("checkpoint.npz", "history.npz"):
+        np.savez(done.path / name, x=pickled)
+    with done.writer() as writer, pytest.raises(StoreError, match=r"checkpoint\.npz is damaged"):
+        writer.load_checkpoint()
+    with pytest.raises(StoreError, match=r"history\.npz is damaged"):
+        done.history()
+    assert not made.exists()
+    with np.load(done.path / "history.npz", allow_pickle=True) as stored:
+        assert stored["x"].size and made.exists(), "it would have been"
 
 
 # -- what is no record ------------------------------------------------------------------------------------------------
