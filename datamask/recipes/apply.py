@@ -30,7 +30,7 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import Source
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped
-from datamask.files import check_regular, open_regular, replacing
+from datamask.files import check_regular, open_regular, replacing, sweep
 from datamask.parquet import UNREADABLE, Gathering, gathering, schema_without_views, without_views
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
@@ -189,6 +189,8 @@ def apply(
     claim(folder, judge.recipe, stop_waiting)
     with only_one(folder / LOCK_FILE, stop_waiting):
         check_leftovers(folder, judge, kind)
+        for place in {target.parent for target in targets}:
+            sweep(place)
         of_shards, decoded = _written_shards(judge, targets, kind, progress, should_stop)
     return _summary(judge.recipe, of_shards, time.monotonic() - began, decoded)
 
