@@ -23,6 +23,8 @@ from datamask.out_of_core.exact_values import Candidate, PoolSquares, exact_valu
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Recipe, ScoreRule
+from datamask.recipes.stepping import rule_of
+from datamask.recipes.weights import Weights
 
 ENDS_FILE, MOST_BYTES = "ends.json", 1 << 20
 """In the scratch: the ends that were found, so that a run that is resumed finds them."""
@@ -32,6 +34,11 @@ PROVED, FOUND, PROVED_GAP = "proved", "best found", 1e-4
 
 ROUNDING = 1e-7
 """Relative gain that is none, as there."""
+
+LEAST = 1e-6
+"""Weight of a random number for each row, times S - 1, with which a term alone is solved. Where a term has many best
+selections, as without a common direction, no rule says which rows make one: this number does, and costs the value less
+than `LEAST` of the reach."""
 
 SOLVED = 0.9
 """Share of the work that is done when every term is solved alone."""
@@ -112,11 +119,13 @@ def _solved_alone(
     should_stop: ShouldStop | None,
 ) -> Candidate:
     """What a term alone selects from all rows."""
+    shuffled = _Shuffled(scratch)
+    least = LEAST / (size - 1)
     rule = _first_rule(scratch, name, size, starts.get(name, Start()))
-    alone = replace(recipe, objective=name, lamb=0.0, scale="raw", rule=rule)
+    alone = replace(recipe, objective=name, lamb=least, scale="raw", rule=rule)
     told = None if progress is None else _naming(progress, name)
     dual = streamed_dual.solve(
-        scratch,
+        shuffled,
         alone,
         size,
         block_rows=block_rows,
@@ -126,15 +135,26 @@ def _solved_alone(
         should_stop=should_stop,
     )
     assert dual.least is not None
-    return Candidate(alone, dual.selected(scratch.rows), dual.least, dual.least_tau, dual.spread)
+    # the bound of the term itself leaves the random numbers out
+    alone = replace(alone, lamb=0.0)
+    rule = rule_of(replace(alone, rule=dual.least), Weights.of(alone), size)
+    tau, spread = streamed_dual.Pilot(scratch, alone).threshold(rule, size)
+    return Candidate(alone, dual.selected(scratch.rows), rule, tau, spread)
+
+
+class _Shuffled(Scratch):
+    """The same rows with a random number in the place of quality, from the hash of the id."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        vars(self).update(vars(scratch))
+        vars(self)["quality"] = scratch.id_hash * 2.0**-64
 
 
 def _first_rule(scratch: Scratch, name: str, size: int, start: Start) -> ScoreRule:
     """The rule under which the first pass scores.
 
     Where members cancel each other better than rows without structure would, the optimum is flat, and any direction
-    would take its members from one side alone. There no row scores above another: the members are random ones, which
-    swaps then improve.
+    would take its members from one side alone. There the first members are random ones.
     """
     d = scratch.dim
     if name == "pairwise":

@@ -51,9 +51,6 @@ ROUNDING = 1e-9
 STILL, TIRED = 0.9, 2
 """Where the gap is more than this share of that so many passes before, no more are made: whole rows come no nearer."""
 
-STUCK = 4
-"""Nor where neither bound nor value has moved for so many."""
-
 NEARBY = 1e-3
 """Largest gap at which that is so; with a larger one it is the rule that is far off, and it is still being moved."""
 
@@ -131,8 +128,6 @@ class Dual:
         if self.gap <= self.close or len(self.passes) >= MOST_PASSES or not self.rule.needs_features:
             return bool(self.passes)
         gaps = [record["gap"] for record in self.passes]
-        if len(gaps) > STUCK and gaps[-1] == gaps[-1 - STUCK]:  # the gap falls where either moves
-            return True
         return len(gaps) > TIRED and self.gap <= NEARBY * self.reach and gaps[-1] > STILL * gaps[-1 - TIRED]
 
     def selected(self, rows: int) -> np.ndarray:
@@ -177,13 +172,10 @@ def solve(
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
     path = scratch.folder / state
     dual = _kept(path, made_of, scratch.rows)
-    pilot = _Pilot(scratch, recipe)
+    pilot = Pilot(scratch, recipe)
     if dual is None:
         rule = rule_of(recipe, weights, size)
-        scores = pilot(rule)
-        spread = float(scores.std())  # where all score alike the first threshold is the last
-        expected = float(np.quantile(scores, 1.0 - size / scratch.rows))
-        dual = Dual(rule, expected, spread if spread > 0 else 1.0, random=random)
+        dual = Dual(rule, *pilot.threshold(rule, size), random=random)
     elif on_pass is not None:
         for done in range(1, len(dual.passes) + 1):
             on_pass(replace(dual, passes=dual.passes[:done]))
@@ -259,7 +251,7 @@ def pilot_rows(rows: int) -> np.ndarray:
     return np.unique(np.linspace(0, rows - 1, min(PILOT_ROWS, rows)).astype(np.int64))
 
 
-class _Pilot:
+class Pilot:
     """Some rows all over the corpus, whose scores under any rule are known without a pass."""
 
     def __init__(self, scratch: Scratch, recipe: Recipe) -> None:
@@ -276,6 +268,15 @@ class _Pilot:
             self._units = self._scratch.rows_at(self._rows)
         parts = [slice(low, low + ROWS_AT_ONCE) for low in range(0, len(quality), ROWS_AT_ONCE)]
         return np.concatenate([scorer(quality[part], self._units[part].astype(np.float64)) for part in parts])
+
+    def threshold(self, rule: ScoreRule, size: int) -> tuple[float, float]:
+        """About the threshold that keeps so many of all rows, and the standard deviation of the scores.
+
+        The latter is 1 where all rows score alike: there the first threshold is the last.
+        """
+        scores = self(rule)
+        spread = float(scores.std())
+        return float(np.quantile(scores, 1.0 - size / self._scratch.rows)), spread if spread > 0 else 1.0
 
     def moved(self, before: ScoreRule, after: ScoreRule, share: float) -> float:
         """How much higher the threshold that keeps a share of the rows is under another rule."""
@@ -315,7 +316,7 @@ def _after(
     scores: np.ndarray,
     size: int,
     weights: Weights,
-    pilot: _Pilot,
+    pilot: Pilot,
     should_stop: ShouldStop | None,
 ) -> None:
     """Take note of a pass: the exact members, what they are worth, what nothing exceeds, and the next rule."""
@@ -389,8 +390,8 @@ def _near(scores: np.ndarray, tau: float, dim: int, rule: ScoreRule) -> np.ndarr
     count = int(min(len(scores), np.clip(wanted, *NEAR_ROWS)))
     width = _width(scores, tau, count)
     near = np.flatnonzero(np.abs(scores - tau) <= width)
-    if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold, and say nothing of which
-        near = near[:: -(-len(near) // NEAR_ROWS[1])]
+    if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold
+        near = near[:: -(-len(near) // count)]
     return near
 
 
