@@ -73,8 +73,9 @@ class Effort:
 
 
 def newton_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
-    """Newton steps on the dual of pair-wise similarity; the proof itself in float64."""
-    bound = PairwiseDual(problem).bound(poll=poll, on_bound=_bound_recorder(effort.trace, value))
+    """Newton steps on the dual of pair-wise similarity, from the sum of the selection's members."""
+    dual = PairwiseDual(problem)
+    bound = dual.bound(dual.sum_of(mask, poll), poll=poll, on_bound=_bound_recorder(effort.trace, value))
     return Certificate(bound, "exact", value)
 
 

@@ -8,7 +8,10 @@ has a dual over y in R^d, since ``-||s||^2 <= ||y||^2 - 2 y . s`` with equality 
 
     D(y) = kappa ||y||^2 + (sum of the S largest of g),      g = b - 2 kappa X y
 
-Every D(y) is an upper bound on every selection; no y has to be optimal for that. D has kinks, so the steps are taken on
+Every D(y) is an upper bound on every selection; no y has to be optimal for that. What is bounded is the value on the
+rows as they are in float32, each divided by its exact length. The rows that they were made from may differ from these
+by `ROUNDING`, across their own direction, so `PairwiseDual.upper_bound` adds to g_i what that makes at most in
+``2 kappa x_i . y``; then it bounds the value on those rows too. D has kinks, so the steps are taken on
 a smoothed one: the top S become ``p = sigmoid((g - tau) / mu)`` with tau set by sum p = S, and mu falls while the steps
 succeed. The Hessian is the Gram matrix of the rows near the threshold, some hundreds. Frank-Wolfe mixes one vertex a
 step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach 1e-5, and fewer from the solution of a nearby
@@ -26,15 +29,25 @@ import torch
 from torch import Tensor
 
 from datamask.learning.problem import Problem
-from datamask.objectives.contract import Poll, chunks, no_poll
-from datamask.objectives.pairwise import ROWS_AT_ONCE, Pairwise
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.pairwise import Pairwise, products, row_parts, weighted_sum
 
 STEPS = 60
 TOLERANCE = 1e-5
 """Gap, on the scale of the objective, at which the steps end: a tenth of what rounding costs."""
 
-FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-4, 4.0
+FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-6, 4.0
 """The smoothing in standard deviations of g: at a cold start, at a warm one, at the end, and its fall per step."""
+
+IDLE_STEPS, PROGRESS = 12, 0.95
+"""After so many steps of which none left less than this share of the lowest gap, what is left is rounding."""
+
+ROUNDING = 1.001 * 2.0**-23
+"""How far a row of unit length may lie from the one it was made from: once rounded when it was read, once when it was
+scaled, each number by at most ``2^-24`` of itself. The 1.001 covers lengths that are 1 to rounding only."""
+
+RIDGE = 1e-14
+"""Least smoothing of a step, as a share of what curves the dual: with less the step's equations cannot be told apart."""
 
 FLAT = 1e-12
 """Spread of g in units of g, below which it is rounding: all rows are alike."""
@@ -56,7 +69,7 @@ class DualPoint:
         y: float64 ``(d,)``, stands for the sum of the members.
         products: float64 ``(m,)``, x_i . y over the eligible rows, kept from step to step.
         weights: float64 ``(m,)``, p. mu: smoothing. tau: threshold.
-        gap: D(y) - F(p), to float32 rounding of the products.
+        bound: D(y), on the scale of the objective. gap: D(y) - F(p).
     """
 
     y: Tensor
@@ -64,6 +77,7 @@ class DualPoint:
     weights: Tensor
     mu: float
     tau: float
+    bound: float
     gap: float
 
 
@@ -97,6 +111,10 @@ class PairwiseDual:
         self.x = joint.quality.scores.new_zeros(len(problem.eligible), 0) if rows is None else rows
         scores = joint.quality.scores if whole else joint.quality.scores[problem.eligible]
         self.b = scores.double() * (joint.lamb * joint.quality_scale.slope / size)
+        self.lengths = torch.ones_like(self.b)
+        if term is not None:
+            lengths = term.function_of(Pairwise).lengths
+            self.lengths = lengths if whole else lengths[problem.eligible]
         # what value and bound have in common: the scales' zeros, and the S that ||s||^2 counts too much
         self.constant = -joint.lamb * joint.quality_scale.slope * joint.quality_scale.zero
         if term is not None:
@@ -116,22 +134,31 @@ class PairwiseDual:
             y = torch.zeros(0, dtype=torch.float64) if start is None else start
             return DualSolution(self.problem.subset(self.b), self.upper_bound(y, poll), y, 0)
         best, steps = self._search(start, tolerance, poll)
-        return DualSolution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
+        return DualSolution(self.rounded(best.weights, poll), self.upper_bound(best.y, poll), best.y, steps)
 
     def bound(
         self,
+        start: Tensor | None = None,
         tolerance: float = TOLERANCE,
         poll: Poll = no_poll,
         on_bound: Callable[[int, float], None] = lambda steps, bound: None,
     ) -> float:
-        """The upper bound alone, without a rounding; `on_bound` gets the steps taken and the bound, in float32."""
+        """The upper bound alone, without a selection; `on_bound` gets the steps taken and the bound so far.
+
+        Args:
+            start: y of a nearby problem, or the sum of the members of a selection; None: none is known.
+        """
         if self.modular:
             return self.upper_bound(torch.zeros(0), poll)
-        return self.upper_bound(self._search(None, tolerance, poll, on_bound)[0].y, poll)
+        return self.upper_bound(self._search(start, tolerance, poll, on_bound)[0].y, poll)
 
-    def weights(self, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> Tensor:
+    def weights(self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> Tensor:
         """Inclusion weights of the eligible rows where the gap is closed, float64 ``(m,)``; they add to S, almost."""
-        return self._search(None, tolerance, poll)[0].weights
+        return self._search(start, tolerance, poll)[0].weights
+
+    def sum_of(self, weights: Tensor, poll: Poll = no_poll) -> Tensor:
+        """The sum of rows by weights or a mask ``(n,)`` over all rows, float64 ``(d,)``: the y of the tangent there."""
+        return weighted_sum(self.x, self.lengths, weights[self.problem.eligible], poll)
 
     @property
     def modular(self) -> bool:
@@ -146,11 +173,12 @@ class PairwiseDual:
         on_bound: Callable[[int, float], None] = lambda steps, bound: None,
     ) -> tuple[DualPoint, int]:
         best = point = self.begin(start, poll)
-        steps = 0
-        while point.gap > tolerance and steps < STEPS:
+        steps = idle = 0
+        while best.gap > tolerance and steps < STEPS and idle < IDLE_STEPS:
             point = self.advance(point, poll)
             steps += 1
-            on_bound(steps, self.constant + self._dual_value(point.y, self.b - 2 * self.kappa * point.products))
+            on_bound(steps, point.bound)
+            idle = 0 if point.gap < PROGRESS * best.gap else idle + 1
             if point.gap < best.gap:
                 best = point
         return best, steps
@@ -159,72 +187,84 @@ class PairwiseDual:
         """The first point: from a neighbour's y, or from that of equal weights."""
         poll()
         if start is None or len(start) != self.x.shape[1]:
-            y, width = self.x.sum(0).double() * (self.problem.size / len(self.b)), FIRST_MU
+            share = self.problem.size / len(self.b)
+            y, width = weighted_sum(self.x, self.lengths, torch.full_like(self.b, share), poll), FIRST_MU
         else:
             y, width = start, WARM_MU
-        products = (self.x @ y.float()).double()
-        g = self.b - 2 * self.kappa * products
-        return self._weighed(y, products, width * _spread(g), float(g.topk(self.problem.size).values[-1]), poll)
+        along = products(self.x, self.lengths, y, poll)
+        g = self.b - 2 * self.kappa * along
+        return self._weighed(y, along, width * _spread(g), float(g.topk(self.problem.size).values[-1]), poll)
 
     def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> DualPoint:
         """The point that a checkpoint stands for."""
-        poll()
-        return self._weighed(y, (self.x @ y.float()).double(), mu, tau, poll)
+        return self._weighed(y, products(self.x, self.lengths, y, poll), mu, tau, poll)
 
     def advance(self, point: DualPoint, poll: Poll = no_poll) -> DualPoint:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
         g = self.b - 2 * self.kappa * point.products
         spread = point.weights * (1 - point.weights)
         near = (spread > UNDECIDED / 100).nonzero().squeeze(1)
-        rows, share = self.x[near], spread[near].float()
-        poll()
-        mean = (rows.T @ share).double()
-        gram = ((rows * share[:, None]).T @ rows).double()
+        parts = row_parts(len(near), len(point.y))
+        # many rows are far from the threshold still, and a step among them need not be exact
+        share = spread[near].to(torch.float64 if len(parts) <= 1 else torch.float32)
+        mean = torch.zeros_like(point.y)
+        gram = torch.zeros(len(mean), len(mean), dtype=torch.float64, device=mean.device)
+        for part in parts:
+            poll()
+            rows = self.x[near[part]].to(share)
+            mean += (rows.T @ share[part]).double()
+            gram += ((rows * share[part][:, None]).T @ rows).double()
         if len(near):  # where every row is decided the dual is as good as linear
             gram -= torch.outer(mean, mean) / float(share.sum())
-        identity = torch.eye(len(mean), dtype=torch.float64, device=mean.device)
-        residual = (point.weights.float() @ self.x).double() - point.y
-        step = torch.linalg.solve(identity + (2 * self.kappa / point.mu) * gram, residual)
-        poll()
-        along = (self.x @ step.float()).double()
+        residual = weighted_sum(self.x, self.lengths, point.weights, poll) - point.y
+        smooth = point.mu / (2 * self.kappa)
+        gram.diagonal().add_(max(smooth, RIDGE * float(gram.trace())))
+        step = torch.linalg.solve(gram, smooth * residual)
+        along = products(self.x, self.lengths, step, poll)
         value = self._smoothed(point.y, g, point.mu, point.tau)
         slope = -2 * self.kappa * float(residual @ step)
         share_of_step = 1.0
         while True:
             poll()
-            y, products = point.y + share_of_step * step, point.products + share_of_step * along
-            tau = self._threshold(self.b - 2 * self.kappa * products, point.mu, point.tau)
-            after = self._smoothed(y, self.b - 2 * self.kappa * products, point.mu, tau)
+            y, after_step = point.y + share_of_step * step, point.products + share_of_step * along
+            g_after = self.b - 2 * self.kappa * after_step
+            tau = self._threshold(g_after, point.mu, point.tau)
+            after = self._smoothed(y, g_after, point.mu, tau)
             if after <= value + 0.25 * share_of_step * slope or share_of_step < 1e-3:
                 break
             share_of_step /= 2
         mu = max(point.mu / MU_FALL, LAST_MU * _spread(g)) if share_of_step == 1.0 else point.mu
-        return self._weighed(y, products, mu, tau, poll)
+        return self._weighed(y, after_step, mu, tau, poll)
 
-    def upper_bound(self, y: Tensor, poll: Poll = no_poll) -> float:
-        """No selection of S eligible samples has a higher value of the objective on these features. float64."""
+    def upper_bound(self, y: Tensor, poll: Poll = no_poll, rounding: float = ROUNDING) -> float:
+        """No selection of S eligible samples has a higher value of the objective on these features.
+
+        Args:
+            y: float64 ``(d,)``, any; the lowest bound is that of the solution.
+            rounding: how far the rows may lie from those that the bound is to hold for; 0: it holds for the rows as
+                they are in float32.
+        """
         if self.modular:
             return self.constant + float(self.b.topk(self.problem.size).values.sum())
-        g = self.b.clone()
-        for part in chunks(len(g), ROWS_AT_ONCE):
-            poll()
-            g[part] -= 2 * self.kappa * (self.x[part].double() @ y)
-        return self.constant + self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
+        along = products(self.x, self.lengths, y, poll)
+        g = self.b - 2 * self.kappa * along
+        square = float(y @ y)
+        if rounding:
+            # a row moves across its own direction only, so y's part in that direction does not count
+            g += 2 * self.kappa * rounding * (square - along.square()).clamp_min(0.0).sqrt()
+        return self.constant + self.kappa * square + float(g.topk(self.problem.size).values.sum())
 
     # -- the smoothed top S ------------------------------------------------------------------------------------
 
-    def _weighed(self, y: Tensor, products: Tensor, mu: float, tau: float, poll: Poll) -> DualPoint:
-        g = self.b - 2 * self.kappa * products
+    def _weighed(self, y: Tensor, along: Tensor, mu: float, tau: float, poll: Poll) -> DualPoint:
+        g = self.b - 2 * self.kappa * along
         tau = self._threshold(g, mu, tau)
         weights = torch.sigmoid((g - tau) / mu)
-        poll()
-        s = (weights.float() @ self.x).double()
-        dual = self._dual_value(y, g)
-        return DualPoint(y, products, weights, mu, tau, dual - float(self.b @ weights) + self.kappa * float(s @ s))
-
-    def _dual_value(self, y: Tensor, g: Tensor) -> float:
-        """D(y) less the constant."""
-        return self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
+        s = weighted_sum(self.x, self.lengths, weights, poll)
+        dual = self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
+        excess = float(weights.sum()) - self.problem.size  # each row too many is worth tau
+        gap = dual - float(self.b @ weights) + tau * excess + self.kappa * float(s @ s)
+        return DualPoint(y, along, weights, mu, tau, self.constant + dual, gap)
 
     def _smoothed(self, y: Tensor, g: Tensor, mu: float, tau: float) -> float:
         over = torch.nn.functional.softplus((g - tau) / mu)
@@ -249,10 +289,13 @@ class PairwiseDual:
 
     # -- rounding ----------------------------------------------------------------------------------------------
 
-    def rounded(self, point: DualPoint, poll: Poll = no_poll) -> Tensor:
-        """A mask ``(n,)`` near the weights: decided rows as they are, the others so that their sum strays least from
-        the weighted one, then the best swaps among them."""
-        p = point.weights
+    def rounded(self, weights: Tensor, poll: Poll = no_poll) -> Tensor:
+        """A mask ``(n,)`` near weights ``(m,)``: decided rows as they are, the others so that their sum strays least
+        from the weighted one, then the best swaps among them.
+
+        Where far more rows are undecided than can be rounded with care, all are drawn by their weights.
+        """
+        p = weights
         distance = (p - 0.5).abs()
         open_rows = (distance < 0.5 - UNDECIDED).nonzero().squeeze(1)
         if len(open_rows) > MOST_UNDECIDED:
@@ -261,16 +304,22 @@ class PairwiseDual:
         sure[open_rows] = False
         missing = self.problem.size - int(sure.sum())
         if not 0 <= missing <= len(open_rows):
-            return self.problem.subset(p)
-        rows = self.x[open_rows].double().cpu().numpy()
+            return self.problem.subset(self._drawn(p).double() + p / 2)
+        rows = (self.x[open_rows].double() / self.lengths[open_rows][:, None]).cpu().numpy()
         chosen = _balanced(rows, p[open_rows].cpu().numpy())
-        s = torch.zeros(self.x.shape[1], dtype=torch.float64, device=self.x.device)
-        for part in chunks(len(p), ROWS_AT_ONCE):
-            poll()
-            s += self.x[part][sure[part]].double().sum(0)
+        s = weighted_sum(self.x, self.lengths, sure, poll)
         _swap_to_size(chosen, rows, self.b[open_rows].cpu().numpy(), self.kappa, s.cpu().numpy(), missing, poll)
         sure[open_rows[torch.from_numpy(chosen).to(open_rows.device)]] = True
         return self.problem.whole(sure)
+
+    def _drawn(self, weights: Tensor) -> Tensor:
+        """About S rows, bool ``(m,)``, each with its weight as the chance, evenly along the order that cuts ties."""
+        order = self.problem.ties[self.problem.eligible].argsort()
+        passed = weights[order].clamp(0.0, 1.0).cumsum(0)
+        turns = (passed * (self.problem.size / passed[-1]) + 0.5).floor()
+        drawn = torch.zeros(len(weights), dtype=torch.bool, device=weights.device)
+        drawn[order] = turns.diff(prepend=turns.new_zeros(1)) > 0
+        return drawn
 
 
 def _spread(g: Tensor) -> float:

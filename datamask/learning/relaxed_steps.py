@@ -151,7 +151,7 @@ class NewtonSteps(RelaxedSteps):
 
     def best(self, state: State, poll: Poll) -> Tensor:
         if not self._dual.modular:
-            careful = self._dual.rounded(self._dual.at(*_unpacked(state.logits), poll), poll)
+            careful = self._dual.rounded(self._dual.at(*_unpacked(state.logits), poll).weights, poll)
             if self.problem.joint.evaluate(careful, poll).joint > state.best_joint:
                 return careful
         return super().best(state, poll)

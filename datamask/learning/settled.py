@@ -9,8 +9,8 @@ The largest such sum, over the S rows with the largest g, is the upper bound. Ta
 selection with i has at most that bound less ``g_(S) - g_i``, where ``g_(S)`` is the S-th largest entry. If that is
 below the value of the selection at hand, no selection as good has i. Likewise one without row i from inside has at most
 the bound less ``g_i - g_(S+1)``, and if that is too little, every selection as good has i. How many rows are settled
-depends on how close bound and value are, so Frank-Wolfe steps in float64 follow where the Newton steps of
-`datamask.learning.newton`, whose products are float32, come to their end.
+depends on how close bound and value are, so Frank-Wolfe steps follow where the smoothed Newton steps of
+`datamask.learning.newton` come to their end. Values are those of the rows as they are in float32.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Settled:
         inside: bool ``(n,)``, in every selection of S eligible rows whose value is at least that of the selection.
         outside: bool ``(n,)``, eligible and in none of these.
         open: how many eligible rows are neither: there are, or may be, selections as good that differ in them.
-        upper_bound: no selection has more, on the scale of the objective.
+        upper_bound: no selection has more, on the scale of the objective, whatever float32 made of the rows.
     """
 
     inside: np.ndarray
@@ -67,7 +67,8 @@ def settled_by_pairwise(problem: Problem, mask: Tensor, value: float, poll: Poll
     Raises:
         Stopped: from `poll`.
     """
-    bound, gradient = _tangent(problem, mask, value, poll)
+    dual = PairwiseDual(problem)
+    bound, gradient, y = _tangent(dual, mask, value, poll)
     eligible = problem.eligible
     g = gradient[eligible]
     size = problem.size
@@ -82,28 +83,28 @@ def settled_by_pairwise(problem: Problem, mask: Tensor, value: float, poll: Poll
         inside.cpu().numpy(),
         outside.cpu().numpy(),
         len(g) - int(inside.sum()) - int(outside.sum()),
-        max(bound, value),
+        max(dual.upper_bound(y, poll), value),
     )
 
 
-def _tangent(problem: Problem, mask: Tensor, value: float, poll: Poll) -> tuple[float, Tensor]:
-    """The lowest bound met on the way, and the gradient that it comes from, float64 ``(n,)``."""
-    dual, eligible = PairwiseDual(problem), problem.eligible
+def _tangent(dual: PairwiseDual, mask: Tensor, value: float, poll: Poll) -> tuple[float, Tensor, Tensor]:
+    """The lowest bound met on the way, the gradient that it comes from, float64 ``(n,)``, and the y of that tangent."""
+    problem, eligible = dual.problem, dual.problem.eligible
     weights = mask.double()
     if not dual.modular:
-        fractions = dual.weights(CLOSED, poll)
+        fractions = dual.weights(dual.sum_of(mask, poll), CLOSED, poll)
         weights[eligible] = fractions * (problem.size / float(fractions.sum()))
     at_start, gradient = concave(problem, weights, poll)
     iterate = Iterate(weights, gradient, at_start)
-    lowest, tangent = math.inf, gradient
+    lowest, tangent, touched = math.inf, gradient, weights
     for _ in range(STEPS):
         vertex = problem.vertex(iterate.gradient[eligible])
         gap = float(iterate.gradient @ (vertex - iterate.weights))
         bound = iterate.value + gap
         enough = bound - value > WORTHWHILE * (lowest - value)
         if bound < lowest:
-            lowest, tangent = bound, iterate.gradient
+            lowest, tangent, touched = bound, iterate.gradient, iterate.weights
         if gap <= CLOSED or enough:
             break
         iterate = mixed(iterate, vertex, gap, *concave(problem, vertex, poll))
-    return lowest, tangent
+    return lowest, tangent, dual.sum_of(touched, poll)

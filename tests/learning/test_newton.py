@@ -170,3 +170,44 @@ def test_the_way_to_the_right_size_ends_where_no_row_can_be_told_from_another():
 
     rows = truth.unit_rows(np.random.default_rng(0), 20, 4)
     _swap_to_size(chosen, rows, np.full(20, -np.inf), 1.0, np.zeros(4), 7, poll)
+
+
+def with_common_offset(rng, n, d, offset):
+    """Unit rows that share a direction, float64, and what a corpus keeps of them: read as float32, then scaled."""
+    x = rng.normal(size=(n, d)) + offset * rng.normal(size=d)
+    read = x.astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", read, read).astype(np.float64))
+    kept = read * (1.0 / lengths).astype(np.float32)[:, None]
+    return x / np.linalg.norm(x, axis=1, keepdims=True), torch.from_numpy(kept)
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e4])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_bound_holds_for_the_rows_before_float32_rounded_them(seed, offset):
+    """Where rows share a direction, their float32 lengths tell more subsets apart than their angles do."""
+    rng = np.random.default_rng([seed, int(offset)])
+    n, size = int(rng.integers(6, 12)), int(rng.integers(2, 6))
+    x, kept = with_common_offset(rng, n, int(rng.integers(2, 6)), offset)
+    values = [truth.pairwise(x, members) for members in itertools.combinations(range(n), size)]
+    scale = Scale(float(np.mean(values)), 1.0 / (max(values) - float(np.mean(values))))
+    function = objectives.load("pairwise").bind(kept)
+    joint = Joint(Quality(torch.zeros(n, dtype=torch.float64)), (Term("pairwise", 1.0, function, scale),), 0.0)
+    dual = PairwiseDual(Problem(joint, size, torch.arange(n), torch.arange(n)))
+    # at the best subset's own sum the bound comes as close to it as a bound can
+    best = list(itertools.combinations(range(n), size))[int(np.argmax(values))]
+    ys = [dual.solve().y, torch.from_numpy(x[list(best)].sum(0))]
+    assert min(dual.upper_bound(y) for y in ys) >= 1.0 - 1e-15 / (max(values) - scale.zero)
+
+
+def test_a_value_is_that_of_the_rows_before_float32_made_them_unit_length():
+    """Mean cosine .999: what rounding adds to the lengths would be some millionths of the scale."""
+    rng = np.random.default_rng(3)
+    x, kept = with_common_offset(rng, 2_000, 32, 30.0)
+    function = objectives.load("pairwise").bind(kept)
+    ends = truth.pairwise(x, range(2_000)), truth.pairwise(x, np.argsort(x @ x.sum(0))[:200])
+    members = np.sort(rng.choice(2_000, 200, replace=False))
+    mask = torch.zeros(2_000, dtype=torch.bool)
+    mask[members] = True
+    assert abs(function.value(mask) - truth.pairwise(x, members)) <= 1e-7 * (ends[1] - ends[0])
+    mean = torch.full((2_000,), 0.1, dtype=torch.float64)
+    assert function.concave(mean, 200)[0] == pytest.approx(-((0.1 * x.sum(0)) @ (0.1 * x.sum(0)) - 200) / (200 * 199))
