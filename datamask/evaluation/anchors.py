@@ -3,17 +3,22 @@
 0 is a random subset of size S, 1 the best that the term reaches alone; both on the whole pool, before pruning and
 without constraints, by frozen reference solvers, so that runs on the same corpus and size share them. Under a token
 budget of W the subsets are those that fill it, and W takes the place of S. Changing a solver below means raising
-`ANCHOR_VERSION`.
+`ANCHOR_VERSION`; runs of two versions then have other ends, and are compared only where their ends are equal.
+
+Pair-wise similarity of S rows has a dual in d unknowns, which mostly proves its subset the best to a millionth. Under a
+budget it has none yet, nor has the DiSF with fixed scale: there, and for few rows, Frank-Wolfe and swaps search.
 
 Every selection stands on these numbers, so a kept anchor is not believed: its random end is computed once more, its
-best end is the value of the subset that is kept with it, and ``proved`` is proved again by the bound at the kept
-weights (any weights give one). What is not computed again is the search for that subset, which takes the time.
+best end is the value of the subset that is kept with it, and ``proved`` is proved again by the bound at the y of the
+dual or the weights that are kept (any y gives one, and any weights). What is not computed again is the search for that
+subset, which takes the time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -26,6 +31,7 @@ from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
 from datamask.learning.loop import ShareWatch, learn
 from datamask.learning.masks import top
+from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
@@ -33,14 +39,24 @@ from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
 from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
-from datamask.objectives.joint import Anchor, Joint, Term
+from datamask.objectives.joint import Anchor, Joint, Scale, Term
 from datamask.options.amounts import tokens_text
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
-ANCHOR_VERSION = 3
+ANCHOR_VERSION = 4
 PROVED_GAP = 1e-4
 """A best end is called proved when its bound is within this share of the distance from random to best."""
+
+FOUND_GAP = 1e-6
+"""A subset of the dual is the best end where its bound is within this share of that distance: no search can find one
+that makes a difference."""
+
+DUAL_TOLERANCE = 1e-7
+"""Of the dual's gap, on the same scale."""
+
+NOTHING = 1e-5
+"""Weighted rows that come within this share of the most there can be add up to nothing."""
 
 RANDOM_DRAWS = 32
 """Random subsets that fill a budget, whose mean value is its random end."""
@@ -104,7 +120,7 @@ def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll, budge
 def anchor_entry(pool: Pool, name: str, size: int, budget: float | None = None) -> Entry:
     """The name of an anchor in the cache; both ends of one on approximate lists are values of listed pairs."""
     key = f"{cache_name(name)}-{size if budget is None else f'{tokens_text(budget)}-tokens'}"
-    before = f"anchor-v{ANCHOR_VERSION}-{key}"
+    before = f"anchor-v3-{key}"
     if pool.function(name, size, budget).lower_bound:
         key += "-listed"
     return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key, stale=(f"{before}.json", f"{before}.npy"))
@@ -135,15 +151,15 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
     alone = f"finding what {catalogue.objective(name).label} alone would select"
     pool.tell(0.0, alone)
     random = _random_end(problem, poll)
-    mask, bound, weights = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
-    best = _above(random, function.value(mask, poll))
-    proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
+    end = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
+    best = _above(random, function.value(end.mask, poll))
+    proved = end.bound - best <= PROVED_GAP * abs(best - random)
     anchor = Anchor(random, best, PROVED if proved else FOUND)
-    arrays = {"mask": np.packbits(mask.cpu().numpy())}
-    if proved and weights is not None:
-        arrays["weights"] = weights.double().cpu().numpy()
+    arrays = {"mask": np.packbits(end.mask.cpu().numpy())}
+    if proved:
+        arrays |= {name: proof.double().cpu().numpy() for name, proof in end.proof.items()}
     Cache(pool.cache_dir).keep(anchor_entry(pool, name, size, budget), anchor.to_dict(), arrays)
-    return anchor, mask
+    return anchor, end.mask
 
 
 def _random_end(problem: Problem, poll: Poll) -> float:
@@ -174,12 +190,22 @@ def _believed(content: Content, pool: Pool, name: str, problem: Problem, poll: P
     short = anchor.best - _above(anchor.random, function.value(mask, poll))
     require(-same <= short <= same, "the best end is not the value of the subset that is kept with it")
     if anchor.best_kind == PROVED:
-        weights = content.arrays["weights"]
-        require(weights.shape == (len(pool),) and weights.dtype == np.float64, "the weights are of another corpus")
-        require(weights.min() >= -SAME and weights.max() <= 1 + SAME, "the weights are not between 0 and 1")
-        above = upper_bound(problem, torch.from_numpy(weights).to(pool.device), poll) - anchor.best
+        above = _proved_bound(content.arrays, pool, problem, poll) - anchor.best
         require(-same <= above <= PROVED_GAP * (anchor.best - anchor.random) + same, "the best end is not proved")
     return anchor, mask
+
+
+def _proved_bound(arrays: Mapping[str, np.ndarray], pool: Pool, problem: Problem, poll: Poll) -> float:
+    """The upper bound by what is kept as a proof. Raises Implausible where that is of another problem."""
+    search = solver_of(problem).dual
+    if search is not None:
+        y = arrays["y"]
+        require(y.shape == (pool.features.shape[1],) and y.dtype == np.float64, "y is of another corpus")
+        return search(problem).upper_bound(torch.from_numpy(y).to(pool.device), poll)
+    weights = arrays["weights"]
+    require(weights.shape == (len(pool),) and weights.dtype == np.float64, "the weights are of another corpus")
+    require(weights.min() >= -SAME and weights.max() <= 1 + SAME, "the weights are not between 0 and 1")
+    return upper_bound(problem, torch.from_numpy(weights).to(pool.device), poll)
 
 
 def _subset(packed: np.ndarray, problem: Problem) -> Tensor:
@@ -210,18 +236,83 @@ def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | 
     return Problem(joint, size, torch.from_numpy(rows).to(pool.device), pool.ties(0), budget=spent)
 
 
+@dataclass(frozen=True)
+class _BestEnd:
+    """A reference solver's subset, bool ``(n,)``; no subset is worth more than `bound`, by the arrays in `proof`."""
+
+    mask: Tensor
+    bound: float = math.inf
+    proof: Mapping[str, Tensor] = field(default_factory=dict)
+
+
 def _best_end(
     problem: Problem, function: SetFunction, random: float, poll: Poll, tell: Callable[[float], None]
-) -> tuple[Tensor, float | None, Tensor | None]:
-    """The reference solver's subset, bool ``(n,)``, and where it comes with one its upper bound and whose weights.
-
-    `tell` is given the share of the work that is done.
-    """
+) -> _BestEnd:
+    """What the reference solver finds; `tell` is given the share of the work that is done."""
     solver = solver_of(problem)
     if solver.direct is not None:
-        return solver.direct(problem, poll, no_trace), None, None
+        return _BestEnd(solver.direct(problem, poll, no_trace))
     if not relaxable(problem):
-        return _learned(problem, poll, tell), None, None
+        return _BestEnd(_learned(problem, poll, tell))
+    if solver.dual is None:
+        return _by_weights(problem, function, random, poll, tell)
+    end, short = _by_dual(problem, solver.dual, function, random, poll)
+    if short:
+        other = _by_weights(problem, function, random, poll, tell).mask
+        if function.value(other, poll) > function.value(end.mask, poll):
+            end = replace(end, mask=other)
+    return end
+
+
+def _by_dual(
+    problem: Problem, search: Callable[[Problem], PairwiseDual], function: SetFunction, random: float, poll: Poll
+) -> tuple[_BestEnd, bool]:
+    """The subset behind the solution of the dual, and whether it may be short of the best by more than `FOUND_GAP`.
+
+    Steps of Frank-Wolfe lead to where Newton's are quick, or to weighted rows that add up to nothing. In that case the
+    solution is y = 0, where the dual has no slope to follow: no mean cosine of S rows is below ``-1 / (S - 1)``.
+    """
+    best = 1.0 / (problem.size - 1)
+    scaled = _rescaled(problem, random, best)
+    point = begin(scaled, poll=poll)
+    for _ in range(RELAXED_STEPS):
+        after, gap = advance(scaled, point, poll)
+        if 1.0 - point.value <= NOTHING or point.value + gap < 1.0 - NOTHING:
+            break
+        point = after
+    dual = search(scaled)
+    y = dual.sum_of(point.weights, poll)
+    if 1.0 - point.value <= NOTHING:
+        y, mask = torch.zeros_like(y), dual.rounded(point.weights[problem.eligible], poll)
+        best = function.value(mask, poll)
+    else:
+        for _ in range(2):  # on a scale where 1 is the most there can be, then on the one that this finds
+            scaled = _rescaled(problem, random, best)
+            solution = search(scaled).solve(y, DUAL_TOLERANCE, poll)
+            y, mask = solution.y, solution.mask
+            best = function.value(mask, poll)
+            if Anchor(random, best, FOUND).constant:
+                break
+    dual = search(problem)
+    bound = dual.upper_bound(y, poll, rounding=0.0)
+    if short := bound - best > FOUND_GAP * (best - random):
+        mask = polish(scaled, mask, poll)
+        best = function.value(mask, poll)
+        short = bound - best > FOUND_GAP * (best - random)
+    return _BestEnd(mask, dual.upper_bound(y, poll), {"y": y}), short
+
+
+def _rescaled(problem: Problem, random: float, best: float) -> Problem:
+    """A problem of one term on the scale of these ends."""
+    term = replace(problem.joint.terms[0], scale=Scale.calibrated(Anchor(random, best, FOUND)))
+    return replace(problem, joint=Joint(problem.joint.quality, (term,), 0.0))
+
+
+def _by_weights(
+    problem: Problem, function: SetFunction, random: float, poll: Poll, tell: Callable[[float], None]
+) -> _BestEnd:
+    """The best of Frank-Wolfe's roundings, swaps from there, and, where both stay `FAR`, learned masks."""
+    outdoes_masks = solver_of(problem).outdoes_masks
     point, steps = begin(problem, poll=poll), 0
     while steps < RELAXED_STEPS:
         point, gap = advance(problem, point, poll)
@@ -229,20 +320,20 @@ def _best_end(
         tell(0.5 * steps / RELAXED_STEPS)
         if gap <= 0:
             break
-        if steps == FIRST_LOOK and solver.outdoes_masks:
+        if steps == FIRST_LOOK and outdoes_masks:
             mask = polish(problem, rounded(problem, point, poll)[0], poll)
             bound, value = upper_bound(problem, point.weights, poll), function.value(mask, poll)
             if bound - value > HOPELESS * abs(value - random):
-                return mask, bound, point.weights
+                return _BestEnd(mask, bound, {"weights": point.weights})
     bound = upper_bound(problem, point.weights, poll)
     mask, values = rounded(problem, point, poll)
     if bound - values.joint > PROVED_GAP * abs(values.joint - random):
         mask = polish(problem, mask, poll)
         value = function.value(mask, poll)
-        if bound - value > FAR * abs(value - random) and not solver.outdoes_masks:
+        if bound - value > FAR * abs(value - random) and not outdoes_masks:
             learned = _learned(problem, poll, lambda share: tell(0.5 + 0.5 * share))
             mask = max(mask, learned, key=lambda candidate: function.value(candidate, poll))
-    return mask, bound, point.weights
+    return _BestEnd(mask, bound, {"weights": point.weights})
 
 
 def _learned(problem: Problem, poll: Poll, tell: Callable[[float], None]) -> Tensor:

@@ -47,7 +47,7 @@ ROUNDING = 1.001 * 2.0**-23
 scaled, each number by at most ``2^-24`` of itself. The 1.001 covers lengths that are 1 to rounding only."""
 
 RIDGE = 1e-14
-"""Least smoothing of a step, as a share of what curves the dual: with less the step's equations cannot be told apart."""
+"""Least smoothing of a step, as a share of what curves the dual; with less its equations may have no solution."""
 
 FLAT = 1e-12
 """Spread of g in units of g, below which it is rounding: all rows are alike."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +16,11 @@ from datamask.config import SelectionConfig
 from datamask.evaluation import anchors
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, diversity_best, kept_ends
 from datamask.evaluation.pool import Pool
+from datamask.learning.newton import PairwiseDual
+from datamask.objectives.contract import no_poll
 from datamask.work.cache import Cache
 from tests.evaluation.made import made_corpus
+from tests.reference import truth
 
 N, SIZE = 300, 60
 OBJECTIVES = {"pairwise": "relaxed", "facility": "relaxed", "graphcut": "counterfactual", "disf": "counterfactual"}
@@ -91,7 +96,7 @@ def test_an_altered_anchor_changes_no_selection_even_where_its_digest_fits(corpu
 
 @pytest.mark.parametrize("name", ["pairwise", "facility"])
 def test_a_subset_that_is_not_the_best_is_not_taken_for_proved(corpus, straight, name, tmp_path):
-    """Its value is its own, and so are the weights beside it: nothing but the bound at these tells."""
+    """Its value is its own, and so is the proof that is kept with it: nothing but the bound by that tells."""
     good, folder = straight[name]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     pool, cache = pool_of(corpus, tmp_path), Cache(tmp_path)
@@ -103,7 +108,8 @@ def test_a_subset_that_is_not_the_best_is_not_taken_for_proved(corpus, straight,
     best = pool.function(name, SIZE).value(torch.from_numpy(members))
     share = (best - content.value["random"]) / (content.value["best"] - content.value["random"])
     assert 0.5 < share < 0.99, "worth more than a random subset, and clearly not the best"
-    claimed = {"mask": np.packbits(members), "weights": members.astype(np.float64)}
+    y = pool.features[torch.from_numpy(members)].double().sum(0).numpy()
+    claimed = {"mask": np.packbits(members), "weights": members.astype(np.float64), "y": y}
     assert cache.keep(entry, {**content.value, "best": best, "best_kind": "proved"}, claimed)
     assert selected(corpus, name, tmp_path) == good
     assert cache.find(entry, lambda content: content.value) == content.value, "it was made anew"
@@ -127,7 +133,7 @@ def test_an_anchor_from_before_is_made_anew(corpus, straight, name, told, tmp_pa
 def test_what_is_kept_is_believed_and_not_searched_for_again(corpus, name, tokens, tmp_path, monkeypatch):
     first = pool_of(corpus, tmp_path)
     anchor, best = diversity_anchor(first, name, SIZE, budget=tokens), diversity_best(first, name, SIZE, budget=tokens)
-    monkeypatch.setattr(anchors, "_best_end", lambda *args: pytest.fail("searched again"))
+    monkeypatch.setattr(anchors, "_best_end", lambda *args: pytest.fail("it was searched for again"))
     again = pool_of(corpus, tmp_path)
     assert kept_ends(again, name, SIZE, budget=tokens) is not None
     assert diversity_anchor(again, name, SIZE, budget=tokens) == anchor
@@ -162,3 +168,102 @@ def test_an_approximate_graph_serves_the_same_anchor(tmp_path, monkeypatch):
     content = cache.find(entry, lambda content: content)
     cache.keep(entry, {**content.value, "best": 10 * anchor.best}, content.arrays)
     assert kept_ends(rough(), "facility", 240) is None
+
+
+def rows_of(kind, rng, n, d):
+    """Features ``(n, d)`` that are hard in one way."""
+    clusters = rng.normal(size=(8, d))[rng.integers(0, 8, n)] + rng.normal(size=(n, d))
+    if kind == "copies":
+        return np.repeat(clusters, 10, axis=0)[:n]
+    if kind == "a common offset":
+        return clusters + 30 * rng.normal(size=d)
+    if kind == "constant features":
+        return np.c_[clusters[:, : d // 2], np.full((n, d - d // 2), 5.0)]
+    if kind == "nearly the same":
+        return np.ones((n, d)) + 1e-4 * clusters
+    return np.ones((n, d)) if kind == "the same" else clusters
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def pool_of_rows(x, folder, center=False):
+    features = unit(x).astype(np.float32)
+    features.flags.writeable = False
+    return Pool(replace(made_corpus(len(x), x.shape[1]), features=features), torch.device("cpu"), folder, center=center)
+
+
+KINDS = ["clusters", "copies", "a common offset", "constant features", "nearly the same", "the same"]
+
+
+@pytest.mark.parametrize("n, d, size", [(300, 8, 2), (300, 8, 299), (1_500, 16, 300), (600, 32, 20)])
+@pytest.mark.parametrize("kind, center", [*((kind, False) for kind in KINDS), ("clusters", True), (KINDS[2], True)])
+def test_the_dual_finds_no_lower_end_than_weights_and_swaps(kind, n, d, size, center, tmp_path):
+    """Pair-wise similarity, against the search that its ends came from before: within a millionth of the scale."""
+    pool = pool_of_rows(rows_of(kind, np.random.default_rng([n, size]), n, d), tmp_path, center)
+    function = pool.function("pairwise", size)
+    problem = anchors._alone(pool, function, size, None)
+    random = anchors._random_end(problem, no_poll)
+    before = function.value(anchors._by_weights(problem, function, random, no_poll, lambda share: None).mask)
+    end = anchors._best_end(problem, function, random, no_poll, lambda share: None)
+    best = function.value(end.mask)
+    assert int(end.mask.sum()) == size and best >= before - 1e-6 * abs(before - random)
+    assert end.bound >= max(best, before) - 1e-12 and list(end.proof) == ["y"]
+    assert end.bound == PairwiseDual(problem).upper_bound(end.proof["y"])
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["clusters", "a common offset"])
+def test_of_few_rows_the_end_is_below_no_subset_that_it_is_proved_for(kind, seed, tmp_path):
+    rng = np.random.default_rng([seed, 5])
+    n = int(rng.integers(7, 11))
+    size = int(rng.integers(2, n))
+    x = unit(rows_of(kind, rng, n, 3))
+    values = [truth.pairwise(x, members) for members in itertools.combinations(range(n), size)]
+    pool = pool_of_rows(x, tmp_path)
+    function = pool.function("pairwise", size)
+    problem = anchors._alone(pool, function, size, None)
+    random = anchors._random_end(problem, no_poll)
+    end = anchors._best_end(problem, function, random, no_poll, lambda share: None)
+    scale = max(values) - float(np.mean(values))
+    assert random == pytest.approx(np.mean(values), abs=1e-5 * scale)
+    assert end.bound >= max(values) - 1e-9 * scale
+    anchor = diversity_anchor(pool, "pairwise", size)
+    assert anchor.best <= max(values) + 1e-6 * scale
+    if anchor.best_kind == "proved":
+        assert anchor.best >= max(values) - 2e-4 * scale
+
+
+def test_where_members_add_up_to_nothing_there_is_nothing_to_search(tmp_path, monkeypatch):
+    """Clusters in all directions: some S rows have the least mean cosine that S rows can have."""
+    monkeypatch.setattr(PairwiseDual, "advance", lambda *args: pytest.fail("the dual has no slope to follow"))
+    pool = pool_of_rows(rows_of("clusters", np.random.default_rng(1), 4_000, 4), tmp_path)
+    anchor = diversity_anchor(pool, "pairwise", 800)
+    assert anchor.best_kind == "proved" and anchor.best == pytest.approx(1 / 799, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def kept_proof(tmp_path_factory):
+    """A pool of 2,000 rows whose anchor for 500 of them is proved, and kept."""
+    folder = tmp_path_factory.mktemp("kept")
+    pool = pool_of_rows(rows_of("a common offset", np.random.default_rng(2), 2_000, 4), folder)
+    assert diversity_anchor(pool, "pairwise", 500).best_kind == "proved"
+    return pool
+
+
+def test_a_kept_proof_of_pairwise_takes_a_number_per_dimension(kept_proof):
+    arrays = Cache(kept_proof.cache_dir).find(anchor_entry(kept_proof, "pairwise", 500), lambda content: content.arrays)
+    assert set(arrays) == {"mask", "y"} and arrays["y"].shape == (4,)
+    assert kept_ends(kept_proof, "pairwise", 500) is not None
+
+
+@pytest.mark.parametrize("y", [np.zeros(3), np.zeros(4, np.float32), np.full(4, np.nan), np.full(4, 1e9), None])
+def test_a_y_that_proves_nothing_is_not_believed(kept_proof, y, tmp_path):
+    shutil.copytree(kept_proof.cache_dir, tmp_path, dirs_exist_ok=True)
+    pool = Pool(kept_proof.corpus, torch.device("cpu"), tmp_path)
+    cache, entry = Cache(tmp_path), anchor_entry(pool, "pairwise", 500)
+    content = cache.find(entry, lambda content: content)
+    arrays = {name: array for name, array in content.arrays.items() if name != "y"}
+    assert cache.keep(entry, content.value, arrays if y is None else {**arrays, "y": y})
+    assert kept_ends(pool, "pairwise", 500) is None
