@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,12 +87,18 @@ class PosedProblem:
         ]
 
 
-def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> PosedProblem:
+def pose(
+    pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Mapping[str, Any] | None = None
+) -> PosedProblem:
     """Bind the objectives, find the anchors, leave out pruned rows, collapsed copies and bans, set up pins and quotas.
 
     The anchors are those of a subset of S rows and the given ones together, chosen freely from the whole pool: random
     means so many random rows, best means the best that anyone could have who had nothing yet. Under a budget they are
     those of its tokens and the given ones' together.
+
+    Args:
+        begun: the anchors that a run was begun with, as `PosedProblem.anchors` gives them; a version of datamask may
+            find others, and would then go on by another lambda than it began.
 
     Raises:
         OptionError: the ratio selects none or all, too few rows are left to select from, no selection can obey the
@@ -111,8 +118,13 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> PosedProb
         tokens = budget.most
     elif config.ruled:
         rules = _rules(pool, config, size, pinned | given, given, eligible.cpu().numpy())
-    quality = quality_anchor(pool, size, tokens)
-    diversity = {name: diversity_anchor(pool, name, size, poll, tokens) for name, _ in config.terms}
+    names = [name for name, _ in config.terms]
+    if begun is not None and set(begun["diversity"]) == set(names):
+        quality = Anchor(**begun["quality"])
+        diversity = {name: Anchor(**begun["diversity"][name]) for name in names}
+    else:
+        quality = quality_anchor(pool, size, tokens)
+        diversity = {name: diversity_anchor(pool, name, size, poll, tokens) for name in names}
 
     for name, anchor in (("quality", quality), *diversity.items()):
         _check_finite(name, anchor)

@@ -187,7 +187,7 @@ class Execution:
         self.writer.update_facts(**run_facts.of_own_code(self.config, self.run.facts()))
         self.plan(pool)
         self.say("measuring the ends of the scales")
-        posed = pose(pool, self.config, self.poll)
+        posed = pose(pool, self.config, self.poll, self.begun())
         self.pace.begin(phases.REFERENCES)
         self.say("measuring top quality, for comparison")
         self.writer.update_facts(**run_facts.of_problem(posed, self.poll), neighbors=pool.graph_facts())
@@ -295,6 +295,10 @@ class Execution:
             ended = stored_end(RunStore(self.run.path.parent).get(name), len(corpus), corpus.dim)
             return {"start": WarmStart.from_arrays(device, ended)}
         return {}
+
+    def begun(self) -> dict[str, Any] | None:
+        """The ends of the scales that the steps up to the checkpoint went by; None where there is no checkpoint."""
+        return self.run.facts().get("anchors") if self.writer.has_checkpoint else None
 
     def steps(self) -> dict[str, int]:
         """The ceiling on steps of a run that was begun before steps were planned: resumed, it goes on as it began."""

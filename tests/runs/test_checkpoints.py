@@ -206,3 +206,24 @@ def test_a_damaged_history_costs_the_history_alone(half):
         (broken.path / "history.npz").write_bytes(text)
     assert ended(broken) == "done"
     assert broken.selection().equals(whole.selection())
+
+
+@pytest.mark.parametrize("half", ["relaxed", "counterfactual"], indirect=True)
+def test_a_resumed_run_keeps_the_ends_of_the_scales_that_it_was_begun_with(half):
+    """Another version of datamask may have found others; by these it would go on at another lambda."""
+    run = half[1]
+    ends = run.facts()["anchors"]
+    ends["diversity"]["pairwise"]["best"] += 0.01 * abs(ends["diversity"]["pairwise"]["best"])
+    with run.writer() as writer:
+        writer.update_facts(anchors=ends)
+    assert ended(run) == "done"
+    assert run.facts()["anchors"] == run.status().summary["anchors"] == ends
+
+
+def test_a_run_that_did_not_get_to_a_step_takes_the_ends_of_this_version(store, shard):
+    run, other = made(store, shard, "relaxed"), made(store, shard, "relaxed")
+    with run.writer() as writer:
+        end = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
+        writer.update_facts(anchors={"quality": end, "diversity": {"pairwise": end}})
+    assert ended(run) == ended(other) == "done"
+    assert run.facts()["anchors"] == other.facts()["anchors"] == run.status().summary["anchors"]
