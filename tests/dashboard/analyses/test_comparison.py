@@ -277,3 +277,23 @@ def test_charts_give_every_run_a_colour_and_a_second_sign(three):
     assert left < 0 and right > max(max(part.x) for part in dots.data), "a mark at an end is whole"
     sizes = category.drop_duplicates("category").sort_values("n", ascending=False)
     assert [text.split()[0] for text in dots.layout.yaxis.ticktext] == sizes["category"].tolist()
+
+
+def test_runs_whose_ends_two_versions_found_do_not_compare_in_diversity(world):
+    store, corpus, config = world
+    scores = np.arange(len(corpus))
+    end = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
+
+    def made(best, **options):
+        objective = options.get("objective", "facility")
+        anchors = {"quality": end, "diversity": {objective: {**end, "best": best}}}
+        return finish_run(store, corpus, config, scores, anchors=anchors, **options)
+
+    first, same, later = made(1.0), made(1.0 + 1e-9), made(1.0001)
+    assert comparison.other_ends(comparison.load([first, same], len(corpus))) is None
+    entries = comparison.load([first, same, later], len(corpus))
+    assert "another version of datamask" in comparison.other_ends(entries)
+    assert comparison.other_ends(entries) in comparison.caveats(entries)
+    # of another objective, size or centering the ends are others in any version
+    for options in ({"objective": "pairwise"}, {"select_ratio": 0.1}, {"center": True}):
+        assert comparison.other_ends(comparison.load([first, made(2.0, **options)], len(corpus))) is None

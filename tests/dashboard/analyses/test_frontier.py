@@ -56,6 +56,24 @@ def found(made):
     return frontier.survey(made.store.list(), made.fingerprint)
 
 
+def test_curves_whose_ends_two_versions_found_are_not_drawn_on_one_axis(made):
+    """They are two curves of one name; a place of one is another gain than the same place of the other."""
+    end = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
+
+    def by(best, count, **options):
+        objective = options.get("objective", "pairwise")
+        anchors = {"quality": end, "diversity": {objective: {**end, "best": best}}}
+        circle(made, count, anchors=anchors, **options)
+
+    by(1.0, 5)
+    by(1.0002, 4)
+    by(1.7, 3, objective="facility")
+    lines = found(made).lines
+    assert [len(line.spots) for line in lines] == [5, 4, 3]
+    assert [len(line.spots) for line in frontier.on_one_axis(lines)] == [5, 3]
+    assert [len(line.spots) for line in frontier.on_one_axis(lines[1:])] == [4, 3]
+
+
 def test_curves_are_never_joined_across_objective_ratio_rules_or_scale(made):
     circle(made)
     circle(made, objective="facility")

@@ -187,3 +187,20 @@ def test_the_chart_of_one_run_names_its_phases_from_the_data(tmp_path, x):
     begins = table.loc[table["series"] == single_chart.PHASE, x].tolist()
     assert begins == {"step": [6, 9], "seconds": [3.0, 4.5], "masks": [10, 10]}[x]
     assert (table["series"] == single_chart.START).sum() == 1
+
+
+def test_of_two_versions_ends_only_the_first_are_drawn(tmp_path):
+    """One axis has one place for the best end; quality has the same ends in both."""
+
+    def with_best(name, best, **options):
+        end = {"random": -1.0, "best": best, "best_kind": "proved"}
+        anchors = {"quality": {**end, "best": 6.0}, "diversity": {"pairwise": end}}
+        lines = [{**line, "quality": 0.5, "diversity": 0.5} for line in LEARNED]
+        return made(tmp_path, lines, {"selected": 9, "anchors": anchors}, name, **options)
+
+    runs = [with_best("mine", -0.5), with_best("same", -0.5), with_best("later", -0.4999)]
+    for measure in ("joint", "diversity"):
+        lines = run_lines.lines(runs, measure)
+        assert lines.runs == ("mine", "same") and "another version" in lines.without["later"]
+    assert run_lines.lines(runs, "quality").runs == ("mine", "same", "later")
+    assert len(run_lines.lines([runs[0], with_best("centered", -0.4, center=True)]).runs) == 2

@@ -206,6 +206,9 @@ def curves(entries: Sequence[Entry]) -> None:
         )
     fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
     fit["joint"] = fit["quality"] and fit["diversity"] and len({entry.config.lamb for entry in entries}) == 1
+    if measure != "quality" and (sentence := comparison.other_ends(entries)) is not None:
+        st.caption(words.plain(sentence, 400))
+        return
     if not fit[measure]:
         st.caption(
             f"These runs have no common scale of {measure}, so heights do not compare here; "

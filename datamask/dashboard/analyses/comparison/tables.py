@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from datamask.config import SelectionConfig
 from datamask.dashboard.analyses.run_lines import tables as run_lines
+from datamask.dashboard.analyses.run_lines.ends import Ends, ends_of, other_version
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.layers import Category
 from datamask.errors import InputError
@@ -48,6 +49,7 @@ class Entry:
         shares: quality, diversity and joint as share of the attainable gain; None where a term is constant.
         raw: quality and diversity as they are.
         anchors: the ends of its scales, ``{"quality": {...}, "diversity": {objective: {...}}}``.
+        ends: of its diversity scale, with what they depend on.
         metrics: columns of its metrics.
     """
 
@@ -61,6 +63,7 @@ class Entry:
     shares: dict[str, float | None]
     raw: dict[str, float | None]
     anchors: dict
+    ends: Ends
     metrics: dict[str, np.ndarray]
 
     @property
@@ -100,6 +103,7 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
                 {measure: calibrated.get(measure) for measure in MEASURES},
                 {measure: summary.get(measure) for measure in ("quality", "diversity")},
                 summary.get("anchors") or run.facts().get("anchors") or {},
+                ends_of(run.config.selection, summary, run.facts()),
                 run.metrics(),
             )
         )
@@ -230,6 +234,14 @@ def same_diversity_scale(entries: Sequence[Entry]) -> bool:
     )
 
 
+def other_ends(entries: Sequence[Entry]) -> str | None:
+    """A sentence where two versions of datamask found the ends of one diversity scale; None: nowhere."""
+    for first, second in combinations(entries, 2):
+        if first.ends.clash(second.ends):
+            return f"{second.letter} does not compare with {first.letter}: {other_version(first.letter)}."
+    return None
+
+
 def caveats(entries: Sequence[Entry]) -> list[str]:
     """What must not be read out of this comparison, one sentence each."""
     sentences = []
@@ -242,6 +254,8 @@ def caveats(entries: Sequence[Entry]) -> list[str]:
     if not _equal([entry.config.objective for entry in entries]):
         used = ", ".join(f"{entry.letter} {entry.config.objective}" for entry in entries)
         sentences.append(f"Diversity means something else in each ({used}), so their diversity values do not compare.")
+    if (ends := other_ends(entries)) is not None:
+        sentences.append(ends)
     if not _equal([entry.config.lamb for entry in entries]):
         sentences.append(
             "They weigh quality and diversity differently: their joint values are of different sums. Compare "

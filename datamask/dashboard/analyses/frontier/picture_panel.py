@@ -11,6 +11,7 @@ from datamask.dashboard.analyses.frontier import chart as charts
 from datamask.dashboard.analyses.frontier import exact_panel, form_panel, tables
 from datamask.dashboard.analyses.frontier.sketch import sketch
 from datamask.dashboard.analyses.frontier.tables import Line, Spot, Survey
+from datamask.dashboard.analyses.run_lines.ends import other_version
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.frame import sections
@@ -64,7 +65,8 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
     chart, panel = st.columns([2.15, 1], gap="medium")
     with chart, st.container(horizontal=True, vertical_alignment="top"):
         legend = st.container()
-        lines = _shown(stored, names)
+        chosen = _shown(stored, names)
+        lines = tables.on_one_axis(chosen)
     named = tables.named_for(stored, lines) or (list(stored.named) if not lines else [])
     with panel:
         line, spot = _choose(opened, lines, named, names)
@@ -85,6 +87,10 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
                 alt=_alt(lines, names),
             )
         st.caption(" ".join(_notes(lines, line, names)))
+        for other in (other for other in chosen if other not in lines):
+            kept = next(line for line in lines if line.spots[0].ends.clash(other.spots[0].ends))
+            name, drawn = (words.plain(names[curve.key], 120) for curve in (other, kept))
+            st.caption(f"**{name}** is not drawn: {other_version(drawn)}.")
     count = sum(len(line.spots) for line in lines) + len(named)
     with st.expander(f"All {count:,} points as a table" if count != 1 else "The point as a table"):
         _table(lines, named)

@@ -19,6 +19,7 @@ from datamask import catalogue
 from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.analyses.comparison.tables import SETTINGS
 from datamask.dashboard.analyses.frontier.geometry import HalfPlane, price
+from datamask.dashboard.analyses.run_lines.ends import Ends, ends_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError
@@ -45,6 +46,7 @@ class Spot:
         settings: how it was selected.
         quality, diversity: shares of the attainable gain. raw_quality, raw_diversity: the same, raw.
         scale: names objective, size and ends of the scales: only equal ones may be in one picture of an objective.
+        ends: of the diversity scale.
         plane: what its certificate proves, None where nothing is proved of the exact objective on calibrated scales.
         gap: between the run and its certificate, in shares.
         seconds: of learning.
@@ -59,6 +61,7 @@ class Spot:
     raw_quality: float | None
     raw_diversity: float | None
     scale: str
+    ends: Ends
     plane: HalfPlane | None
     gap: float | None
     seconds: float | None
@@ -214,6 +217,7 @@ def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
         summary.get("quality"),
         summary.get("diversity"),
         scale,
+        ends_of(settings, summary, facts),
         HalfPlane(settings.lamb, float(bound)) if bound is not None and proved else None,
         summary.get("gap") if proved else None,
         summary.get("seconds"),
@@ -280,6 +284,15 @@ def named_for(stored: Survey, lines: Sequence[Line]) -> list[Spot]:
     """The named points that share objective, size and scales with one of the curves."""
     scales = {line.scale for line in lines}
     return [spot for spot in stored.named if spot.scale in scales]
+
+
+def on_one_axis(lines: Sequence[Line]) -> list[Line]:
+    """The curves without those whose ends of the scale another version of datamask found than an earlier one's."""
+    kept: list[Line] = []
+    for line in lines:
+        if not any(other.spots[0].ends.clash(line.spots[0].ends) for other in kept):
+            kept.append(line)
+    return kept
 
 
 def at_least(line: Line, quality: float) -> Spot | None:

@@ -16,6 +16,7 @@ import pandas as pd
 from datamask.config import SelectionConfig
 from datamask.dashboard.analyses.convergence.phases import phases, started_from
 from datamask.dashboard.analyses.convergence.tables import MEASURES, of_all_rows, thinned
+from datamask.dashboard.analyses.run_lines.ends import Ends, ends_of, other_version
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.errors import DatamaskError
@@ -81,6 +82,7 @@ def lines(runs: Sequence[Run], measure: str = "joint") -> Lines:
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
     tables, turns, without = [], [], {}
+    drawn_ends: dict[str, Ends] = {}
     labels = listing.unlike({run.id: _label(run) for run in runs[:MOST]})
     for run in runs[:MOST]:
         label = labels[run.id]
@@ -89,9 +91,15 @@ def lines(runs: Sequence[Run], measure: str = "joint") -> Lines:
         except DatamaskError as error:
             without[label] = str(error)
             continue
+        ends = ends_of(run.config.selection, run.status().summary or {}, run.facts())
+        other = next((name for name, shown in drawn_ends.items() if shown.clash(ends)), None)
+        if other is not None and measure != "quality":
+            without[label] = other_version(other)
+            continue
         if (points["phase"] != FINAL).sum() < FEWEST:
             without[label] = few(points["value"].to_numpy(), bool((points["phase"] == FINAL).any()))
             continue
+        drawn_ends[label] = ends
         tables.append(points.assign(run=label))
         turns.append(own_turns.assign(run=label))
     blank = pd.DataFrame(columns=["step", "seconds", "value", "phase", "run"])
