@@ -146,7 +146,7 @@ class NewtonSteps(RelaxedSteps):
             mask,
             joint.evaluate(mask, poll),
             point.gap <= TOLERANCE,
-            dual.upper_bound(point.y, poll),
+            point.bound,
         )
 
     def best(self, state: State, poll: Poll) -> Tensor:

@@ -30,6 +30,9 @@ from datamask.objectives.contract import Poll, no_poll
 CLOSED = 1e-9
 """A gap, on the scale of the objective's attainable gain, that is not worth closing further."""
 
+NEARLY = 1e-8
+"""A gap from where Frank-Wolfe's steps are the quicker ones."""
+
 STEPS, WORTHWHILE = 12, 0.95
 """Of Frank-Wolfe: at most so many, and no more once a step leaves more than this share of the gap."""
 
@@ -92,7 +95,7 @@ def _tangent(dual: PairwiseDual, mask: Tensor, value: float, poll: Poll) -> tupl
     problem, eligible = dual.problem, dual.problem.eligible
     weights = mask.double()
     if not dual.modular:
-        fractions = dual.weights(dual.sum_of(mask, poll), CLOSED, poll)
+        fractions = dual.weights(dual.sum_of(mask, poll), NEARLY, poll)
         weights[eligible] = fractions * (problem.size / float(fractions.sum()))
     at_start, gradient = concave(problem, weights, poll)
     iterate = Iterate(weights, gradient, at_start)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,8 +13,10 @@ from datamask.objectives.budgeted import BudgetedPairwise
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
 
 ELEMENTS_AT_ONCE = 2**20
-"""Numbers per chunk of the float64 passes, 8 MB. Memory of chunks above 32 MB goes back to the system after each, and
-to get it anew takes ten times as long as the product."""
+"""Numbers per chunk of the float64 passes, 8 MB."""
+
+FEW = 16
+"""Members of less than one in so many rows are taken out before they are added up."""
 
 
 def row_parts(rows: int, dim: int) -> list[slice]:
@@ -23,18 +27,32 @@ def row_parts(rows: int, dim: int) -> list[slice]:
 def row_lengths(features: Tensor, poll: Poll = no_poll) -> Tensor:
     """The exact lengths of rows ``(n, d)`` that float32 made 1 to rounding only, float64 ``(n,)``."""
     out = torch.empty(len(features), dtype=torch.float64, device=features.device)
-    for part in row_parts(*features.shape):
-        poll()
-        out[part] = features[part].double().norm(dim=1)
+    for part, rows in widened(features, poll):
+        out[part] = rows.norm(dim=1)
     return out
+
+
+def widened(features: Tensor, poll: Poll = no_poll) -> Iterator[tuple[slice, Tensor]]:
+    """Rows ``(n, d)`` in parts, each as float64 in the same memory: to get it anew for each, and to have several
+    threads wait for each other over each, took ten times what the products do."""
+    parts = row_parts(*features.shape)
+    longest = parts[0].stop if parts else 0
+    memory = torch.empty(longest, features.shape[1], dtype=torch.float64, device=features.device)
+    for part in parts:
+        poll()
+        rows = memory[: part.stop - part.start]
+        if features.device.type == "cpu":
+            np.copyto(rows.numpy(), features[part].numpy())
+        else:
+            rows.copy_(features[part])
+        yield part, rows
 
 
 def products(features: Tensor, lengths: Tensor, direction: Tensor, poll: Poll = no_poll) -> Tensor:
     """``x_i . direction`` with x_i the rows divided by their lengths, float64 ``(n,)``."""
     out = torch.empty(len(features), dtype=torch.float64, device=features.device)
-    for part in row_parts(*features.shape):
-        poll()
-        out[part] = features[part].double() @ direction
+    for part, rows in widened(features, poll):
+        out[part] = rows @ direction
     return out.div_(lengths)
 
 
@@ -42,9 +60,8 @@ def weighted_sum(features: Tensor, lengths: Tensor, weights: Tensor, poll: Poll 
     """``sum of weights_i x_i`` with x_i the rows divided by their lengths, float64 ``(d,)``."""
     total = torch.zeros(features.shape[1], dtype=torch.float64, device=features.device)
     scaled = weights.double() / lengths
-    for part in row_parts(*features.shape):
-        poll()
-        total += scaled[part] @ features[part].double()
+    for part, rows in widened(features, poll):
+        total += scaled[part] @ rows
     return total
 
 
@@ -88,11 +105,10 @@ class Pairwise(SetFunction):
     def member_sum(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         """s of a mask ``(n,)``, float64 ``(d,)``."""
         members = mask.nonzero().squeeze(1)
-        total = torch.zeros(self.d, dtype=torch.float64, device=self.device)
-        for part in row_parts(len(members), self.d):
-            poll()
-            total += self.lengths[members[part]].reciprocal() @ self.features[members[part]].double()
-        return total
+        if len(members) * FEW < self.n:
+            features, lengths = self.features[members], self.lengths[members]
+            return weighted_sum(features, lengths, torch.ones_like(lengths), poll)
+        return weighted_sum(self.features, self.lengths, mask, poll)
 
     def _similarity_to(self, direction: Tensor, poll: Poll) -> Tensor:
         """x_i . direction for all i, float64 ``(n,)``."""
