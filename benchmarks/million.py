@@ -13,6 +13,9 @@ Parts, each kept in the output as it is done, and not done again:
   exactly.
 - ``interval``: 50,000 x 128 on approximate lists: in how many of 100 draws the estimate's interval holds the exact
   value.
+- ``pairwise``: `--rows` x 64 in memory, pair-wise similarity, ratio 0.1, lambda 0.3, from an empty cache, by the tree
+  of `--base` and by this one in turn, by one thread and by all: CPU seconds of the command, which say more than wall
+  times beside other work.
 
 Wall times depend on what else the machine does: the load before and after stands beside them. Shares of the graph's
 time do so less, but the graph uses every core and most of what follows it one.
@@ -24,6 +27,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -38,6 +42,9 @@ from benchmarks.clustered import build
 
 ROOT = Path(__file__).parents[1]
 RATIO, LAMB, DIM = 0.1, 0.5, 128
+PAIRWISE_LAMB, PAIRWISE_DIM, TURNS = 0.3, 64, 2
+THREADS = ("1", "all")
+"""Threads that wait for each other count as CPU seconds too, and more of them beside other work."""
 
 
 def selected(inputs: Path, *options: str) -> dict[str, Any]:
@@ -121,10 +128,63 @@ def interval(work: Path, draws: int = 100) -> dict[str, Any]:
     }
 
 
-def commit() -> str:
-    """The commit that is checked out."""
+def pairwise(corpus: Path, base: str) -> dict[str, Any]:
+    """The same selection by the tree of commit `base` and by this one, in turn: what each took, and what it found."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "base"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), base], cwd=ROOT, check=True)
+        try:
+            turns = {
+                threads: [
+                    {name: timed(corpus, root, threads) for name, root in (("base", tree), ("here", ROOT))}
+                    for _ in range(TURNS)
+                ]
+                for threads in THREADS
+            }
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
+    ratios = {
+        threads: sorted(turn["here"]["cpu_seconds"] / turn["base"]["cpu_seconds"] for turn in both)
+        for threads, both in turns.items()
+    }
+    return {"base": commit(base), "cpu_seconds_here_over_base": ratios, "turns": turns}
+
+
+def timed(corpus: Path, root: Path, threads: str) -> dict[str, Any]:
+    """One selection by the tree at `root`: CPU and wall seconds of the command, and the values of its selection.
+
+    Args:
+        threads: a number of threads, or ``all``.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    if threads != "all":
+        environment["OMP_NUM_THREADS"] = threads
+    with tempfile.TemporaryDirectory() as folder:
+        words = [
+            *("select", str(corpus), "--output", str(Path(folder) / "out.parquet"), "--json"),
+            *("--runs-dir", str(Path(folder) / "runs"), "--objective", "pairwise"),
+            *("--select_ratio", str(RATIO), "--lamb", str(PAIRWISE_LAMB)),
+        ]
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "datamask", *words],
+            cwd=root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    kept = {name: summary[name] for name in ("quality", "diversity", "calibrated", "anchors", "upper_bound", "gap")}
+    return {"cpu_seconds": used, "seconds_command": wall, **kept, "peak_memory_bytes": summary["peak_memory_bytes"]}
+
+
+def commit(name: str = "HEAD") -> str:
+    """The commit of that name; HEAD: the one that is checked out."""
     return subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "rev-parse", "--short=12", name], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
 
 
@@ -134,6 +194,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="where synthetic corpora are made and kept")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--prepared", type=Path, help="a folder that `datamask prepare` made")
+    parser.add_argument("--base", help="the commit that `pairwise` compares with; without it there is no such part")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "million.json")
     options = parser.parse_args()
@@ -142,6 +203,8 @@ def main() -> None:
         "approximate": lambda: approximate(options.work),
         "million": lambda: without_rows(selected(build(options.work, options.rows, DIM))),
     }
+    if options.base is not None:
+        parts["pairwise"] = lambda: pairwise(build(options.work, options.rows, PAIRWISE_DIM), options.base)
     if options.prepared is not None:
         parts["texts"] = lambda: without_rows(selected(options.prepared))
         parts["texts beside two busy processes"] = lambda: beside_busy(
