@@ -113,7 +113,7 @@ class PairwiseDual:
         self.b = scores.double() * (joint.lamb * joint.quality_scale.slope / size)
         self.lengths = torch.ones_like(self.b)
         if term is not None:
-            lengths = term.function_of(Pairwise).lengths
+            lengths = term.function_of(Pairwise).exact_lengths
             self.lengths = lengths if whole else lengths[problem.eligible]
         # what value and bound have in common: the scales' zeros, and the S that ||s||^2 counts too much
         self.constant = -joint.lamb * joint.quality_scale.slope * joint.quality_scale.zero

@@ -73,7 +73,7 @@ class Pairwise(SetFunction):
     tells one subset from another. Source: arXiv 2512.24265 (Pair_simi), method in closed form.
 
     In float32 a row is of unit length to some 1e-8 only. Where all rows have a large direction in common, that adds to
-    every cosine more than one subset differs from another, so what is accumulated in float64 divides by `lengths`.
+    every cosine more than one subset differs from another, so what is accumulated in float64 divides by `exact_lengths`.
     """
 
     def __init__(self, features: Tensor) -> None:
@@ -98,7 +98,7 @@ class Pairwise(SetFunction):
         return -_per_pair(int(masks[0].sum())) * (self.features @ (mean_mask @ self.features) - mean_mask)
 
     @functools.cached_property
-    def lengths(self) -> Tensor:
+    def exact_lengths(self) -> Tensor:
         """The exact length of every row as it is in float32, float64 ``(n,)``."""
         return row_lengths(self.features)
 
@@ -106,13 +106,13 @@ class Pairwise(SetFunction):
         """s of a mask ``(n,)``, float64 ``(d,)``."""
         members = mask.nonzero().squeeze(1)
         if len(members) * FEW < self.n:
-            features, lengths = self.features[members], self.lengths[members]
+            features, lengths = self.features[members], self.exact_lengths[members]
             return weighted_sum(features, lengths, torch.ones_like(lengths), poll)
-        return weighted_sum(self.features, self.lengths, mask, poll)
+        return weighted_sum(self.features, self.exact_lengths, mask, poll)
 
     def _similarity_to(self, direction: Tensor, poll: Poll) -> Tensor:
         """x_i . direction for all i, float64 ``(n,)``."""
-        return products(self.features, self.lengths, direction, poll)
+        return products(self.features, self.exact_lengths, direction, poll)
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
         size = int(mask.sum())
@@ -144,7 +144,7 @@ class Pairwise(SetFunction):
             poll()
             near = weights.float() @ self.features
             return float(near.double() @ near.double() - size) * (-per_pair / 2), (self.features @ near) * -per_pair
-        s = weighted_sum(self.features, self.lengths, weights, poll)
+        s = weighted_sum(self.features, self.exact_lengths, weights, poll)
         return float(s @ s - size) * (-per_pair / 2), self._similarity_to(s, poll) * -per_pair
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
