@@ -73,7 +73,7 @@ class Pairwise(SetFunction):
     tells one subset from another. Source: arXiv 2512.24265 (Pair_simi), method in closed form.
 
     In float32 a row is of unit length to some 1e-8 only. Where all rows have a large direction in common, that adds to
-    every cosine more than one subset differs from another, so what is accumulated in float64 divides by `exact_lengths`.
+    every cosine more than one subset differs from another, so what float64 accumulates divides by `exact_lengths`.
     """
 
     def __init__(self, features: Tensor) -> None:

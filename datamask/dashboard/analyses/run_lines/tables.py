@@ -91,15 +91,15 @@ def lines(runs: Sequence[Run], measure: str = "joint") -> Lines:
         except DatamaskError as error:
             without[label] = str(error)
             continue
-        ends = ends_of(run.config.selection, run.status().summary or {}, run.facts())
-        other = next((name for name, shown in drawn_ends.items() if shown.clash(ends)), None)
+        own_ends = ends_of(run.config.selection, run.status().summary or {}, run.facts())
+        other = next((name for name, shown in drawn_ends.items() if shown.clash(own_ends)), None)
         if other is not None and measure != "quality":
             without[label] = other_version(other)
             continue
         if (points["phase"] != FINAL).sum() < FEWEST:
             without[label] = few(points["value"].to_numpy(), bool((points["phase"] == FINAL).any()))
             continue
-        drawn_ends[label] = ends
+        drawn_ends[label] = own_ends
         tables.append(points.assign(run=label))
         turns.append(own_turns.assign(run=label))
     blank = pd.DataFrame(columns=["step", "seconds", "value", "phase", "run"])
