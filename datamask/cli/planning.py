@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def plan(options: argparse.Namespace) -> int:
     """`plan`: a look at the shards, a probe of the first rows, and arithmetic."""
-    from datamask.corpus.sampling import memory_bytes
+    from datamask.memory import memory_bytes
     from datamask.out_of_core.plan import plan_run
 
     if options.machines < 1:

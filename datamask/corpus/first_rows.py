@@ -22,10 +22,10 @@ from datamask.corpus.readers import by_ending
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.reading import Rows, Targets, read_rows
 from datamask.corpus.row_plan import RowPlan
-from datamask.corpus.sampling import memory_bytes
 from datamask.corpus.shards import LOOK_BYTES, Source, list_files, threads_for
 from datamask.corpus.threads import Progress, ShouldStop, in_threads, within
 from datamask.errors import InputError
+from datamask.memory import memory_bytes
 
 SHARDS = 64
 """Shards looked at, at most."""

@@ -13,10 +13,11 @@ from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, weighted_sum
 from datamask.corpus.reading import Rows, SourceColumns, Targets, read_rows
 from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
-from datamask.corpus.sampling import default_row_limit, memory_bytes
+from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError
+from datamask.memory import memory_bytes
 
 LOOK_SHARE = 0.3
 """Share of the whole that the look at files takes which must be read to their end for it."""

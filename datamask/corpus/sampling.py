@@ -6,22 +6,18 @@ machine and for every way of cutting the corpus into shards. The same hash break
 
 from __future__ import annotations
 
-import os
 import threading
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
 from datamask.corpus.decode import plain
+from datamask.memory import memory_bytes
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
 BASE_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
 CHUNK = 1 << 16
-MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where Linux tells a process the limit of its control group, by version."""
-
 CHUNK_BYTES = 8 << 20
 """Bytes of strings hashed at a time, but for a single longer one: each takes some 40 bytes meanwhile."""
 
@@ -149,18 +145,6 @@ class Chosen:
         hashes, columns = self._parts[0]
         order = np.argsort(columns[0], kind="stable")
         return hashes[order], columns[:, order]
-
-
-def memory_bytes() -> int:
-    """The memory this process may use: the machine's, or its control group's where that is less."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for name in MEMORY_LIMITS:
-        limit = Path(name)
-        if limit.exists():
-            text = limit.read_text().strip()
-            if text.isdigit():
-                total = min(total, int(text))
-    return total
 
 
 def default_row_limit(dim: int, cap: int | None = 200_000, *, metadata_bytes: int = 0) -> int:

@@ -18,10 +18,10 @@ from datamask.config.lambda_question import LEAST_EXAMPLES, MOST_EXAMPLES, Targe
 from datamask.corpus.columns import is_string, value_type
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import NUMPY_FLOATS, LengthError, feature_rows, plain
-from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, StoreError
 from datamask.evaluation.id_lists import read_ids_of
 from datamask.files import check_regular, read_bounded, user_path
+from datamask.memory import memory_bytes
 from datamask.parquet import UNREADABLE, read_table, reason, refusing
 
 

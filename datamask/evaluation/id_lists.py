@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, StoreError
 from datamask.files import check_regular, read_bounded
+from datamask.memory import memory_bytes
 from datamask.parquet import UNREADABLE, read_table, reason
 
 

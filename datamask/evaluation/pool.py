@@ -16,10 +16,10 @@ from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import GraphFacts, NeighborGraph, graph_entry, neighbors_for
-from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
+from datamask.memory import memory_bytes
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import list_length

@@ -19,9 +19,9 @@ from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
-from datamask.corpus.sampling import memory_bytes
 from datamask.errors import OptionError, StoreError, poll_of
 from datamask.feasibility import NO_VALUE
+from datamask.memory import memory_bytes
 from datamask.out_of_core.plan import Planned, plan_run
 from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
 from datamask.out_of_core.probe import untransformed

@@ -13,8 +13,8 @@ import pytest
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus import inspect_inputs, open_corpus
 from datamask.corpus.opening import LOOK_SHARE
-from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, Stopped
+from datamask.memory import memory_bytes
 
 FINGERPRINTS = {
     pa.float16(): "9a74001ec77835b84eb79ac32de29d49",
@@ -266,7 +266,7 @@ from pathlib import Path
 import numpy as np
 from datamask.config import CorpusConfig
 from datamask.corpus import inspect_inputs, open_corpus
-from datamask.corpus.sampling import memory_bytes
+from datamask.memory import memory_bytes
 
 def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from datamask.config import CorpusConfig
 from datamask.corpus import default_row_limit, open_corpus, row_hash, sampling
-from datamask.corpus.sampling import BASE, Chosen, hash_under, memory_bytes
+from datamask.corpus.sampling import BASE, Chosen, hash_under
+from datamask.memory import memory_bytes
 
 
 def plain_hash(value, seed):
@@ -170,16 +171,6 @@ def test_the_default_budget_is_a_quarter_of_the_memory_at_most_200_000():
     rows = default_row_limit(768, None)
     assert rows * 768 * 4 < memory_bytes() / 4
     assert default_row_limit(10**9, None) == 2
-
-
-def test_memory_is_what_the_control_group_allows(tmp_path, monkeypatch):
-    monkeypatch.setattr(sampling, "MEMORY_LIMITS", ())
-    machine = memory_bytes()
-    limit = tmp_path / "memory.max"
-    monkeypatch.setattr(sampling, "MEMORY_LIMITS", (str(limit), str(tmp_path / "missing")))
-    for text, expected in (("max\n", machine), ("1048576\n", 1048576), ("9223372036854771712\n", machine)):
-        limit.write_text(text)
-        assert memory_bytes() == expected
 
 
 @pytest.mark.parametrize("seed", [0, 1, 12345, 2**63 - 1])

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import datamask.memory
 from datamask import CorpusConfig, open_corpus
-from datamask.corpus import inspect_inputs, sampling
+from datamask.corpus import inspect_inputs
 from tests.torture import materials
 from tests.torture.contract import Finding
 from tests.torture.judging import ACCEPTED, REFUSED, Family, attempted, command
@@ -293,9 +294,10 @@ def open_and_use(name: str, expected: str, make: Make, folder: Path, memory: int
     The program's own budget is a quarter of the memory it may use, so it is told of a control group of so many bytes:
     otherwise the limit of a case would be too small on a large machine, and too large on a small one.
     """
-    limit = folder / "memory.max"
-    limit.write_text(str(memory))
-    sampling.MEMORY_LIMITS = (str(limit),)
+    groups = folder / "sys/fs/cgroup"
+    groups.mkdir(parents=True)
+    (groups / "memory.max").write_text(str(memory))
+    datamask.memory.ROOT = str(folder)
     inputs = folder / "inputs"
     inputs.mkdir()
     text = make(inputs) or str(inputs)

@@ -1,0 +1,105 @@
+"""How much memory this process may use: the machine's, or less where a control group of Linux says so.
+
+A group limits all groups below it, so the smallest limit on the way from the process's own group up to the root counts.
+``/proc/self/cgroup`` names the group, ``/proc/self/mountinfo`` the folders where its limits lie; a container may see
+the whole tree, or a part of it as if that were the root.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+ROOT = "/"
+"""Below it lie ``proc`` and the folders of the control groups; a test names another."""
+
+LIMITS = {"cgroup2": ("memory.max", "memory.high"), "cgroup": ("memory.limit_in_bytes",)}
+"""By the type of the file system, which is the version: files of a group that hold a limit. The kernel slows a process
+down beyond ``memory.high`` until it hardly moves."""
+
+USUAL_MOUNTS = (("cgroup2", "/", "/sys/fs/cgroup"), ("cgroup", "/", "/sys/fs/cgroup/memory"))
+"""Type, root and folder of the mounts where ``mountinfo`` cannot be read."""
+
+
+def memory_bytes(root: str | os.PathLike[str] | None = None) -> int:
+    """Return the bytes of memory that this process and all others of its control groups may use together.
+
+    Args:
+        root: what to read in place of `ROOT`.
+    """
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([machine, *group_limits(Path(root or ROOT))])
+
+
+def group_limits(root: Path) -> Iterator[int]:
+    """Yield the limits of the process's control groups, in bytes, from its own group up to the highest it can see."""
+    groups = _groups(_text(root / "proc/self/cgroup"))
+    for mount in _mounts(_text(root / "proc/self/mountinfo")):
+        folder = _below(root, mount.folder)
+        own = groups.get(mount.version)
+        if own is not None and own.is_relative_to(mount.root):
+            inside = own.relative_to(mount.root)
+            # a group above the namespace's root is spelled with "..", and its folder cannot be seen
+            parts = () if ".." in inside.parts else inside.parts
+        else:
+            parts = ()
+        for length in range(len(parts), -1, -1):
+            group = folder.joinpath(*parts[:length])
+            for name in LIMITS[mount.version]:
+                yield from map(int, re.findall(r"\A\d+\s*\Z", _text(group / name)))
+            # version 1 tells the smallest limit of the groups above, also of those that cannot be seen
+            yield from map(int, re.findall(r"^hierarchical_memory_limit (\d+)$", _text(group / "memory.stat"), re.M))
+
+
+class _Mount(NamedTuple):
+    """A mounted tree of control groups. version: its type. root: the group that is mounted. folder: where."""
+
+    version: str
+    root: PurePosixPath
+    folder: str
+
+
+def _groups(text: str) -> dict[str, PurePosixPath]:
+    """The process's group by the version that limits memory, from ``/proc/self/cgroup``."""
+    groups = {}
+    for line in text.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if number == "0" and not controllers:
+            groups["cgroup2"] = PurePosixPath(path)
+        elif "memory" in controllers.split(","):
+            groups["cgroup"] = PurePosixPath(path)
+    return groups
+
+
+def _mounts(text: str) -> list[_Mount]:
+    """The trees that may limit memory, from ``/proc/self/mountinfo``."""
+    mounts = []
+    for line in text.splitlines():
+        mounted, _, system = line.partition(" - ")
+        fields, options = mounted.split(" "), system.split(" ")
+        if len(fields) < 5 or len(options) < 3 or options[0] not in LIMITS:
+            continue
+        if options[0] == "cgroup2" or "memory" in options[2].split(","):
+            mounts.append(_Mount(options[0], PurePosixPath(_unescaped(fields[3])), _unescaped(fields[4])))
+    return mounts or [_Mount(version, PurePosixPath(top), folder) for version, top, folder in USUAL_MOUNTS]
+
+
+def _unescaped(field: str) -> str:
+    """A field of ``mountinfo`` with its spaces, tabs, line breaks and backslashes, which stand there as ``\\040``."""
+    return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
+
+
+def _below(root: Path, folder: str) -> Path:
+    return root / folder.lstrip("/")
+
+
+def _text(path: Path) -> str:
+    """What a file of the kernel says; nothing where it is missing or may not be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
