@@ -83,6 +83,10 @@ class RemoteError(DatamaskError, OSError):
     """A store or server that holds shards did not answer, broke off, or refused: what it holds may be all right."""
 
 
+class NoRoomError(DatamaskError, MemoryError):
+    """Work that needs more memory than is free. The files may be all right."""
+
+
 class RunStateError(DatamaskError, RuntimeError):
     """An action in the wrong order: resuming a run that is running, exporting one that has not finished."""
 

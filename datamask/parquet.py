@@ -9,8 +9,7 @@ whatever goes wrong.
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from datamask.errors import DatamaskError, InputError
+from datamask.errors import DatamaskError, InputError, NoRoomError
 from datamask.storage.address import Address, is_address
 from datamask.storage.patience import ShouldStop
 from datamask.storage.remote import RemoteFile
@@ -40,7 +39,7 @@ each `READ_BUFFER` at least and `REMOTE_BUFFER` at most."""
 
 REMOTE_BUFFER = 8 << 20
 
-SPAN_BYTES = 64 << 20
+SPAN_BYTES = 16 << 20
 """No batch of texts decodes to more, but for a single row that does."""
 
 CAREFUL_ROWS = 64
@@ -64,24 +63,35 @@ that fit no integer, more memory than there is)."""
 
 
 @contextlib.contextmanager
-def refusing(problem: str) -> Iterator[None]:
-    """Make one sentence, ``{problem}: {reason}``, of whatever a library raises on a file.
+def refusing(file: object, problem: str) -> Iterator[None]:
+    """Make one sentence, ``{file} {problem}: {reason}``, of whatever a library raises on a file.
+
+    Args:
+        file: what people call it, such as its path.
+        problem: what is wrong with the file where it is not the memory that is short.
 
     Raises:
         InputError: in place of any of `UNREADABLE`; what datamask raises itself passes.
+        NoRoomError: the library got no memory, which says nothing about the file.
     """
     try:
         yield
     except DatamaskError:
         raise
+    except MemoryError as error:
+        raise NoRoomError(f"{file} {unfit(error)}") from error
     except UNREADABLE as error:
-        raise InputError(f"{problem}: {reason(error)}") from error
+        raise InputError(f"{file} {problem}: {reason(error)}") from error
+
+
+def unfit(error: MemoryError) -> str:
+    """Say that a file does not fit, and what to do."""
+    return f"does not fit in memory ({reason(error)}); read fewer rows, or leave large columns out of the file"
 
 
 def reason(error: Exception) -> str:
     """The first sentence of a library's message, without its stack of details."""
-    text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(". ")[:200]
-    return f"it does not fit in memory ({text})" if isinstance(error, MemoryError) else text
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(". ")[:200]
 
 
 def open_parquet(
@@ -162,23 +172,25 @@ def read_batches(
         yield batch
 
 
-def read_table(path: str | Path, columns: Sequence[str] | None = None, most_bytes: float = math.inf) -> pa.Table:
+def read_table(
+    path: str | Path, columns: Sequence[str] | None = None, take: Callable[[int], object] | None = None
+) -> pa.Table:
     """A whole small file as a table, by `read_batches`.
 
     Args:
         path: of the file.
         columns: names; None: all.
-        most_bytes: that the table may take; small files can hold much where one value stands in many rows.
+        take: called with the bytes of each batch before it is kept, and raises where they are too many: small files
+            can hold much where one value stands in many rows.
 
     Raises:
-        Exception: one of `UNREADABLE`, where the file is damaged or holds more; see `refusing`.
+        Exception: one of `UNREADABLE`, where the file is damaged; see `refusing`.
     """
     with open_parquet(path) as file:
-        batches, taken = [], 0
+        batches = []
         for batch in read_batches(path, file, columns=columns):
-            taken += batch.nbytes
-            if taken > most_bytes:
-                raise MemoryError(f"decoded it has more than {most_bytes:,} bytes")
+            if take is not None:
+                take(batch.nbytes)
             batches.append(batch)
         return pa.Table.from_batches(batches, None if batches else file.schema_arrow)
 

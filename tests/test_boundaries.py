@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server_note": {"errors", "files", "process"},
     "feasibility": {"errors", "config"},
     "repeats": {"errors", "catalogue", "config"},
-    "work": {"errors", "process", "endings", "files"},
+    "work": {"errors", "memory", "process", "endings", "files"},
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
     "testing": BOTTOM | {"objectives"},

@@ -15,10 +15,11 @@ from datamask import parquet
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.preparation import prepare_shards
-from datamask.errors import InputError, StoreError
+from datamask.errors import InputError, NoRoomError, StoreError
 from datamask.evaluation.id_lists import read_ids
 from datamask.runs import exports
 from datamask.runs.store import Run
+from tests.control_groups import memory_of
 from tests.runs.helpers import finished
 
 N = 400
@@ -142,23 +143,35 @@ def test_lists_of_ids_are_validated(tmp_path):
         UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
         OverflowError("big"),
         KeyError("name"),
-        pa.ArrowMemoryError("malloc of size 8 failed"),
-        MemoryError(),
     ],
 )
 def test_whatever_the_library_raises_becomes_one_sentence(tmp_path, monkeypatch, error):
     path = write(tmp_path / "a.parquet", table())
+    fails(monkeypatch, "read_batches", error)
+    with pytest.raises(InputError, match=r"a\.parquet is damaged"):
+        open_corpus(CorpusConfig((str(path),)))
+    fails(monkeypatch, "open_parquet", error)
+    with pytest.raises(InputError, match=r"a\.parquet is not a parquet file"):
+        open_corpus(CorpusConfig((str(path),)))
+
+
+def fails(monkeypatch, name: str, error: Exception) -> None:
+    """Let a function of `datamask.parquet` raise where shards are read."""
 
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(parquet, "read_batches", fail)
-    monkeypatch.setattr("datamask.corpus.readers.parquet.read_batches", fail)
-    with pytest.raises(InputError, match=r"a\.parquet is damaged"):
+    monkeypatch.setattr(f"datamask.corpus.readers.parquet.{name}", fail)
+
+
+@pytest.mark.parametrize("error", [pa.ArrowMemoryError("malloc of size 8 failed"), MemoryError()])
+@pytest.mark.parametrize("name", ["read_batches", "open_parquet"])
+def test_where_memory_is_short_nothing_is_said_of_the_file(tmp_path, monkeypatch, name, error):
+    path = write(tmp_path / "a.parquet", table())
+    fails(monkeypatch, name, error)
+    with pytest.raises(NoRoomError, match=r"a\.parquet does not fit in memory \(.+\); read fewer rows") as refusal:
         open_corpus(CorpusConfig((str(path),)))
-    monkeypatch.setattr("datamask.corpus.readers.parquet.open_parquet", fail)
-    with pytest.raises(InputError, match=r"a\.parquet is not a parquet file"):
-        open_corpus(CorpusConfig((str(path),)))
+    assert "damaged" not in str(refusal.value)
 
 
 # -- what is bounded --------------------------------------------------------------------------------------------------
@@ -208,8 +221,8 @@ def test_a_row_group_without_rows_has_no_longest_text(tmp_path):
 def test_texts_that_fill_the_memory_are_refused_before_they_do(tmp_path, monkeypatch):
     path = bomb(tmp_path / "a.parquet")
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr("datamask.corpus.opening.memory_bytes", lambda: 100 << 20)
-    with pytest.raises(InputError, match=r"columns beside the features take 0\.0\d+ GiB .*; take a sample, such"):
+    memory_of(monkeypatch, tmp_path, 256 << 20)
+    with pytest.raises(InputError, match=r"columns other than the features take [0-9.]+ MiB .*; take a sample, such"):
         open_corpus(CorpusConfig((str(path),)))
     assert len(open_corpus(CorpusConfig((str(path),), rows=150))) == 150
 

@@ -25,12 +25,20 @@ Place = Callable[[int], str]
 BLOCK = 2048
 """Rows per block: fixed, because the fingerprint hashes block by block."""
 
+ODD_VALUES = 1 << 20
+"""Features measured in float64 at a time, about."""
+
 SAFE = (1e-30, 1e30)
 """Sums of squares in this range are exact enough in float32; outside, the row is measured in float64."""
 
 
 def _blocks(n: int) -> list[slice]:
     return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+
+
+def _parts(rows: np.ndarray, dim: int) -> list[np.ndarray]:
+    """Rows in parts of about `ODD_VALUES` features each, for work that widens them to float64; none of no rows."""
+    return np.array_split(rows, -(-len(rows) * dim // ODD_VALUES)) if len(rows) else []
 
 
 def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.ndarray:
@@ -48,10 +56,10 @@ def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.nda
             squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
             odd = np.flatnonzero(~((squares > SAFE[0]) & (squares < SAFE[1])))
             lengths[block] = np.sqrt(squares)
-            if len(odd):
-                exact = np.sqrt(np.square(rows[odd], dtype=np.float64).sum(axis=1))
+            for part in _parts(odd, rows.shape[1]):
+                exact = np.sqrt(np.square(rows[part], dtype=np.float64).sum(axis=1))
                 exact[~np.isfinite(exact)] = np.nan
-                lengths[block.start + odd] = exact
+                lengths[block.start + part] = exact
 
     in_threads(measure, len(blocks), should_stop=should_stop)
     return lengths
@@ -70,11 +78,12 @@ def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop
         digest = hashlib.blake2b(rows.data, digest_size=32).digest()
         scale = lengths[block]
         tiny = np.flatnonzero((scale < 1e-15) | (scale > 1e15))
-        exact = rows[tiny] / scale[tiny, None] if len(tiny) else None
+        for part in _parts(tiny, rows.shape[1]):
+            rows[part] = rows[part] / scale[part, None]
         with np.errstate(over="ignore", under="ignore"):
-            rows *= (1.0 / scale).astype(np.float32)[:, None]
-        if exact is not None:
-            rows[tiny] = exact
+            factors = (1.0 / scale).astype(np.float32)
+            factors[tiny] = 1
+            rows *= factors[:, None]
         return digest
 
     return in_threads(work, len(blocks), should_stop=should_stop)

@@ -84,6 +84,13 @@ class Corpus:
         return len(self.quality)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds: features, quality, lengths, norms, places, ids and metadata."""
+        arrays = (self.features, self.quality, self.lengths, self.norms, self.source_file, self.source_row)
+        held = sum(array.nbytes for array in arrays if array is not None)
+        return held + int(self.ids.nbytes) + int(self.metadata.nbytes)
+
+    @property
     def dim(self) -> int:
         """d, the number of feature dimensions."""
         return int(self.features.shape[1])

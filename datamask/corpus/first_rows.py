@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,15 +17,17 @@ from datamask.config import CorpusConfig
 from datamask.corpus.columns import Columns
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.metadata import metadata_bytes
-from datamask.corpus.opening import feature_dim, finish, resolve_columns, wanted_columns
+from datamask.corpus.opening import ROW_BYTES, feature_dim, finish, opening_name, resolve_columns, wanted_columns
 from datamask.corpus.readers import by_ending
 from datamask.corpus.readers.shard import Shard, open_shard
-from datamask.corpus.reading import Rows, Targets, read_rows
+from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes
 from datamask.corpus.row_plan import RowPlan
 from datamask.corpus.shards import LOOK_BYTES, Source, list_files, threads_for
-from datamask.corpus.threads import Progress, ShouldStop, in_threads, within
+from datamask.corpus.threads import Progress, ShouldStop, in_threads, thread_count, within
 from datamask.errors import InputError
 from datamask.memory import memory_bytes
+from datamask.parquet import SPAN_BYTES
+from datamask.work.ledger import ledger
 
 SHARDS = 64
 """Shards looked at, at most."""
@@ -89,6 +91,7 @@ def first_look(
     Raises:
         InputError: nothing can be read, the columns are unclear, ids repeat, or features or scores lie in other files,
             where they are found by reading all ids. RemoteError: a store that holds files does not answer.
+        NoRoomError: it needs more memory than is free.
         Stopped: `should_stop` answered true.
     """
     sides = [name for name, paths in config.paths.items() if paths and name != "input"]
@@ -105,23 +108,37 @@ def first_look(
     dim, looked_at = _dimensions(looked_at, columns, left_out, should_stop)
     source = _source(looked_at)
     room = min(ROOM, memory_bytes() // 16) // len(looked_at)
-    rows_each = int(np.clip(room // (4 * dim + metadata_bytes(source, columns.feature, dim)), 2, max(2, rows)))
-    kept, parts = _read(
-        looked_at, source, columns, dim, rows_each, room, left_out, within(progress, 0.2, 0.9), should_stop
-    )
-    source = _source(kept)
-    numbers = np.concatenate(
-        [start + np.arange(len(part.features)) for start, part in zip(source.starts, parts, strict=False)]
-    )
-    sample = finish(
-        replace(config, drop_invalid=True),
-        source,
-        columns,
-        RowPlan(numbers),
-        _joined(parts),
-        within(progress, 0.9, 1.0),
-        should_stop,
-    )
+    beside = metadata_bytes(source, columns.feature, dim)
+    rows_each = int(np.clip(room // (4 * dim + beside), 2, max(2, rows)))
+    # of each row twice its features: those of a shard, and those of all together
+    each = rows_each * (8 * dim + ROW_BYTES + beside)
+    threads = threads_for((shard.path for shard in looked_at), len(looked_at)) or thread_count(len(looked_at))
+    needed = each * len(looked_at) + reading_bytes(threads, SPAN_BYTES)
+    with ledger().reserve(needed, f"A first look, before {opening_name(config)},", should_stop=should_stop) as taken:
+
+        def room_of() -> Room:
+            return Room(taken, rows_each * beside, 2 * room, 0)  # twice: it was an estimate
+
+        kept, parts = _read(
+            looked_at, source, columns, dim, rows_each, room_of, left_out, within(progress, 0.2, 0.9), should_stop
+        )
+        source = _source(kept)
+        numbers = np.concatenate(
+            [start + np.arange(len(part.features)) for start, part in zip(source.starts, parts, strict=False)]
+        )
+        joined = _joined(parts)
+        joined.room = Room(taken, 0, 0, 0)
+        del parts
+        sample = finish(
+            replace(config, drop_invalid=True),
+            source,
+            columns,
+            RowPlan(numbers),
+            joined,
+            within(progress, 0.9, 1.0),
+            should_stop,
+        )
+        taken.pass_to(sample, sample.nbytes)
     return FirstLook(sample, len(kept), len(paths), rows_each, tuple(left_out))
 
 
@@ -188,7 +205,7 @@ def _read(
     columns: Columns,
     dim: int,
     rows_each: int,
-    room: int,
+    room_of: Callable[[], Room],
     left_out: list[str],
     progress: Progress | None,
     should_stop: ShouldStop | None,
@@ -208,7 +225,7 @@ def _read(
         names = set(shard.schema.names)
         rows = np.arange(min(rows_each, next(count for count in shard.group_rows if count)))
         into = Rows.empty(len(rows), dim, len(columns.quality), columns.length is not None)
-        into.room = 2 * room  # it was an estimate
+        into.room = room_of()
         own = replace(wanted, metadata=[name for name in wanted.metadata if name in names])
         try:
             read_rows(_source([shard]), own, Targets.of(rows), into, should_stop=stop.is_set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -106,20 +107,30 @@ def _common(kinds: list[pa.DataType]) -> pa.DataType | None:
 
 
 def assemble(
-    main: Source, columns: Columns, parts: list[tuple[int, pa.Array, pa.RecordBatch]]
+    main: Source,
+    columns: Columns,
+    parts: list[tuple[int, pa.Array, pa.RecordBatch]],
+    take: Callable[[int], None] = lambda nbytes: None,
 ) -> tuple[pa.Array, pa.Table, list[str]]:
-    """Ids and metadata of all batches, in row order, and notes on what was left out."""
+    """Ids and metadata of all batches, in row order, and notes on what was left out.
+
+    Args:
+        take: called with the bytes that a column of a batch takes more in the type that all shards share.
+    """
     _, schema, notes = metadata_names(main, columns)
     parts.sort(key=lambda part: part[0])
     ids = decode.joined([ids for _, ids, _ in parts], column_id_type(main, columns.id))
     table = {}
     for field in schema:
-        chunks = [
-            _as(batch.column(field.name), field.type)
-            if field.name in batch.schema.names
-            else pa.nulls(len(batch_ids), field.type)
-            for _, batch_ids, batch in parts
-        ]
+        chunks = []
+        for _, batch_ids, batch in parts:
+            if field.name not in batch.schema.names:
+                chunks.append(pa.nulls(len(batch_ids), field.type))
+                continue
+            own = batch.column(field.name)
+            chunks.append(_as(own, field.type))
+            if own.type != field.type:
+                take(max(0, chunks[-1].nbytes - own.nbytes))
         column = pa.chunked_array(chunks, type=field.type)
         if pt.is_dictionary(field.type):
             column = column.unify_dictionaries()

@@ -20,6 +20,7 @@ from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
 from datamask.errors import OptionError
 from datamask.files import sweep
 from datamask.work.cache import Cache
+from datamask.work.ledger import ledger
 from datamask.work.result_file import Content, Entry, Implausible, require
 
 EXACT_UP_TO = 200_000
@@ -33,6 +34,9 @@ LEAST_APPROXIMATE = 20_000
 
 RECALL_ROWS = 400
 """Random rows on which recall is measured; not those that the search was tuned on."""
+
+BUILDING_BYTES = 16
+"""Of an entry of a list while lists are built: its row and cosine, twice while they are sorted."""
 
 ROUNDING = 1e-6
 
@@ -258,11 +262,28 @@ def neighbors_for(
         others: as in `build_neighbors`.
 
     Raises:
-        OptionError: k is below 1, or there is no such search.
+        OptionError: k is below 1, or there is no such search. NoRoomError: others hold the memory that it needs.
         Stopped: `should_stop` answered true, while building or waiting.
     """
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
+    what = f"A neighbor graph of {len(corpus):,} rows"
+    with ledger().reserve(BUILDING_BYTES * max(k, 0) * len(corpus), what, should_stop=should_stop) as room:
+        graph = _neighbors_for(corpus, k, cache_dir, search, device, threads, progress, should_stop)
+        room.pass_to(graph, graph.indices.nbytes + graph.similarities.nbytes)
+        return graph
+
+
+def _neighbors_for(
+    corpus: Corpus,
+    k: int,
+    cache_dir: str | os.PathLike[str] | None,
+    search: str,
+    device: str,
+    threads: int | None,
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
+) -> NeighborGraph:
 
     def build(checkpoint: GraphCheckpoint | None = None) -> NeighborGraph:
         return build_neighbors(

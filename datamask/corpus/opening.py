@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from datamask.config import CorpusConfig
 from datamask.corpus import checks, decode
@@ -11,19 +15,29 @@ from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, weighted_sum
-from datamask.corpus.reading import Rows, SourceColumns, Targets, read_rows
+from datamask.corpus.reading import Room, Rows, SourceColumns, Targets, read_rows, reading_bytes
 from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
 from datamask.corpus.sampling import default_row_limit
-from datamask.corpus.shards import Source, open_source, pieces, read_piece
+from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
 from datamask.corpus.threads import Progress, ShouldStop, within
-from datamask.errors import InputError
+from datamask.errors import InputError, NoRoomError
 from datamask.memory import memory_bytes
+from datamask.storage.address import file_name
+from datamask.work.ledger import in_words, ledger
 
 LOOK_SHARE = 0.3
 """Share of the whole that the look at files takes which must be read to their end for it."""
 
 ID_BYTES = 32
 """Of a row, where only its id is read, about."""
+
+ROW_BYTES = 96
+"""Of a row other than features, ids and metadata: lengths, norms, flags, its place, the hash and order of its id."""
+
+TRIES = 3
+"""How often a corpus is read anew that turned out larger than what its files say, where memory is short."""
+
+SAMPLE = "take a sample (--rows), or try again when other work has ended"
 
 CHECKED = 0.25
 """Checking a byte of features takes so much of the time of reading one."""
@@ -48,6 +62,7 @@ def open_corpus(
     Raises:
         InputError: a file, column or row that cannot be used; one sentence that names it.
         RemoteError: a store that holds files does not answer, however often it is asked.
+        NoRoomError: it needs more memory than others leave free.
         Stopped: `should_stop` answered true.
     """
     sources = open_sources(config, should_stop, progress=within(progress, 0.0, LOOK_SHARE))
@@ -58,17 +73,98 @@ def open_corpus(
     if limit is None:
         limit = _fitting_rows(main, columns, dim)
     looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
-    plan = plan_rows(
-        sources,
-        columns,
-        config.rows,
-        limit,
-        config.seed,
-        progress=within(progress, looked, planned),
-        should_stop=should_stop,
+    name = opening_name(config)
+    with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, should_stop=should_stop):
+        plan = plan_rows(
+            sources,
+            columns,
+            config.rows,
+            limit,
+            config.seed,
+            progress=within(progress, looked, planned),
+            should_stop=should_stop,
+        )
+    needs = _needs(sources, columns, plan, dim, config.rows is not None)
+    for tries_left in reversed(range(TRIES)):
+        with ledger().reserve(needs.all, name, way_out=SAMPLE, should_stop=should_stop) as reservation:
+            rows = Rows.empty(needs.rows, dim, len(columns.quality), columns.length is not None)
+            rows.room = Room(reservation, needs.beside, needs.most, needs.threads)
+            try:
+                _read(sources, columns, plan, rows, within(progress, planned, read), should_stop)
+                corpus = finish(config, main, columns, plan, rows, within(progress, read, 1.0), should_stop)
+            except NoRoomError:
+                needs = needs.after(rows)
+                if not tries_left or needs.all > ledger().total():
+                    raise
+                del rows  # what was read is let go of before all that it needs is waited for
+            else:
+                reservation.pass_to(corpus, corpus.nbytes)
+                return corpus
+    raise AssertionError("the last try returns or raises")
+
+
+def opening_name(config: CorpusConfig) -> str:
+    """What opens a corpus, as the subject of a sentence: the name of its first file, without its folders."""
+    return f"Opening {Path(file_name(config.inputs[0]).rstrip('/')).name or config.inputs[0]}"
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """Memory that an opening needs, in bytes.
+
+    Attributes:
+        rows: how many are read.
+        fixed: features and whatever has a known size. beside: ids, metadata and batches that are being read, estimated.
+        most: ids and metadata at most. threads: that read.
+    """
+
+    rows: int
+    fixed: int
+    beside: int
+    most: int
+    threads: int
+
+    @property
+    def all(self) -> int:
+        return self.fixed + self.beside
+
+    def after(self, rows: Rows) -> _Needs:
+        """What the rest needs, by the rows that were read until memory was short."""
+        assert rows.room is not None
+        share = rows.rows_read / self.rows or 1.0
+        spent = min(self.most, int(1.1 * rows.room.spent / share))
+        working = reading_bytes(self.threads, rows.room.largest)
+        return replace(self, beside=max(2 * self.beside, spent + working))
+
+
+def _needs(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int, rows_given: bool) -> _Needs:
+    """What reading these rows needs.
+
+    Raises:
+        InputError: the features alone need more memory than this process may use at all.
+    """
+    main, total = sources["input"], ledger().total()
+    n = main.rows if plan.rows is None else len(plan.rows)
+    fixed = n * (4 * dim + ROW_BYTES + 8 * (len(columns.quality) + len(sources)))
+    threads = max(
+        reading_threads(source, plan.rows if source is main else plan.side[name]) for name, source in sources.items()
     )
-    rows = _read(sources, columns, plan, dim, config.rows is not None, within(progress, planned, read), should_stop)
-    return finish(config, main, columns, plan, rows, within(progress, read, 1.0), should_stop)
+    working = reading_bytes(threads)
+    if fixed + working > total:
+        raise InputError(
+            f"{n:,} rows of {dim:,} dimensions need {in_words(fixed + working)} of memory, but this process may use "
+            f"{in_words(total)}; take a sample, such as --rows {default_row_limit(dim, None)}"
+        )
+    # whoever names a number of rows may fill the memory; otherwise a quarter of it, as `default_row_limit` promises
+    most = total - fixed - working if rows_given else min(total - fixed - working, memory_bytes() // 4)
+    estimate = n * metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
+    return _Needs(n, fixed, min(estimate, most) + working, most, threads)
+
+
+def _planning_bytes(sources: dict[str, Source], most_rows: int) -> int:
+    """What choosing the rows takes: hashes of all ids of files that are joined, and of twice the rows of a sample."""
+    rows, joined = sources["input"].rows, sum(source.rows for name, source in sources.items() if name != "input")
+    return 32 * joined + (64 * min(rows, 2 * most_rows) if joined or rows > most_rows else 0)
 
 
 def _fitting_rows(main: Source, columns: Columns, dim: int) -> int:
@@ -194,23 +290,11 @@ def _read(
     sources: dict[str, Source],
     columns: Columns,
     plan: RowPlan,
-    dim: int,
-    rows_given: bool,
+    into: Rows,
     progress: Progress | None,
     should_stop: ShouldStop | None,
-) -> Rows:
+) -> None:
     main = sources["input"]
-    n = main.rows if plan.rows is None else len(plan.rows)
-    needed, memory = n * dim * 4, memory_bytes()
-    if needed > 0.8 * memory:
-        fitting = default_row_limit(dim, None)
-        raise InputError(
-            f"{n:,} rows of {dim:,} dimensions need {needed / 2**30:.3g} GiB as float32, but this machine "
-            f"has {memory / 2**30:.3g} GiB; take a sample, such as --rows {fitting}"
-        )
-    into = Rows.empty(n, dim, len(columns.quality), columns.length is not None)
-    # whoever names a number of rows may fill the memory; otherwise a quarter of it, as `default_row_limit` promises
-    into.room = int(0.8 * memory) - needed if rows_given else memory // 4
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"
         share = within(progress, position / len(sources), (position + 1) / len(sources))
@@ -222,7 +306,6 @@ def _read(
             progress=share,
             should_stop=should_stop,
         )
-    return into
 
 
 def wanted_columns(name: str, main: Source, columns: Columns) -> SourceColumns:
@@ -259,11 +342,13 @@ def finish(
         progress, should_stop: as in `open_corpus`.
 
     Raises:
-        InputError: repeated ids, or rows that cannot be used.
+        InputError: repeated ids, or rows that cannot be used. NoRoomError: memory is short.
         Stopped: `should_stop` answered true.
     """
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
-    ids, metadata, notes = assemble(main, columns, rows.parts)
+    ids, metadata, notes = assemble(main, columns, rows.parts, rows.take)
+    rows.parts.clear()
+    rows.take(2 * ids.nbytes)  # for the hashes of ids and the fingerprint
     if progress is not None:
         progress(0.0, "Checking rows")
     checks.check_unique(ids, lambda row: main.place(int(numbers[row])), columns.id)
@@ -283,8 +368,9 @@ def finish(
                 f"every one of the {len(ids):,} rows is invalid "
                 f"({', '.join(f'{count:,} with {reason}' for reason, count in dropped.items())})"
             )
+        rows.take(ids.nbytes + metadata.nbytes)
         mask = pa.array(keep)
-        ids, metadata = ids.filter(mask), metadata.filter(mask)
+        ids, metadata = (pc.filter(kept, mask, memory_pool=pa.system_memory_pool()) for kept in (ids, metadata))
         numbers, lengths = numbers[keep], lengths[keep]
         features = checks.compact(features, keep)
         rows.quality = rows.quality[:, keep]

@@ -13,6 +13,66 @@ from datamask.corpus import decode
 from datamask.corpus.shards import Source, scan
 from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError
+from datamask.parquet import BATCH_BYTES
+from datamask.work.ledger import Reservation, in_words
+
+KEPT_FROM = 64 << 10
+"""Bytes of a column from which a copy is worth its while."""
+
+IN_FLIGHT = 4
+"""Times a batch that a thread holds while it reads one: decoded, as its buffers grew, and copied."""
+
+
+THREAD_BYTES = 32 << 20
+"""What a thread that reads takes besides: buffers of columns, and what Arrow's allocator keeps for it."""
+
+
+@dataclass
+class Room:
+    """Memory for the ids and metadata of some rows, and for the batches that threads hold while they read.
+
+    Attributes:
+        reservation: where it comes from.
+        granted: bytes of the reservation that are for this; more is asked for when they are used up.
+        most: bytes that ids and metadata may take.
+        threads: that read.
+        spent: bytes of ids and metadata so far. largest: bytes of the largest batch so far.
+    """
+
+    reservation: Reservation
+    granted: int
+    most: int
+    threads: int
+    spent: int = 0
+    largest: int = BATCH_BYTES
+
+    @property
+    def taken(self) -> int:
+        """Bytes that are in use now, at most."""
+        return self.spent + reading_bytes(self.threads, self.largest)
+
+    def take(self, nbytes: int, batch: int = 0) -> None:
+        """Take bytes for rows of a batch of so many bytes. Called under one lock.
+
+        Raises:
+            NoRoomError: they are not free.
+        """
+        self.largest = max(self.largest, batch)
+        self.spent += nbytes
+        if self.taken > self.granted:
+            # by steps, so that not every small batch asks
+            more = max(self.taken - self.granted, min(STEP, self.granted // 8))
+            self.reservation.grow(more)
+            self.granted += more
+
+
+STEP = 32 << 20
+"""Bytes by which a room grows, about; of a small room an eighth."""
+
+
+def reading_bytes(threads: int, batch: int = BATCH_BYTES) -> int:
+    """Bytes that so many threads hold beside what they have read, with batches of so many bytes."""
+    return threads * (THREAD_BYTES + IN_FLIGHT * batch)
 
 
 @dataclass
@@ -24,7 +84,7 @@ class Rows:
         no_features, no_quality, no_length: bool ``(N,)``, where the stored value is null.
         exponents: int16 ``(N,)``, features were divided by ``2**exponents`` (`decode.within_float32`); None: none was.
         rests: row of `quality` -> what float64 could not hold of it, ``(N,)`` (see `decode.integer_rests`).
-        room: bytes that ids and metadata may still take; None: any number.
+        room: the memory for ids and metadata.
         parts: (first slot, ids, metadata batch) of each batch of the input, in no fixed order.
     """
 
@@ -36,8 +96,22 @@ class Rows:
     no_length: np.ndarray
     exponents: np.ndarray | None = None
     rests: dict[int, np.ndarray] = field(default_factory=dict)
-    room: int | None = None
+    room: Room | None = None
     parts: list[tuple[int, pa.Array, pa.RecordBatch]] = field(default_factory=list)
+
+    def take(self, nbytes: int) -> None:
+        """Take memory for what is made of the rows.
+
+        Raises:
+            NoRoomError: it is not free.
+        """
+        if self.room is not None:
+            self.room.take(nbytes)
+
+    @property
+    def rows_read(self) -> int:
+        """Rows whose ids and metadata are there."""
+        return sum(len(ids) for _, ids, _ in self.parts)
 
     @classmethod
     def empty(cls, n: int, dim: int, qualities: int, with_lengths: bool) -> Rows:
@@ -162,8 +236,8 @@ def read_rows(
             if not isinstance(picked, slice):
                 ids, metadata = ids.take(pa.array(picked)), metadata.take(pa.array(picked))
             with lock:
-                into.parts.append((slots.start, ids, metadata))
-                _spend(into, ids.nbytes + metadata.nbytes)
+                _spend(into, ids.nbytes + metadata.nbytes, batch.nbytes)
+                into.parts.append((slots.start, _kept(ids), _kept_columns(metadata)))
 
     row_bytes = 64 + 32 * len(columns.metadata) + (4 * dim if columns.feature is not None else 0)
     scan(
@@ -196,23 +270,40 @@ def refuse_rounded(source: Source, names: Iterable[str]) -> None:
                 )
 
 
-def _spend(into: Rows, count: int) -> None:
-    """Take `count` bytes of the room for ids and metadata.
+def _spend(into: Rows, nbytes: int, batch: int) -> None:
+    """Take bytes of the room for ids and metadata.
 
     Raises:
-        InputError: there is no more.
+        InputError: they take more than these rows may. NoRoomError: others hold what is missing.
     """
-    if into.room is None:
+    room = into.room
+    if room is None:
         return
-    into.room -= count
-    if into.room < 0:
-        rows = sum(len(ids) for _, ids, _ in into.parts)
-        nbytes = sum(ids.nbytes + metadata.nbytes for _, ids, metadata in into.parts)
+    if room.spent + nbytes > room.most:
+        rows = into.rows_read
         raise InputError(
-            f"the columns beside the features take {nbytes / 2**30:.3g} GiB for the first {rows:,} of "
-            f"{len(into.features):,} rows, more than there is room for in memory; take a sample, such as "
+            f"the columns other than the features take {in_words(room.spent)} for the first {rows:,} of "
+            f"{len(into.features):,} rows, and may take {in_words(room.most)}; take a sample, such as "
             f"--rows {max(2, rows // 2)}, or leave large columns out of the shards"
         )
+    room.take(nbytes, batch)
+
+
+def _kept_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([_kept(column) for column in batch.columns], schema=batch.schema)
+
+
+def _kept(column: pa.Array) -> pa.Array:
+    """A copy in buffers of exactly its size, from the system's allocator.
+
+    Arrow's own allocator keeps up to 1.5 times the size of buffers of some MiB, and keeps them when they are let go.
+    """
+    if column.nbytes < KEPT_FROM:
+        return column
+    try:
+        return pa.concat_arrays([column, column.slice(0, 0)], memory_pool=pa.system_memory_pool())
+    except pa.ArrowNotImplementedError:
+        return column
 
 
 def id_batch(source: Source, rows: np.ndarray, batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:

@@ -18,8 +18,8 @@ from datamask.memory import memory_bytes
 BASE = np.uint64(0x9E3779B97F4A7C15)
 BASE_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
 CHUNK = 1 << 16
-CHUNK_BYTES = 8 << 20
-"""Bytes of strings hashed at a time, but for a single longer one: each takes some 40 bytes meanwhile."""
+CHUNK_BYTES = 1 << 20
+"""Bytes of strings hashed at a time: each takes some 40 bytes meanwhile."""
 
 NEIGHBORS_BYTES = 1024
 """Per row beside features and metadata: a 64-neighbour graph while it is built and its lists are sorted."""
@@ -88,17 +88,33 @@ def _string_hash(ids: pa.Array) -> np.ndarray:
         return np.concatenate([_string_hash(ids.slice(0, middle)), _string_hash(ids.slice(middle))])
     content = ids.buffers()[2]
     text = np.frombuffer(content, np.uint8)[low:high] if content is not None and high > low else np.empty(0, np.uint8)
-    powers = np.full(len(text) + 1, BASE, np.uint64)
-    powers[0] = 1
-    powers = np.multiply.accumulate(powers)
+    if len(text) > CHUNK_BYTES:
+        return _long_string_hash(text)
+    powers = _powers(BASE, len(text) + 1)
     sums = np.concatenate([[np.uint64(0)], np.cumsum((text.astype(np.uint64) + np.uint64(1)) * powers[:-1])])
     starts, ends = offsets[:-1] - low, offsets[1:] - low
     # dividing by BASE^start makes the hash of a string independent of where in the buffer it lies
-    inverse = np.full(len(text) + 1, BASE_INVERSE, np.uint64)
-    inverse[0] = 1
-    inverse = np.multiply.accumulate(inverse)
+    inverse = _powers(BASE_INVERSE, len(text) + 1)
     hashes: np.ndarray = (sums[ends] - sums[starts]) * inverse[starts] + (ends - starts).astype(np.uint64)
     return hashes
+
+
+def _long_string_hash(text: np.ndarray) -> np.ndarray:
+    """The same of a single string, piece by piece; text: its bytes."""
+    powers, total, factor = _powers(BASE, CHUNK_BYTES + 1), np.uint64(len(text)), np.uint64(1)
+    for at in range(0, len(text), CHUNK_BYTES):
+        piece = text[at : at + CHUNK_BYTES].astype(np.uint64) + np.uint64(1)
+        total += factor * (piece * powers[: len(piece)]).sum(dtype=np.uint64)
+        factor *= powers[-1]
+    return np.array([total], np.uint64)
+
+
+def _powers(base: np.uint64, count: int) -> np.ndarray:
+    """``base^0, base^1, ...`` modulo 2^64, uint64 ``(count,)``."""
+    powers = np.full(count, base, np.uint64)
+    powers[0] = 1
+    accumulated: np.ndarray = np.multiply.accumulate(powers)
+    return accumulated
 
 
 class Chosen:

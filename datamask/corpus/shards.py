@@ -282,6 +282,12 @@ def pieces(source: Source, only_rows: np.ndarray | None = None, rows_each: int =
     return cut
 
 
+def reading_threads(source: Source, only_rows: np.ndarray | None = None) -> int:
+    """How many threads `scan` reads these rows with."""
+    tasks = len(pieces(source, only_rows))
+    return threads_for((shard.path for shard in source.shards), tasks) or thread_count(tasks)
+
+
 def _last_below(rows: np.ndarray, limit: int) -> int:
     """The last of the sorted rows that is less than the limit; -1: none is."""
     place = int(np.searchsorted(rows, limit))
@@ -308,7 +314,7 @@ def read_piece(
     group = shard.reader.group
     where = f" ({group}s {groups[0]} to {groups[-1]})" if len(groups) > 1 else f" ({group} {groups[0]})"
     done = 0
-    with refusing(f"{shard.path} is damaged or was changed while being read{where if group else ''}"):
+    with refusing(shard.path, f"is damaged or was changed while being read{where if group else ''}"):
         for batch in shard.batches(columns, piece.groups, batch_rows, should_stop):
             if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
                 batch = batch.slice(0, piece.rows - done)

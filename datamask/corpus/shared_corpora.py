@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import OrderedDict
 
 from datamask.config import CorpusConfig
@@ -18,9 +19,15 @@ from datamask.corpus.shards import list_files
 from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError, Stopped
 from datamask.process import held
+from datamask.work.ledger import ledger
 
 SIZE = 2
-"""Corpora kept. A caller's own reference keeps its corpus alive beyond that."""
+"""Corpora kept, where there is memory for them. A caller's own reference keeps its corpus alive beyond that."""
+
+
+IDLE_SECONDS = 30.0
+"""A corpus that nobody has asked for so long goes where memory is short. Before that, others wait for it: two visitors
+whose corpora do not fit together would else open them again and again."""
 
 
 class _Slot:
@@ -31,6 +38,7 @@ class _Slot:
         self.corpus: Corpus | None = None
         self.error: Exception | None = None
         self.share, self.what = 0.0, "Opening"
+        self.used = time.monotonic()
 
 
 class SharedCorpora:
@@ -44,6 +52,7 @@ class SharedCorpora:
         self._size = size
         self._lock = threading.Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
+        ledger().add_spare(self._let_go)
 
     def get(
         self,
@@ -58,7 +67,7 @@ class SharedCorpora:
         Where the caller that opens is stopped or interrupted, one of those waiting opens in its stead.
 
         Raises:
-            InputError: as `open_corpus`; everyone who waited gets the same sentence.
+            InputError, NoRoomError: as `open_corpus`; everyone who waited gets the same sentence.
             Stopped: `should_stop` answered true, while opening or waiting.
         """
         key = _key(config, row_limit, should_stop)
@@ -69,6 +78,7 @@ class SharedCorpora:
                 if slot is None:
                     slot = self._slots[key] = _Slot()
                 self._slots.move_to_end(key)
+                slot.used = time.monotonic()
             if opens:
                 return self._open(key, slot, config, progress, should_stop, row_limit)
             while not slot.finished.wait(0.1):
@@ -124,6 +134,15 @@ class SharedCorpora:
         done = [key for key, slot in self._slots.items() if slot.corpus is not None]
         for key in done[: max(0, len(done) - self._size)]:
             del self._slots[key]
+
+    def _let_go(self) -> bool:
+        """Let go of the corpus that was asked for longest ago, where that is long enough; whether there was one."""
+        with self._lock:
+            for key, slot in self._slots.items():
+                if slot.corpus is not None and time.monotonic() - slot.used >= IDLE_SECONDS:
+                    del self._slots[key]
+                    return True
+        return False
 
 
 def _key(config: CorpusConfig, row_limit: int | None, should_stop: ShouldStop | None) -> str:

@@ -43,7 +43,7 @@ def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = No
     for name in inputs:
         path = user_path(name)
         files: list[FilePath]
-        with refusing(f"{name} cannot be read"):
+        with refusing(name, "cannot be read"):
             if is_address(name):
                 files = _elsewhere(str(name), limit, should_stop)
             elif path.is_dir():
@@ -95,7 +95,7 @@ def batches(
         Stopped: `should_stop` answered true.
     """
     shard = open_shard(str(path), should_stop)
-    with refusing(f"{path} cannot be read as {shard.reader.name}; it may be cut short or another format"):
+    with refusing(path, f"cannot be read as {shard.reader.name}; it may be cut short or another format"):
         yield from shard.batches(columns, None, BATCH_ROWS, should_stop)
 
 

@@ -19,10 +19,10 @@ from datamask.corpus.columns import is_string, value_type
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import NUMPY_FLOATS, LengthError, feature_rows, plain
 from datamask.errors import InputError, StoreError
-from datamask.evaluation.id_lists import read_ids_of
+from datamask.evaluation.id_lists import TEXT_BYTES, read_ids_of, reading
 from datamask.files import check_regular, read_bounded, user_path
-from datamask.memory import memory_bytes
-from datamask.parquet import UNREADABLE, read_table, reason, refusing
+from datamask.parquet import read_table, reason, refusing
+from datamask.work.ledger import ledger
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def target_of_file(kind: str, path: str | Path) -> Target:
 
 def _content(kind: str, path: str | Path) -> bytes:
     try:
-        return read_bounded(user_path(path), memory_bytes() // 4)
+        with reading(user_path(path)):
+            return read_bounded(user_path(path), ledger().total() // TEXT_BYTES)
     except FileNotFoundError:
         raise InputError(f"--target {kind}:{path}: there is no such file") from None
     except (OSError, StoreError) as error:
@@ -152,20 +153,19 @@ def _distinct_examples(name: str, features: np.ndarray, texts: tuple[str, ...] |
 def _of_features(path: Path, corpus: Corpus) -> Examples:
     try:
         check_regular(path)
-        table = read_table(path, most_bytes=memory_bytes() // 4)
+        with refusing(f"--target features:{path}:", "cannot be read as parquet"), reading(path) as room:
+            table = read_table(path, take=room.grow)
     except FileNotFoundError:
         raise InputError(f"--target features:{path}: there is no such file") from None
     except StoreError as error:
         raise InputError(str(error)) from error
-    except UNREADABLE as error:
-        raise InputError(f"--target features:{path}: cannot be read as parquet ({reason(error)})") from error
     name = _feature_column(table, corpus.provenance.columns.get("feature"), path)
-    with refusing(f"--target features:{path}: column {name!r} cannot be read"):
+    with refusing(f"--target features:{path}: column {name!r}", "cannot be read"):
         features = _units(table[name], corpus.dim, f"--target features:{path}: column {name!r}")
     text = corpus.provenance.columns.get("text")
     texts = None
     if text in table.column_names and is_string(table.schema.field(text).type):
-        with refusing(f"--target features:{path}: column {text!r} cannot be read"):
+        with refusing(f"--target features:{path}: column {text!r}", "cannot be read"):
             texts = tuple(pc.fill_null(table[text].cast(pa.large_string()), "").to_pylist())
     return _distinct_examples(path.name, features, texts)
 

@@ -21,8 +21,11 @@ from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError, StoreError
 from datamask.files import check_regular, read_bounded
-from datamask.memory import memory_bytes
-from datamask.parquet import UNREADABLE, read_table, reason
+from datamask.parquet import UNREADABLE, read_table, refusing
+from datamask.work.ledger import Reservation, ledger
+
+TEXT_BYTES = 8
+"""Bytes that a byte of a list takes while it is read: as bytes, as strings of Python, and in a table."""
 
 
 @dataclass(frozen=True)
@@ -119,34 +122,46 @@ def overlaps(lists: Mapping[str, np.ndarray], n: int) -> list[dict[str, Any]]:
     return pairs
 
 
+def reading(path: Path) -> Reservation:
+    """Set aside what a small file takes while it is read as text; what is decoded of parquet is added as it comes.
+
+    Raises:
+        OSError: there is no such file. NoRoomError: there is not so much memory.
+    """
+    return ledger().reserve(TEXT_BYTES * path.stat().st_size, f"Reading {path.name}", way_out="give a shorter list")
+
+
+def _table(path: Path, name: str, room: Reservation) -> pa.Table:
+    """A list as a table: the column `name` alone where a parquet file has it."""
+    most = ledger().total() // TEXT_BYTES
+    if path.suffix.lower() == ".txt":
+        lines = (line.strip() for line in read_bounded(path, most).decode("utf-8").splitlines())
+        return pa.table({name: pa.array([line for line in lines if line], pa.string())})
+    if path.suffix.lower() == ".csv":
+        content = read_bounded(path, most)
+        # as text: 0007 is an id of four characters until the corpus says it is a number
+        with pa.csv.open_csv(io.BytesIO(content)) as reader:
+            names = reader.schema.names
+        types = pa.csv.ConvertOptions(column_types={column: pa.string() for column in names})
+        return pa.csv.read_csv(io.BytesIO(content), convert_options=types)
+    return read_table(path, None if name not in pq.read_schema(path).names else [name], room.grow)
+
+
 def read_ids(path: Path, name: str) -> pa.ChunkedArray:
     """The ids in a file: of its column `name`, else of its only one.
 
     Raises:
-        InputError: the file cannot be read, is no ordinary one, needs more than a quarter of the memory, or has no such
-            column.
+        InputError: the file cannot be read, is no ordinary one or has no such column.
+        NoRoomError: it needs more memory than is free.
     """
-    most = memory_bytes() // 4
     try:
         check_regular(path)
-        if path.suffix.lower() == ".txt":
-            lines = (line.strip() for line in read_bounded(path, most).decode("utf-8").splitlines())
-            return pa.chunked_array([[line for line in lines if line]], pa.string())
-        if path.suffix.lower() == ".csv":
-            content = read_bounded(path, most)
-            # as text: 0007 is an id of four characters until the corpus says it is a number
-            with pa.csv.open_csv(io.BytesIO(content)) as reader:
-                names = reader.schema.names
-            types = pa.csv.ConvertOptions(column_types={column: pa.string() for column in names})
-            table = pa.csv.read_csv(io.BytesIO(content), convert_options=types)
-        else:
-            table = read_table(path, None if name not in pq.read_schema(path).names else [name], most)
+        with refusing(f"{path}:", "cannot be read as parquet, .csv or .txt"), reading(path) as room:
+            table = _table(path, name, room)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
     except StoreError as error:
         raise InputError(str(error)) from error
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read as parquet, .csv or .txt ({reason(error)})") from error
     if name in table.column_names:
         return table[name]
     if table.num_columns == 1:

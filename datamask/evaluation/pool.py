@@ -19,7 +19,6 @@ from datamask.corpus.neighbors import GraphFacts, NeighborGraph, graph_entry, ne
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
-from datamask.memory import memory_bytes
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import list_length
@@ -27,6 +26,7 @@ from datamask.objectives.joint import Anchor
 from datamask.objectives.quality import Quality
 from datamask.work import lanes
 from datamask.work.cache import Cache
+from datamask.work.ledger import Reservation, in_words, ledger
 
 Progress = Callable[[float, str], None]
 """Called with a share from 0 to 1 and a few words."""
@@ -61,11 +61,12 @@ class Pool:
             neighbors: ``auto``, ``exact`` or ``approximate``, how the neighbour graph is found.
 
         Raises:
-            InputError: rows that equal the mean. Stopped: from `poll`.
+            InputError: rows that equal the mean. NoRoomError: others hold the memory of the copy.
+            Stopped: from `poll`.
         """
         self.corpus, self.device, self.cache_dir = corpus, device, Path(cache_dir)
         self._poll, self._progress, self.center, self.neighbors = poll, progress, center, neighbors
-        self.space = centered(corpus, self._should_stop) if center else corpus
+        self.space = self._centered() if center else corpus
         self.features = tensor(self.space.features).to(device)
         self.quality = Quality(tensor(corpus.quality).to(device))
         self.seconds_graph = 0.0
@@ -77,6 +78,13 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.corpus)
+
+    def _centered(self) -> Corpus:
+        what = f"A centered copy of {len(self.corpus):,} rows"
+        with ledger().reserve(self.corpus.features.nbytes, what, should_stop=self._should_stop) as room:
+            space = centered(self.corpus, self._should_stop)
+            room.pass_to(space)
+            return space
 
     def graph(self, k: int) -> NeighborGraph:
         """The neighbour graph with at least k neighbours per row (itself included), cached on disk."""
@@ -152,7 +160,7 @@ class Pool:
             budget: tokens that the subsets fill; None: they have `size` rows.
 
         Raises:
-            InputError: it takes more memory than there is.
+            InputError: it takes more memory than there is. NoRoomError: it takes more than others leave free.
         """
         entry = catalogue.objective(name)
         objective = objectives.load(name)
@@ -161,7 +169,7 @@ class Pool:
         if key not in self._functions and budget is not None:
             self._functions[key] = self.function(name, size).budgeted(self.lengths, budget)
         elif key not in self._functions:
-            self._check_room(entry.name, objective)
+            room = self._room(entry.name, objective)
             lists, exact = None, True
             if k:
                 graph = self.graph(k)
@@ -170,19 +178,29 @@ class Pool:
                     tensor(graph.similarities[:, :k]).to(self.device),
                 )
                 exact = graph.exact
-            self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
+            with room:
+                self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
+                room.pass_to(self._functions[key])
         return self._functions[key]
 
-    def _check_room(self, name: str, objective: type[SetFunction]) -> None:
-        """Refuse an objective that would ask for more memory than there is: torch's own words for that help nobody."""
+    def _room(self, name: str, objective: type[SetFunction]) -> Reservation:
+        """The memory of an objective; on a GPU that there is so much is checked, and nothing reserved.
+
+        Raises:
+            InputError: it takes more than there is; torch's own words for that help nobody. NoRoomError: it is not
+                free.
+        """
         n, d = self.features.shape
-        needed, memory = objective.working_bytes(n, d), device_memory(self.device)
+        needed, on_gpu = objective.working_bytes(n, d), self.device.type == "cuda"
+        memory = torch.cuda.get_device_properties(self.device).total_memory if on_gpu else ledger().total()
         if needed > memory:
             raise InputError(
-                f"objective {name!r} takes {needed / 2**30:,.3g} GiB on features of {d:,} dimensions, more than the "
-                f"{memory / 2**30:,.3g} GiB that there are; choose another --objective, such as facility or pairwise, "
+                f"objective {name!r} takes {in_words(needed)} on features of {d:,} dimensions, more than the "
+                f"{in_words(memory)} that there are; choose another --objective, such as facility or pairwise, "
                 "or features of fewer dimensions"
             )
+        what = f"Objective {name!r} on {n:,} rows"
+        return ledger().reserve(0 if on_gpu else needed, what, should_stop=self._should_stop)
 
     def ties(self, seed: int) -> Tensor:
         """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""
@@ -194,14 +212,6 @@ class Pool:
         except Stopped:
             return True
         return False
-
-
-def device_memory(device: torch.device) -> int:
-    """The memory there is for tensors on a device, used or not, in bytes."""
-    if device.type == "cuda":
-        total: int = torch.cuda.get_device_properties(device).total_memory
-        return total
-    return memory_bytes()
 
 
 def tensor(array: np.ndarray) -> Tensor:

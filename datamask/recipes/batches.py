@@ -347,7 +347,7 @@ def shard_batches(
     """
     most = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     first = 0
-    with refusing(f"{shard.path} is damaged or was changed while being read"):
+    with refusing(shard.path, "is damaged or was changed while being read"):
         for batch in shard.batches(columns, None, most, should_stop):
             if first + batch.num_rows > shard.rows:
                 raise pa.ArrowInvalid("more rows than when it was opened")

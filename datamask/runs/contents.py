@@ -156,7 +156,7 @@ def _batches(
         if np.searchsorted(keep, low) == np.searchsorted(keep, high):
             continue
         start = low
-        with refusing(f"{path} is damaged or has changed since the run"):
+        with refusing(path, "is damaged or has changed since the run"):
             for batch in file.batches(None, [group], BATCH_ROWS, should_stop):
                 yield start, batch
                 start += batch.num_rows

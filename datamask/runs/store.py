@@ -54,9 +54,9 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from datamask.config import RunConfig
-from datamask.errors import InputError, RunStateError, StoreError
+from datamask.errors import InputError, NoRoomError, RunStateError, StoreError
 from datamask.files import open_regular
-from datamask.parquet import UNREADABLE, reason
+from datamask.parquet import UNREADABLE, reason, unfit
 from datamask.runs import writer
 from datamask.runs.folders import (
     RUN_ID,
@@ -490,6 +490,8 @@ class Run:
         try:
             with open_regular(path) as file:
                 yield file
+        except MemoryError as error:
+            raise NoRoomError(f"{path} {unfit(error)}") from error
         except UNREADABLE as error:
             raise StoreError(f"{path} is damaged: {reason(error)}") from error
 

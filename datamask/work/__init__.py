@@ -1,4 +1,5 @@
-"""Long work whose result is kept: on disk (`cache`), in memory (`memo`), by one worker (`locks`).
+"""Long work whose result is kept: on disk (`cache`), in memory (`memo`), by one worker (`locks`), within
+the memory there is (`ledger`).
 
 Knows none of its users.
 
@@ -7,5 +8,6 @@ Knows none of its users.
 | `cache` | `Cache`: keep and find results, how much they are, freeing them |
 | `result_file` | one result as a file: `Entry`, its name, `Content`, what it holds, and the checks when it is read |
 | `memo` | `FileMemo`: what was made of a file, in memory, while the file stays as it is |
+| `ledger` | `Ledger`: who holds how many bytes of this process's memory, and who has to wait |
 | `locks` | a lock over threads and processes |
 """

@@ -10,6 +10,7 @@ import pytest
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus import inspect_inputs, open_corpus
 from datamask.errors import InputError
+from tests.control_groups import memory_of
 
 
 def table(n=8, dim=4, start=0, drop=(), **columns):
@@ -261,7 +262,7 @@ CASES = {
     "more than memory": (
         shards(table(4, feature_arr=huge(4, 2**20), drop=["x"])),
         {"huge": True},
-        "4 rows of 1,048,576 dimensions need 0.0156 GiB .*--rows",
+        "2 rows of 1,048,576 dimensions need 56 MiB of memory, but this process may use 8 MiB; .*--rows",
     ),
     "all rows invalid": (
         shards(table(feature_arr=lists([[0] * 4] * 8))),
@@ -278,7 +279,7 @@ def test_bad_input_is_one_sentence(case, tmp_path, monkeypatch):
     if make is not None:
         make(tmp_path)
     if options.pop("huge", False):
-        monkeypatch.setattr("datamask.corpus.opening.memory_bytes", lambda: 10 << 20)
+        memory_of(monkeypatch, tmp_path, 10 << 20)
     inputs = options.pop("inputs", "")
     inputs = inputs if "://" in inputs else str(tmp_path / inputs)
     with pytest.raises(InputError) as raised:

@@ -14,8 +14,9 @@ from datamask import catalogue
 from datamask.api import select
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.errors import InputError
+from datamask.errors import InputError, NoRoomError
 from datamask.evaluation.id_lists import chance_overlap, overlap, overlaps, read_config, read_rows
+from tests.control_groups import memory_of
 
 
 def corpus_of(folder, ids: pa.Array):
@@ -97,14 +98,14 @@ def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path, corpus, make, suf
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".csv", ".parquet"])
-def test_a_list_beyond_a_quarter_of_the_memory_is_refused_before_it_is_read(tmp_path, corpus, monkeypatch, suffix):
+def test_a_list_that_does_not_fit_in_memory_is_refused_before_it_is_read(tmp_path, corpus, monkeypatch, suffix):
     path = tmp_path / f"ids{suffix}"
     if suffix == ".parquet":
         pq.write_table(pa.table({"chunk_id": ["b" * 1000] * 1000}), path)
     else:
         path.write_bytes(b"chunk_id\n" + b"b\n" * 2000)
-    monkeypatch.setattr("datamask.evaluation.id_lists.memory_bytes", lambda: 4 * 2000)
-    with pytest.raises(InputError, match=r"larger than 2,000 bytes|decoded it has more than 2,000 bytes"):
+    memory_of(monkeypatch, tmp_path, 10_000)
+    with pytest.raises(NoRoomError, match=rf"Reading ids{suffix} needs .* of memory, but .* give a shorter list"):
         read_rows(path, corpus)
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from datamask import objectives, select
 from datamask.errors import InputError
+from datamask.work.ledger import Ledger
+from tests.control_groups import own_ledger
 from tests.evaluation.made import corpus_of
 
 N = 12
@@ -24,14 +26,14 @@ def test_qualities_that_cannot_be_added_up(estimator, tmp_path):
 def test_more_dimensions_than_fit_are_refused_before_memory_is_asked_for(name, tmp_path, monkeypatch):
     corpus = corpus_of(np.random.default_rng(0).normal(size=(N, 60)), np.arange(float(N)))
     needed = objectives.load(name).working_bytes(N, 60)
-    monkeypatch.setattr("datamask.evaluation.pool.memory_bytes", lambda: needed)
+    own_ledger(monkeypatch, Ledger(lambda: needed))
     select(corpus, objective=name, select_ratio=0.5, cache_dir=tmp_path)
-    monkeypatch.setattr("datamask.evaluation.pool.memory_bytes", lambda: needed - 1)
+    own_ledger(monkeypatch, Ledger(lambda: needed - 1))
     with pytest.raises(InputError) as refusal:
         select(corpus, objective=name, select_ratio=0.5, cache_dir=tmp_path)
     sentence = str(refusal.value)
-    assert all(part in sentence for part in (repr(name), "60 dimensions", "GiB", "another --objective", "fewer dim"))
-    monkeypatch.setattr("datamask.evaluation.pool.memory_bytes", lambda: 1)
+    assert all(part in sentence for part in (repr(name), "60 dimensions", "MiB", "another --objective", "fewer dim"))
+    own_ledger(monkeypatch, Ledger(lambda: 1))
     select(corpus, objective="pairwise", select_ratio=0.5, cache_dir=tmp_path)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
-from datamask.errors import DatamaskError, InputError
-from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason
+from datamask.errors import DatamaskError, InputError, NoRoomError
+from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, unfit
 
 MOST_ROWS = 2**40
 """A footer that claims more rows in one row group is damaged."""
@@ -34,6 +34,8 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
             return FileFacts(file.schema_arrow, groups, total // rows if rows else 0, footer)
     except (FileNotFoundError, DatamaskError):
         raise
+    except MemoryError as error:
+        raise NoRoomError(f"{path} {unfit(error)}") from error
     except UNREADABLE as error:
         # the library's usual words say the same once more, in terms of the format
         details = "" if "magic bytes" in reason(error) else f": {reason(error)}"

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from datamask.corpus.readers import READERS, FileFacts, Reader, by_ending, formats, reader_of
 from datamask.corpus.readers.contract import ShouldStop
-from datamask.errors import DatamaskError, InputError
-from datamask.parquet import UNREADABLE, reason
+from datamask.errors import InputError
+from datamask.parquet import refusing
 from datamask.storage.address import FilePath
 from datamask.storage.remote import file_stamp
 
@@ -62,17 +62,13 @@ def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int
         RemoteError: it lies elsewhere, and its store does not answer.
         Stopped: `should_stop` answered true.
     """
-    try:
+    with refusing(path, f"cannot be read as {formats()}"):
         size = file_stamp(path, should_stop)[0]
         if size == 0:  # pipes and devices too, which may never end
             reader = by_ending(path) or READERS[0]
             raise InputError(f"{path} is empty (0 bytes), not a {reader.name} file")
         reader = reader_of(path, should_stop)
         return Shard(path, size, reader, reader.look(path, should_stop, most_bytes))
-    except DatamaskError:
-        raise
-    except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read as {formats()}: {reason(error)}") from error
 
 
 def output_names(paths: Sequence[FilePath], ending: str) -> list[Path]:

@@ -23,18 +23,19 @@ from pathlib import Path
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus, first_look
 from datamask.corpus.shards import list_files
-from datamask.corpus.shared_corpora import shared_corpora
+from datamask.corpus.shared_corpora import IDLE_SECONDS, shared_corpora
 from datamask.dashboard.analyses.copies.counting import Copies, count_exact, count_near
 from datamask.dashboard.data import first_looks, sample
 from datamask.dashboard.data.first_looks import FirstPicture
 from datamask.dashboard.data.inputs import check_uploads
-from datamask.errors import DatamaskError, InputError, RemoteError
+from datamask.errors import DatamaskError, InputError, NoRoomError, RemoteError
 from datamask.files import write_text
 from datamask.process import held
 from datamask.runs.formats import read_json
 from datamask.storage.address import file_name, is_address
 from datamask.work.cache import NOTES
 from datamask.work.job import Job
+from datamask.work.ledger import ledger
 from datamask.work.worker import worker
 
 KEPT = 2
@@ -160,6 +161,7 @@ class Openings:
         self.folder = self.runs_dir / ".cache" / NOTES
         self._lock = threading.Lock()
         self._by_key: dict[str, Opening] = {}
+        ledger().add_spare(self._let_go)
 
     def get(self, key: str | None) -> Opening | None:
         """The opening of that key, if this process has it."""
@@ -277,7 +279,7 @@ class Openings:
                 progress=lambda share, _: job.report(0.0, f"Taking a first look, {100 * share:.0f} %"),
                 should_stop=job.should_stop,
             )
-        except (InputError, RemoteError) as error:
+        except (InputError, RemoteError, NoRoomError) as error:
             # opening has the last word on what is wrong with the files
             opening.unlooked = str(error)
             return
@@ -293,9 +295,21 @@ class Openings:
 
     def _trim(self) -> None:
         with self._lock:
-            ready = sorted((o for o in self._by_key.values() if o.ready), key=lambda o: o.used)
-            for old in ready[:-KEPT]:
+            for old in self._ready()[:-KEPT]:
                 del self._by_key[old.key]
+
+    def _ready(self) -> list[Opening]:
+        """Those with an open corpus, the longest unused first; under the lock."""
+        return sorted((opening for opening in self._by_key.values() if opening.ready), key=lambda o: o.used)
+
+    def _let_go(self) -> bool:
+        """Let go of the open corpus that no page has asked for longest, where that is long enough; the note stays."""
+        with self._lock:
+            for old in self._ready():
+                if time.time() - old.used >= IDLE_SECONDS:
+                    del self._by_key[old.key]
+                    return True
+        return False
 
     def _note(self, opening: Opening, corpus: Corpus) -> None:
         note = {

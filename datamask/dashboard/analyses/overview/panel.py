@@ -81,7 +81,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
         st.metric("Dimensions", words.count(corpus.dim), help="Numbers per embedding, d. Each is scaled to length 1.")
         st.caption(words.plain(provenance.columns.get("feature", "")))
     with memory, st.container(gap=None):
-        st.metric("Memory", words.size(tables.memory_bytes(corpus)), help="What this corpus takes while it is open.")
+        st.metric("Memory", words.size(corpus.nbytes), help="What this corpus takes while it is open.")
         st.caption("while open")
     with copies:
         st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)

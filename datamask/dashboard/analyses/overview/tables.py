@@ -16,13 +16,6 @@ COPY_PARTS, COPY_TIMES, COPY_POINTS = 64, 10.0, 25
 """The near-copy rate is drawn from so small a part of the corpus to so many times its size, at so many sizes each."""
 
 
-def memory_bytes(corpus: Corpus) -> int:
-    """What the corpus holds in memory: features, quality, lengths, ids and metadata."""
-    arrays = corpus.features.nbytes + corpus.quality.nbytes + corpus.source_file.nbytes + corpus.source_row.nbytes
-    lengths = 0 if corpus.lengths is None else corpus.lengths.nbytes
-    return arrays + lengths + corpus.ids.nbytes + corpus.metadata.nbytes
-
-
 def quality_histogram(corpus: Corpus) -> pd.DataFrame:
     """Columns ``low, high, rows``: how many rows have their quality in each of up to `BINS` equal bins."""
     values = corpus.quality
