@@ -7,6 +7,7 @@ the whole tree, or a part of it as if that were the root.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterator
@@ -52,6 +53,17 @@ def group_limits(root: Path) -> Iterator[int]:
                 yield from map(int, re.findall(r"\A\d+\s*\Z", _text(group / name)))
             # version 1 tells the smallest limit of the groups above, also of those that cannot be seen
             yield from map(int, re.findall(r"^hierarchical_memory_limit (\d+)$", _text(group / "memory.stat"), re.M))
+
+
+def give_back() -> None:
+    """Return memory to the system that was freed and that the allocator of C keeps between blocks still in use.
+
+    Without this a process that freed 1.9 GiB of buffers of some MiB each still holds nearly all of it. Does nothing
+    where the C library is not glibc.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class _Mount(NamedTuple):

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable
 
 from datamask.errors import NoRoomError, Stopped
-from datamask.memory import memory_bytes
+from datamask.memory import give_back, memory_bytes
 from datamask.process import held
 from datamask.work import lanes
 
@@ -33,6 +33,9 @@ ASKED_SECONDS = 0.1
 KEPT_FREE = 1 / 8
 """Of the ledger. A reservation that is larger leaves so much free, unless it is alone, so that small ones find room
 while large ones fill the rest."""
+
+FREED_BYTES = 64 << 20
+"""When so much was reserved and is no longer, what was freed is given back to the system before more is taken."""
 
 Ask = Callable[[], bool]
 
@@ -98,10 +101,15 @@ class Reservation:
 
 
 class _Account:
-    """The ledger's side of a reservation. alive: whether its owner is still there."""
+    """The ledger's side of a reservation.
+
+    Attributes:
+        nbytes: that are set aside. seen: the same when the ledger last looked. alive: whether the owner is still there.
+    """
 
     def __init__(self, alive: Ask) -> None:
-        self.nbytes, self.alive = 0, alive
+        self.nbytes = self.seen = 0
+        self.alive = alive
 
 
 class Ledger:
@@ -115,6 +123,7 @@ class Ledger:
         self.total = total
         self._lock = threading.Lock()
         self._accounts: list[_Account] = []
+        self._freed = 0  # bytes that were reserved and are no longer, since memory was last given back to the system
         self._spare: list[Callable[[], Ask | None]] = []
 
     def reserve(
@@ -163,16 +172,25 @@ class Ledger:
         total = self.total()
         with self._lock:
             wanted = account.nbytes + nbytes
-            if nbytes and wanted > self._room(account, wanted, total):
-                return False
-            account.nbytes = wanted
-            if all(other is not account for other in self._accounts):
-                self._accounts.append(account)
-            return True
+            granted = wanted <= self._room(account, wanted, total) or not nbytes
+            if granted:
+                account.nbytes = account.seen = wanted
+                if all(other is not account for other in self._accounts):
+                    self._accounts.append(account)
+            much_freed = self._freed >= FREED_BYTES
+            if much_freed:
+                self._freed = 0
+        if much_freed:
+            give_back()
+        return granted
 
     def _room(self, account: _Account | None, wanted: int, total: int) -> int:
         """Bytes that one account may have in all, if it wants so many; under the lock."""
-        self._accounts = [other for other in self._accounts if other.nbytes and other.alive()]
+        for other in self._accounts:
+            now = other.nbytes if other.alive() else 0
+            self._freed += max(0, other.seen - now)
+            other.seen = now
+        self._accounts = [other for other in self._accounts if other.seen]
         others = sum(other.nbytes for other in self._accounts if other is not account)
         large = others and wanted > KEPT_FREE * total
         return total - others - (int(KEPT_FREE * total) if large else 0)

@@ -12,6 +12,7 @@ import pytest
 
 from datamask.errors import DatamaskError, NoRoomError, Stopped
 from datamask.work import lanes
+from datamask.work import ledger as module
 from datamask.work.lanes import Priority
 from datamask.work.ledger import KEPT_FREE, Ledger, in_words
 
@@ -234,3 +235,18 @@ def test_fifty_owners_killed_at_random_leave_nothing_and_lock_nobody_out():
         pass
     assert everything and ledger.free() == 100 * MIB
     ledger.reserve(100 * MIB, "All of it", seconds=0.0).release()
+
+
+def test_memory_that_was_freed_goes_back_to_the_system_before_more_is_taken(monkeypatch):
+    given: list[int] = []
+    monkeypatch.setattr(module, "give_back", lambda: given.append(1))
+    ledger, owner = made(400), Owner()
+    for _ in range(10):
+        ledger.reserve(10 * MIB, "Small").release()
+    assert len(given) == 1, "once for 64 MiB and more of small ones together"
+    ledger.reserve(100 * MIB, "Large").pass_to(owner)
+    room = ledger.reserve(100 * MIB, "Large, too")
+    assert len(given) == 1
+    del owner
+    room.grow(150 * MIB)
+    assert len(given) == 2, "as much is taken as is gone, and that was freed all the same"
