@@ -8,6 +8,7 @@ the whole tree, or a part of it as if that were the root.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -53,6 +54,15 @@ def group_limits(root: Path) -> Iterator[int]:
                 yield from map(int, re.findall(r"\A\d+\s*\Z", _text(group / name)))
             # version 1 tells the smallest limit of the groups above, also of those that cannot be seen
             yield from map(int, re.findall(r"^hierarchical_memory_limit (\d+)$", _text(group / "memory.stat"), re.M))
+
+
+def collect() -> None:
+    """Collect garbage, also what was set aside by ``gc.freeze``; what is left is set aside again."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    gc.collect()
+    if frozen:
+        gc.freeze()
 
 
 def give_back() -> None:

@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from datamask.corpus import decode
 from datamask.corpus.columns import Columns, is_list, is_number, value_type
 from datamask.corpus.moments import showable
+from datamask.corpus.reading import kept
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source
 
@@ -61,7 +62,9 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
         elif not _stays(common):
             notes.append(f"Column {name!r} ({common}) was left out of the metadata.")
         else:
-            fields.append(pa.field(name, common))
+            # `Corpus.texts` is asked for again and again, and is plain
+            decoded = name == columns.text and pt.is_dictionary(common)
+            fields.append(pa.field(name, common.value_type if decoded else common))
             if len(types) < len(shards):
                 notes.append(
                     f"Column {name!r} is missing from {len(shards) - len(types)} of {len(shards)} files and null there."
@@ -128,9 +131,11 @@ def assemble(
                 chunks.append(pa.nulls(len(batch_ids), field.type))
                 continue
             own = batch.column(field.name)
-            chunks.append(_as(own, field.type))
+            chunk = _as(own, field.type)
             if own.type != field.type:
-                take(max(0, chunks[-1].nbytes - own.nbytes))
+                take(max(0, chunk.nbytes - own.nbytes))
+                chunk = kept(chunk)
+            chunks.append(chunk)
         column = pa.chunked_array(chunks, type=field.type)
         if pt.is_dictionary(field.type):
             column = column.unify_dictionaries()

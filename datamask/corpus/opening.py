@@ -15,7 +15,7 @@ from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, weighted_sum
-from datamask.corpus.reading import Room, Rows, SourceColumns, Targets, read_rows, reading_bytes
+from datamask.corpus.reading import Room, Rows, SourceColumns, Targets, read_rows, reading_bytes, spend
 from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
 from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
@@ -96,10 +96,11 @@ def open_corpus(
                 needs = needs.after(rows)
                 if not tries_left or needs.all > ledger().total():
                     raise
-                del rows  # what was read is let go of before all that it needs is waited for
             else:
                 reservation.pass_to(corpus, corpus.nbytes)
                 return corpus
+            finally:
+                rows.clear()  # before the reservation ends, whoever holds an error and its frames
     raise AssertionError("the last try returns or raises")
 
 
@@ -346,7 +347,7 @@ def finish(
         Stopped: `should_stop` answered true.
     """
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
-    ids, metadata, notes = assemble(main, columns, rows.parts, rows.take)
+    ids, metadata, notes = assemble(main, columns, rows.parts, lambda nbytes: spend(rows, nbytes))
     rows.parts.clear()
     rows.take(2 * ids.nbytes)  # for the hashes of ids and the fingerprint
     if progress is not None:

@@ -99,6 +99,12 @@ class Rows:
     room: Room | None = None
     parts: list[tuple[int, pa.Array, pa.RecordBatch]] = field(default_factory=list)
 
+    def clear(self) -> None:
+        """Let go of all that was read."""
+        self.features, self.quality = np.empty((0, self.features.shape[1]), np.float32), np.empty((0, 0))
+        self.lengths = self.exponents = None
+        self.rests, self.parts = {}, []
+
     def take(self, nbytes: int) -> None:
         """Take memory for what is made of the rows.
 
@@ -236,8 +242,8 @@ def read_rows(
             if not isinstance(picked, slice):
                 ids, metadata = ids.take(pa.array(picked)), metadata.take(pa.array(picked))
             with lock:
-                _spend(into, ids.nbytes + metadata.nbytes, batch.nbytes)
-                into.parts.append((slots.start, _kept(ids), _kept_columns(metadata)))
+                spend(into, ids.nbytes + metadata.nbytes, batch.nbytes)
+                into.parts.append((slots.start, kept(ids), _kept_columns(metadata)))
 
     row_bytes = 64 + 32 * len(columns.metadata) + (4 * dim if columns.feature is not None else 0)
     scan(
@@ -270,7 +276,7 @@ def refuse_rounded(source: Source, names: Iterable[str]) -> None:
                 )
 
 
-def _spend(into: Rows, nbytes: int, batch: int) -> None:
+def spend(into: Rows, nbytes: int, batch: int = 0) -> None:
     """Take bytes of the room for ids and metadata.
 
     Raises:
@@ -290,10 +296,10 @@ def _spend(into: Rows, nbytes: int, batch: int) -> None:
 
 
 def _kept_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([_kept(column) for column in batch.columns], schema=batch.schema)
+    return pa.RecordBatch.from_arrays([kept(column) for column in batch.columns], schema=batch.schema)
 
 
-def _kept(column: pa.Array) -> pa.Array:
+def kept(column: pa.Array) -> pa.Array:
     """A copy in buffers of exactly its size, from the system's allocator.
 
     Arrow's own allocator keeps up to 1.5 times the size of buffers of some MiB, and keeps them when they are let go.

@@ -121,7 +121,8 @@ class SharedCorpora:
             slot.corpus = open_corpus(config, progress=report, should_stop=should_stop, row_limit=row_limit)
             return slot.corpus
         except Exception as error:
-            slot.error = error
+            # without its frames, of which this is one: they would keep what was read for as long as each other
+            slot.error = type(error)(*error.args)
             raise
         finally:
             with self._lock:

@@ -142,14 +142,16 @@ def in_threads(
                 raise Stopped("stopped: the program is ending") from error
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    future.result()
+                while done:
+                    # no name for the future: its error holds this frame, and both would keep all that was read
+                    done.pop().result()
                 if tick is not None:
                     tick()
                 if should_stop is not None and should_stop():
                     raise Stopped("stopped")
         finally:
             stop.set()
+            pending = set()
     if len(results) < count:  # whoever shares `stop` has set it
         raise Stopped("stopped")
     return [results[index] for index in range(count)]

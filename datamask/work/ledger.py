@@ -10,14 +10,13 @@ Owners are not told to give back: with every question the ledger looks which of 
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
 import weakref
 from collections.abc import Callable
 
 from datamask.errors import NoRoomError, Stopped
-from datamask.memory import give_back, memory_bytes
+from datamask.memory import collect, give_back, memory_bytes
 from datamask.process import held
 from datamask.work import lanes
 
@@ -156,7 +155,7 @@ class Ledger:
         return reservation
 
     def _wait(self, reservation: Reservation, nbytes: int, should_stop: Ask | None, deadline: float) -> None:
-        gc.collect()  # what failed for want of memory may hang in the cycles of its traceback
+        collect()  # what failed for want of memory may hang in the cycles of its traceback
         while not self.take(reservation._account, nbytes):
             if should_stop is not None and should_stop():
                 raise Stopped("stopped while waiting for memory")
@@ -217,7 +216,7 @@ class Ledger:
             asked = [reference() for reference in self._spare]
         for let_go in filter(None, asked):
             if let_go():
-                gc.collect()
+                collect()
                 return True
         return False
 

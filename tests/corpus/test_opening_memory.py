@@ -96,6 +96,23 @@ def test_after_a_while_it_is_refused_in_one_sentence_and_holds_nothing(tmp_path,
     assert len(open_corpus(config)) == 400, "nothing is wrong with the file"
 
 
+def test_what_was_read_is_let_go_of_without_the_garbage_collector(tmp_path, monkeypatch):
+    """A server sets most objects aside from collections, so errors must not keep their frames in circles."""
+    ledger = own_ledger(monkeypatch, Ledger(lambda: 256 * MIB))
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.2)
+    config, pool = shard(tmp_path / "a.parquet", 400, text=texts(400, MIB // 4)), pa.system_memory_pool()
+    monkeypatch.setattr(module, "collect", lambda: None)
+    before = pool.bytes_allocated()
+    gc.disable()
+    try:
+        with ledger.reserve(150 * MIB, "Other work"), pytest.raises(NoRoomError) as refusal:
+            SharedCorpora().get(config)
+        assert pool.bytes_allocated() - before < MIB
+        del refusal
+    finally:
+        gc.enable()
+
+
 def test_small_ones_are_opened_while_large_ones_fill_the_memory(tmp_path, monkeypatch):
     ledger = own_ledger(monkeypatch, Ledger(lambda: 512 * MIB))
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.2)

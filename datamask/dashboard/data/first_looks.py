@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus, FirstLook, row_hash
+from datamask.corpus.beginnings import beginnings
 from datamask.corpus.principal import principal_axes, project
 from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import Places, labels, place
@@ -97,7 +97,7 @@ def _labels(sample: Corpus, drawn: np.ndarray) -> list[str]:
     rows = pa.array(drawn)
     texts = None
     if sample.texts is not None:
-        texts = pc.utf8_slice_codeunits(sample.texts.take(rows), 0, TEXT).to_pylist()
+        texts = beginnings(sample.texts, drawn, TEXT).to_pylist()
     return labels(sample.ids.take(rows).to_pylist(), sample.quality[drawn], texts)
 
 

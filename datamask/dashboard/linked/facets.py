@@ -150,9 +150,9 @@ def columns_of(
 
 def codes_of(column: pa.ChunkedArray) -> tuple[np.ndarray, tuple[str, ...]]:
     """Codes int32 ``(N,)`` and the names behind them; nulls get a name of their own."""
-    array = column.combine_chunks()
-    if not pa.types.is_dictionary(array.type):
-        array = pc.dictionary_encode(array)
+    # encoded before the chunks are combined: a class may have few names that are very long
+    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    array = encoded.combine_chunks()
     codes = array.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     names = [str(value) for value in array.dictionary.to_pylist()]
     if (codes < 0).any():

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus import Corpus
+from datamask.corpus.beginnings import beginnings
 from datamask.errors import poll_of
 from datamask.work.cache import Cache
 from datamask.work.job import Job
@@ -100,8 +101,8 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
     for k in range(count):
         rows = order[ends[k] : ends[k + 1]][:READ]
         some: Counter[str] = Counter()
-        for text in texts.take(pa.array(rows)).to_pylist():
-            some.update({word.lower() for word in WORD.findall((text or "")[:LETTERS])} - ENGLISH_STOP_WORDS)
+        for text in beginnings(texts, rows, LETTERS).to_pylist():
+            some.update({word.lower() for word in WORD.findall(text or "")} - ENGLISH_STOP_WORDS)
         held.append((some, max(len(rows), 1)))
     everywhere: Counter[str] = Counter()
     read = sum(size for _, size in held)

@@ -90,9 +90,9 @@ class Category:
     @classmethod
     def of(cls, title: str, column: pa.Array | pa.ChunkedArray) -> Category:
         """The seven most frequent values of any column, the rest as "other", nulls as "(none)" with them."""
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if not pa.types.is_dictionary(array.type):
-            array = pc.dictionary_encode(array)
+        # encoded before the chunks are combined: a class may have few names that are very long
+        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+        array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
         indices = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         names = [str(value) for value in array.dictionary.to_pylist()]
         counts = np.bincount(indices[indices >= 0], minlength=len(names))

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
+from datamask.corpus.beginnings import beginnings
 from datamask.corpus.projections import PROJECTIONS, STAND_IN
 from datamask.corpus.projections.layouts import Layout
 from datamask.dashboard.map import map_layout, parcels
@@ -94,7 +95,7 @@ def _labels(identity: str, drawn: int, _corpus: Corpus, _places: Places) -> list
     return labels(
         _corpus.ids.take(rows).to_pylist(),
         _corpus.quality[_places.drawn],
-        None if texts is None else pc.utf8_slice_codeunits(texts.take(rows), 0, 400).to_pylist(),
+        None if texts is None else beginnings(texts, _places.drawn, 400).to_pylist(),
     )
 
 
@@ -152,7 +153,7 @@ def sample_table(corpus: Corpus, rows: np.ndarray, extra: Mapping[str, str] | No
             columns[name] = corpus.metadata[column].take(taken)
     texts = corpus.texts
     if texts is not None:
-        columns["text"] = pc.utf8_slice_codeunits(texts.take(taken), 0, TEXT_SHOWN)
+        columns["text"] = beginnings(texts, rows, TEXT_SHOWN)
     return pa.table(columns)
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from datamask.corpus import Corpus, row_hash
+from datamask.corpus.beginnings import beginnings
 from datamask.runs.store import Run
 
 EACH = 8
@@ -49,7 +49,7 @@ def _read(corpus: Corpus, rows: np.ndarray) -> list[Sample]:
     taken = pa.array(rows)
     texts: list[str | None] = [None] * len(rows)
     if corpus.texts is not None:
-        texts = pc.utf8_slice_codeunits(corpus.texts.take(taken), 0, 2 * LETTERS).to_pylist()
+        texts = beginnings(corpus.texts, rows, 2 * LETTERS).to_pylist()
     ids = corpus.ids.take(taken).to_pylist()
     return [
         Sample(str(i), float(corpus.quality[row]), None if text is None else _cut(text))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from datamask.corpus import Corpus
 from datamask.corpus.copy_growth import CopyGrowth
@@ -58,6 +60,8 @@ def first_rows(corpus: Corpus, count: int = FIRST_ROWS) -> pd.DataFrame:
         if corpus.metadata_columns[name].has_numbers:
             table[name] = cells.to_pandas()
         else:
+            if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+                cells = pc.utf8_slice_codeunits(cells, 0, TEXT_LIMIT + 1)
             table[name] = [_cut(value) for value in cells.to_pylist()]
     return pd.DataFrame(table)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
+from datamask.corpus.beginnings import beginnings
 from datamask.dashboard.analyses.samples import nearest
 from datamask.dashboard.analyses.samples.texts_panel import Listing
 from datamask.dashboard.drawing import words
@@ -101,7 +101,7 @@ def neighbours(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
     taken = pa.array(rows)
     texts = corpus.texts
     ids = corpus.ids.take(taken).to_pylist()
-    lines = ids if texts is None else pc.utf8_slice_codeunits(texts.take(taken), 0, 80).to_pylist()
+    lines = ids if texts is None else beginnings(texts, np.asarray(rows), 80).to_pylist()
     with st.container(gap=None):
         for other, cosine, name, line in zip(rows, cosines, ids, lines, strict=True):
             state = "" if selected is None else "selected · " if selected[other] else "left out · "

@@ -1,0 +1,31 @@
+"""The beginnings of some texts, without a copy of the whole texts: a corpus may hold few that are very long."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def beginnings(texts: pa.ChunkedArray, rows: np.ndarray, letters: int) -> pa.Array:
+    """Return the first letters of the texts of some rows, chunk by chunk: one takes a few MiB as it was read.
+
+    Args:
+        texts: strings ``(N,)``. rows: int ``(m,)``, in any order. letters: of each text at most.
+
+    Returns:
+        Strings ``(m,)``, null where a text is.
+    """
+    order = np.argsort(rows, kind="stable")
+    ends = np.cumsum([len(chunk) for chunk in texts.chunks])
+    places = np.searchsorted(rows[order], np.r_[0, ends])
+    cut = [
+        pc.utf8_slice_codeunits(chunk.take(pa.array(rows[order[low:high]] - (end - len(chunk)))), 0, letters)
+        for chunk, end, low, high in zip(texts.chunks, ends, places, places[1:])
+        if low < high
+    ]
+    if not cut:
+        return pa.array([], texts.type)
+    back = np.empty(len(rows), np.int64)
+    back[order] = np.arange(len(rows))
+    return pa.concat_arrays(cut).take(pa.array(back))
