@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 from datamask.config import CorpusConfig
 from datamask.corpus.corpus import Corpus
@@ -33,9 +34,11 @@ whose corpora do not fit together would else open them again and again."""
 class _Slot:
     """One opening, under way or done."""
 
-    def __init__(self) -> None:
+    def __init__(self, corpus: Corpus | None = None) -> None:
         self.finished = threading.Event()
-        self.corpus: Corpus | None = None
+        self.corpus = corpus
+        if corpus is not None:
+            self.finished.set()
         self.error: Exception | None = None
         self.share, self.what = 0.0, "Opening"
         self.used = time.monotonic()
@@ -52,6 +55,7 @@ class SharedCorpora:
         self._size = size
         self._lock = threading.Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
+        self._alive: WeakValueDictionary[str, Corpus] = WeakValueDictionary()
         ledger().add_spare(self._let_go)
 
     def get(
@@ -74,9 +78,12 @@ class SharedCorpora:
         while True:
             with self._lock:
                 slot = self._slots.get(key)
-                opens = slot is None
+                corpus = self._alive.get(key) if slot is None else None
+                opens = slot is None and corpus is None
                 if slot is None:
-                    slot = self._slots[key] = _Slot()
+                    # one that was let go of and that somebody still uses: a second one would take as much again
+                    slot = self._slots[key] = _Slot(corpus)
+                    self._trim()
                 self._slots.move_to_end(key)
                 slot.used = time.monotonic()
             if opens:
@@ -101,7 +108,7 @@ class SharedCorpora:
         """
         key = _key(config, None, should_stop)
         with self._lock:
-            return key in self._slots
+            return key in self._slots or key in self._alive
 
     def _open(
         self,
@@ -119,6 +126,7 @@ class SharedCorpora:
 
         try:
             slot.corpus = open_corpus(config, progress=report, should_stop=should_stop, row_limit=row_limit)
+            self._alive[key] = slot.corpus
             return slot.corpus
         except Exception as error:
             # without its frames, of which this is one: they would keep what was read for as long as each other

@@ -12,6 +12,10 @@ from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, Stopped
 
 
+class Opened:
+    """Stands for a corpus."""
+
+
 @pytest.fixture
 def openings(monkeypatch):
     """Replaces open_corpus: it waits for `go`, then does as `result` says; `calls` counts."""
@@ -32,7 +36,7 @@ def openings(monkeypatch):
                 raise self.fail_once.pop()
             if self.fail is not None:
                 raise self.fail
-            return object()
+            return Opened()
 
     fake = Openings()
     monkeypatch.setattr(module, "open_corpus", fake.open)
@@ -137,11 +141,24 @@ def test_when_the_opener_is_stopped_a_waiting_caller_opens(tmp_path, openings):
 def test_two_are_kept_the_latest_used(tmp_path, openings):
     openings.go.set()
     corpora = SharedCorpora(2)
-    a, b = corpora.get(config(tmp_path, "a")), corpora.get(config(tmp_path, "b"))
+    a = corpora.get(config(tmp_path, "a"))
+    corpora.get(config(tmp_path, "b"))
     assert corpora.get(config(tmp_path, "a")) is a
     corpora.get(config(tmp_path, "c"))
     assert corpora.get(config(tmp_path, "a")) is a and openings.calls == 3
-    assert corpora.get(config(tmp_path, "b")) is not b
+    corpora.get(config(tmp_path, "b"))
+    assert openings.calls == 4
+
+
+def test_one_that_somebody_still_uses_is_not_opened_a_second_time(tmp_path, openings):
+    openings.go.set()
+    corpora = SharedCorpora(1)
+    a = corpora.get(config(tmp_path, "a"))
+    corpora.get(config(tmp_path, "b"))
+    assert corpora.holds(config(tmp_path, "a")) and corpora.get(config(tmp_path, "a")) is a and openings.calls == 2
+    del a
+    corpora.get(config(tmp_path, "b"))
+    assert not corpora.holds(config(tmp_path, "a"))
 
 
 def test_changed_files_and_other_budgets_are_other_corpora(tmp_path, openings):
