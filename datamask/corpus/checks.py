@@ -104,8 +104,7 @@ def fingerprint(
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"datamask corpus 1: {len(ids)} x {dim}, {'no' if lengths is None else 'with'} lengths\n".encode())
     digest.update(b"integers\n" if pt.is_integer(ids.type) else b"strings\n")
-    # a fresh array, so that its buffers start at its first value
-    text = pa.concat_arrays([ids.cast(pa.string() if pt.is_integer(ids.type) else pa.large_string())])
+    text = ids.cast(pa.string() if pt.is_integer(ids.type) else pa.large_string())
     digest.update(np.asarray(pc.binary_length(text), dtype=np.int64).data)
     offsets = np.frombuffer(text.buffers()[1], np.int32 if pt.is_string(text.type) else np.int64)
     low, high = int(offsets[text.offset]), int(offsets[text.offset + len(text)])

@@ -171,4 +171,5 @@ def joined(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
     """Arrays of one type end to end; strings beyond 2 GiB become large_string, since 32-bit offsets end there."""
     if pt.is_string(kind) and sum(array.nbytes for array in arrays) >= 2**31 - 1:
         kind = pa.large_string()
-    return pa.concat_arrays([array.cast(kind) for array in arrays]) if arrays else pa.array([], kind)
+    whole = [array.cast(kind) for array in arrays]
+    return pa.concat_arrays(whole, memory_pool=pa.system_memory_pool()) if arrays else pa.array([], kind)

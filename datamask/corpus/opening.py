@@ -21,9 +21,9 @@ from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError, NoRoomError
-from datamask.memory import memory_bytes
+from datamask.memory import give_back, memory_bytes
 from datamask.storage.address import file_name
-from datamask.work.ledger import in_words, ledger
+from datamask.work.ledger import FREED_BYTES, in_words, ledger
 
 LOOK_SHARE = 0.3
 """Share of the whole that the look at files takes which must be read to their end for it."""
@@ -347,9 +347,13 @@ def finish(
         Stopped: `should_stop` answered true.
     """
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
+    # for the ids in one array, and what their hashes and the fingerprint take
+    ids_bytes = sum(ids.nbytes for _, ids, _ in rows.parts)
+    rows.take(3 * ids_bytes)
     ids, metadata, notes = assemble(main, columns, rows.parts, lambda nbytes: spend(rows, nbytes))
     rows.parts.clear()
-    rows.take(2 * ids.nbytes)  # for the hashes of ids and the fingerprint
+    if ids_bytes >= FREED_BYTES:
+        give_back()  # the ids of the parts, which are joined
     if progress is not None:
         progress(0.0, "Checking rows")
     checks.check_unique(ids, lambda row: main.place(int(numbers[row])), columns.id)

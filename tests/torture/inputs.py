@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.torture import (
+    bombs,
     calls,
     crafted,
     lists_and_addresses,
@@ -32,6 +33,7 @@ FAMILIES: tuple[Family, ...] = tuple(
         text_files,
         recipe_files,
         calls,
+        bombs,
     )
     for family in module.FAMILIES
 )
