@@ -17,13 +17,13 @@ def beginnings(texts: pa.ChunkedArray, rows: np.ndarray, letters: int) -> pa.Arr
         Strings ``(m,)``, null where a text is.
     """
     order = np.argsort(rows, kind="stable")
-    ends = np.cumsum([len(chunk) for chunk in texts.chunks])
-    places = np.searchsorted(rows[order], np.r_[0, ends])
-    cut = [
-        pc.utf8_slice_codeunits(chunk.take(pa.array(rows[order[low:high]] - (end - len(chunk)))), 0, letters)
-        for chunk, end, low, high in zip(texts.chunks, ends, places, places[1:])
-        if low < high
-    ]
+    sorted_rows, cut, first = rows[order], [], 0
+    for chunk in texts.chunks:
+        low, high = np.searchsorted(sorted_rows, [first, first + len(chunk)])
+        if low < high:
+            own = chunk.take(pa.array(sorted_rows[low:high] - first))
+            cut.append(pc.utf8_slice_codeunits(own, 0, letters))
+        first += len(chunk)
     if not cut:
         return pa.array([], texts.type)
     back = np.empty(len(rows), np.int64)
