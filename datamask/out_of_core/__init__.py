@@ -5,7 +5,7 @@ The shards are read once, into raw files that every later pass reads in their pl
 | module | job |
 |---|---|
 | `whole_corpus` | all rows of a corpus, not held: shards, columns, how features and quality are made |
-| `scratch` | its raw files: written shard by shard, resumable; read by ranges, from any process |
+| `scratch`, `scratch_writing` | its raw files: read by ranges, from any process; written shard by shard, resumable |
 | `solvers` | the table: who solves what over all rows, what a solver is given and gives back |
 | `streamed_dual`, `rounding` | pair-wise similarity and DiSF with fixed scale, by passes; rows at the threshold |
 | `facility` | facility location over all rows: ends of its scale, rounds, what the outcome is worth |

@@ -19,7 +19,8 @@ from datamask.corpus.shards import threads_for
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import Stopped
 from datamask.out_of_core.rounding import Members
-from datamask.out_of_core.scratch import ROWS_READ, Scratch, check_unchanged, rewritten
+from datamask.out_of_core.scratch import ROWS_READ, Scratch
+from datamask.out_of_core.scratch_writing import check_unchanged, rewritten
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.passes import FINENESS, REACH, STOPPED, Turns, tails

@@ -28,7 +28,8 @@ from datamask.out_of_core.cells import FOLDER
 from datamask.out_of_core.engines.contract import Engine, OnDone, Result
 from datamask.out_of_core.engines.replies import function_of
 from datamask.out_of_core.facility import solve_facility
-from datamask.out_of_core.scratch import Scratch, write_scratch
+from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.streamed_dual import ScratchFeed
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.batches import shard_batches

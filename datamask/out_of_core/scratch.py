@@ -1,39 +1,31 @@
 """A corpus as raw files: what every pass after the first reads in the place of its shards.
 
 One set of files per shard, named by its number: unit features as float16, quality, a hash of the id and the row in the
-shard, of the rows that can be used, in input order. A set is written whole or not at all and says what it was made of
-(the shard's stamp, the settings), so that whoever starts again writes those alone that are not there. ``scratch.json``
-is written last: without it there is no scratch.
+shard, of the rows that can be used, in input order. ``scratch.json`` is written last: without it there is no scratch.
+How all of it is written: `scratch_writing`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import json
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus.quality import check_sum
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.shards import threads_for
-from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
-from datamask.errors import InputError, OptionError, Stopped, StoreError
-from datamask.files import folder_bytes, open_regular, read_bounded, replacing, sweep, write_text
+from datamask.corpus.threads import ShouldStop
+from datamask.errors import StoreError
+from datamask.files import open_regular, read_bounded
 from datamask.out_of_core.feature_moments import FeatureMoments
-from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.apply import shard_stamp
-from datamask.recipes.batches import RawRows, RowReader, shard_batches
+from datamask.recipes.batches import RawRows, RowReader
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
 
 FORMAT = "datamask scratch 2"
@@ -165,7 +157,7 @@ class Scratch:
         Args:
             rows: int64 ``(k,)``, rising, of the scratch. batch: the same rows of shard `number` as they are now.
         """
-        columns, norms, _, _ = _columns_of(reader, number, 0, batch)
+        columns, norms, _, _ = columns_of(reader, number, 0, batch)
         low, high = int(self.starts[number]), int(self.starts[number + 1])
         kept = {
             kind: self._mapped(number, kind, high - low)[rows - low]
@@ -190,12 +182,12 @@ class Scratch:
             InputError: the shard is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
         """
         try:
-            note = json.loads(read_bounded(_file(self.folder, number, "json"), MOST_BYTES))
+            note = json.loads(read_bounded(file_of(self.folder, number, "json"), MOST_BYTES))
             unchanged = note["made_of"]["shard"] == list(shard_stamp(shard, should_stop))
         except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
             raise self._damaged(f"has no {number:06d}.json that can be read") from None
         if unchanged:
-            names = " or ".join(_file(self.folder, number, kind).name for kind in kinds)
+            names = " or ".join(file_of(self.folder, number, kind).name for kind in kinds)
             raise self._damaged(f"has a {names} that no longer agrees with {shard.path}, which has not changed")
 
     def id_hash_at(self, rows: np.ndarray) -> np.ndarray:
@@ -263,7 +255,7 @@ class Scratch:
         """Values of rows of one shard's file, flat."""
         width = self.dim if kind == "features" else 1
         dtype = np.dtype(KINDS[kind])
-        path = _file(self.folder, number, kind)
+        path = file_of(self.folder, number, kind)
         try:
             with open_regular(path) as file:
                 values = np.fromfile(file, dtype, (last - first) * width, offset=first * width * dtype.itemsize)
@@ -275,7 +267,7 @@ class Scratch:
 
     def _mapped(self, number: int, kind: str, count: int) -> np.ndarray:
         """All values of one shard's file, as a map of the file, which takes no memory that counts."""
-        path = _file(self.folder, number, kind)
+        path = file_of(self.folder, number, kind)
         if count == 0:
             return np.zeros(0, KINDS[kind])  # an empty file cannot be mapped
         try:
@@ -328,154 +320,6 @@ def open_scratch(folder: str | Path) -> Scratch:
         raise StoreError(f"{place / RECORD} is damaged ({str(error)[:120]}); remove the folder {place}") from error
 
 
-def write_scratch(
-    corpus: WholeCorpus,
-    folder: str | Path,
-    *,
-    beside: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> Scratch:
-    """Read all shards once, in threads, into raw files; what a stopped or killed pass before this has written stays.
-
-    Args:
-        corpus: the rows. folder: an empty one, or that of such a pass.
-        beside: bytes that whoever reads the scratch will write beside it, for which there must be room too.
-        progress, should_stop: called from this thread some ten times a second.
-
-    Raises:
-        InputError: a shard is damaged, has a row that cannot be used or an id that occurs twice, or no row is left.
-        OptionError: the folder holds something else, or has not the room.
-        StoreError: the folder cannot be written. RemoteError: a store does not answer. Stopped: asked to.
-    """
-    place, source, reader = Path(folder), corpus.source, corpus.reader
-    _claim(place, corpus, beside)
-    settings = corpus.settings
-    stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    rows_done = decoded = 0
-
-    def task(number: int) -> dict[str, Any]:
-        nonlocal rows_done, decoded
-        shard = source.shards[number]
-        made_of = _made_of(corpus, settings, number, stop.is_set)
-        note = _written(place, number, made_of, corpus.dim, reader.length_column is not None)
-        if note is not None:
-            with lock:
-                rows_done += shard.rows
-            return note
-        note = {"made_of": made_of, "rows": 0, "dropped": {}}
-        moments = FeatureMoments.none(corpus.dim)
-        with contextlib.suppress(OSError):
-            for stale in (place / RECORD, _file(place, number, "json")):
-                stale.unlink(missing_ok=True)
-        with _sinks(place, number, reader.length_column is not None) as sinks:
-            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, stop.is_set):
-                if stop.is_set():
-                    raise Stopped("reading was stopped")
-                moments = _add(reader, number, first, batch, sinks, note).after(moments)
-                with lock:
-                    rows_done += batch.num_rows
-                    decoded += batch.nbytes
-        note["moments"] = moments.to_dict()
-        write_text(_file(place, number, "json"), json.dumps(note))
-        return note
-
-    def tick() -> None:
-        if progress is not None:
-            what = f"Reading all rows: {rows_done:,} of {source.rows:,}{speed.words(decoded)}"
-            progress(rows_done / max(source.rows, 1), what)
-
-    with one_blas_thread():
-        notes = in_threads(
-            task,
-            len(source.shards),
-            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
-            should_stop=should_stop,
-            stop=stop,
-            tick=tick,
-        )
-    return _finished(corpus, place, notes, should_stop)
-
-
-def centered(
-    corpus: WholeCorpus,
-    folder: str | Path,
-    *,
-    beside: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> WholeCorpus:
-    """The same corpus with the mean of its features, as they were read, subtracted: one reading of all shards.
-
-    What a stopped or killed attempt has added up of a shard stays in the folder.
-
-    Args, Raises: as `write_scratch`; InputError as well where the mean is beyond the range of float64.
-    """
-    place, source, reader = Path(folder), corpus.source, corpus.reader
-    _claim(place, corpus, beside)
-    settings, stop, done = corpus.settings, threading.Event(), 0
-
-    def task(number: int) -> tuple[int, np.ndarray]:
-        nonlocal done
-        made_of = _made_of(corpus, settings, number, stop.is_set)
-        path = _file(place, number, "mean")
-        with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError, RecursionError):
-            note = json.loads(read_bounded(path, MOST_BYTES))
-            if note["made_of"] == made_of and len(note["total"]) == corpus.dim:
-                return int(note["rows"]), np.array(note["total"], float)
-        rows, total = 0, np.zeros(corpus.dim)
-        for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, stop.is_set):
-            raw = reader.read(number, first, batch)
-            assert raw.features is not None
-            for low in range(0, batch.num_rows, ROWS_AT_ONCE):
-                part = slice(low, low + ROWS_AT_ONCE)
-                units, norms = unit_rows(raw.features[part])
-                valid = raw.clean[part] & (norms > 0)
-                rows += int(valid.sum())
-                total += norms[valid] @ units[valid]
-            done += batch.num_rows  # what is shown may be a batch behind
-            if stop.is_set():
-                raise Stopped("reading was stopped")
-        write_text(path, json.dumps({"made_of": made_of, "rows": rows, "total": total.tolist()}))
-        return rows, total
-
-    def tick() -> None:
-        if progress is not None:
-            progress(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
-
-    with one_blas_thread():
-        parts = in_threads(
-            task,
-            len(source.shards),
-            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
-            should_stop=should_stop,
-            stop=stop,
-            tick=tick,
-        )
-    rows = sum(count for count, _ in parts)
-    with np.errstate(over="ignore", invalid="ignore"):
-        center = np.sum([total for _, total in parts], axis=0) / max(rows, 1)
-    if not np.isfinite(center).all():
-        raise InputError("the mean of the features is beyond the range of float64; divide them by a constant")
-    return replace(corpus, center=center)
-
-
-def check_unchanged(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None = None) -> None:
-    """Refuse shards that were rewritten after the scratch was made of them.
-
-    Raises:
-        InputError: one was. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
-    """
-    settings, shards = corpus.settings, range(len(corpus.source.shards))
-    if _digest([_made_of(corpus, settings, number, should_stop) for number in shards]) != scratch.digest:
-        raise rewritten(f"{scratch.files[0]}, or a shard next to it,")
-
-
-def rewritten(what: str) -> InputError:
-    """The error for shards that were rewritten during the run."""
-    return InputError(f"{what} was rewritten while the run read it; start a new run")
-
-
 def scratch_folder(run_id: str, scratch_dir: str | None = None) -> Path:
     """Where the scratch of a run lies. scratch_dir: as it was asked for; None: the system's temporary folder."""
     return Path(scratch_dir or tempfile.gettempdir()) / f"datamask-{run_id}"
@@ -495,7 +339,7 @@ def remove_scratch(folder: str | Path, run_id: str) -> None:
         return
     try:
         # an empty one is what is left of a scratch whose removal was cut off at its very end
-        if not _ours(place) and any(place.iterdir()):
+        if not is_ours(place) and any(place.iterdir()):
             return
         # what says whose it is goes last: where one cannot be removed, the next to come may try
         for path in place.iterdir():
@@ -506,87 +350,7 @@ def remove_scratch(folder: str | Path, run_id: str) -> None:
         raise StoreError(f"the scratch in {place} cannot be removed: {error.strerror or error}") from error
 
 
-# -- writing ----------------------------------------------------------------------------------------------------------
-
-
-def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
-    """Make the folder, and see that there is room.
-
-    Args:
-        beside: bytes that will be written beside the scratch.
-
-    Raises:
-        OptionError: it holds something else, or its disk has not the room. StoreError: it cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        sweep(folder)
-        ours = _ours(folder)
-        if not ours and any(folder.iterdir()):
-            raise OptionError(f"--scratch-dir: {folder} holds something else than scratch; remove it or name another")
-        free = shutil.disk_usage(folder).free
-        present = folder_bytes(folder)
-    except OSError as error:
-        if isinstance(error, StoreError):
-            raise
-        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
-    needed = beside + scratch_bytes(corpus.source.rows, corpus.dim, lengths=corpus.columns.length is not None)
-    if needed - present > free:
-        raise OptionError(
-            f"scratch of {corpus.source.rows:,} rows of {corpus.dim:,} dimensions takes {needed / 1e9:,.1f} GB, and "
-            f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch-dir, or leave --scope out and "
-            "take a sample"
-        )
-    if not ours:
-        write_text(folder / FOLDER_NOTE, NOTE)
-
-
-def _ours(folder: Path) -> bool:
-    """Whether it is a folder that a scratch was written into."""
-    try:
-        return read_bounded(folder / FOLDER_NOTE, len(NOTE)) == NOTE.encode()
-    except (OSError, StoreError):
-        return False
-
-
-def _file(folder: Path, number: int, kind: str) -> Path:
-    return folder / f"{number:06d}.{kind}"
-
-
-@contextlib.contextmanager
-def _sinks(folder: Path, number: int, with_lengths: bool) -> Iterator[dict[str, BinaryIO]]:
-    """Open files for what is kept of one shard; they take their names when all is written."""
-    with contextlib.ExitStack() as stack:
-        sinks: dict[str, BinaryIO] = {}
-        for kind in KINDS:
-            if kind != "length" or with_lengths:
-                part = stack.enter_context(replacing(_file(folder, number, kind)))
-                sinks[kind] = stack.enter_context(part.open("wb"))
-        yield sinks
-
-
-def _add(
-    reader: RowReader,
-    number: int,
-    first: int,
-    batch: pa.RecordBatch,
-    sinks: dict[str, BinaryIO],
-    note: dict[str, Any],
-) -> FeatureMoments:
-    """Write down the rows of a batch that can be used; the moments of their features."""
-    columns, norms, raw, moments = _columns_of(reader, number, first, batch)
-    valid, dropped = reader.usable(number, first, raw, norms)
-    everything = bool(valid.all())
-    for kind, sink in sinks.items():
-        values = columns[kind] if everything else columns[kind][valid]
-        sink.write(np.ascontiguousarray(values, KINDS[kind]).data)
-    note["rows"] += int(valid.sum())
-    for reason, count in dropped.items():
-        note["dropped"][reason] = note["dropped"].get(reason, 0) + count
-    return moments
-
-
-def _columns_of(
+def columns_of(
     reader: RowReader, number: int, first: int, batch: pa.RecordBatch
 ) -> tuple[dict[str, np.ndarray], np.ndarray, RawRows, FeatureMoments]:
     """What is kept of each row of a batch, by `KINDS`; the lengths of its features; the rows as they stand; and the
@@ -612,97 +376,13 @@ def _columns_of(
     return columns, norms, raw, moments
 
 
-def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int, with_lengths: bool) -> dict[str, Any] | None:
-    """What was noted of a shard whose files are there, made of just that; None: they are to be written."""
+def is_ours(folder: Path) -> bool:
+    """Whether it is a folder that a scratch was written into."""
     try:
-        note = json.loads(read_bounded(_file(folder, number, "json"), MOST_BYTES))
-        rows = note["rows"]
-        if note["made_of"] != made_of or not isinstance(rows, int):
-            return None
-        for kind, dtype in KINDS.items():
-            if kind == "length" and not with_lengths:
-                continue
-            path = _file(folder, number, kind)
-            if path.stat().st_size != rows * np.dtype(dtype).itemsize * (dim if kind == "features" else 1):
-                return None
-        dropped = {str(reason): int(count) for reason, count in note["dropped"].items()}
-        moments = FeatureMoments.from_dict(note["moments"])
-        if moments.rows != rows or len(moments.mean) != dim:
-            return None
-        return {"made_of": made_of, "rows": rows, "dropped": dropped, "moments": moments.to_dict()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
+        return read_bounded(folder / FOLDER_NOTE, len(NOTE)) == NOTE.encode()
+    except (OSError, StoreError):
+        return False
 
 
-def _made_of(corpus: WholeCorpus, settings: str, number: int, should_stop: ShouldStop | None) -> dict[str, Any]:
-    """What the files of one shard are made of."""
-    stamp = shard_stamp(corpus.source.shards[number], should_stop)
-    return {"format": FORMAT, "shard": list(stamp), "settings": settings}
-
-
-def _digest(made_of: list[dict[str, Any]]) -> str:
-    return hashlib.blake2b(json.dumps(made_of).encode(), digest_size=16).hexdigest()
-
-
-def _finished(
-    corpus: WholeCorpus, folder: Path, notes: list[dict[str, Any]], should_stop: ShouldStop | None
-) -> Scratch:
-    """The scratch of shards that are all written: nothing twice, nothing too large; its record."""
-    dropped: dict[str, int] = {}
-    for note in notes:
-        for reason, count in note["dropped"].items():
-            dropped[reason] = dropped.get(reason, 0) + count
-    digest = _digest([note["made_of"] for note in notes])
-    moments = FeatureMoments.none(corpus.dim)
-    for note in notes:
-        moments = FeatureMoments.from_dict(note["moments"]).after(moments)
-    record = {
-        "format": FORMAT,
-        "dim": corpus.dim,
-        "rows": [note["rows"] for note in notes],
-        "files": [shard.path for shard in corpus.source.shards],
-        "lengths": corpus.columns.length is not None,
-        "dropped": dropped,
-        "digest": digest,
-        "moments": moments.to_dict(),
-    }
-    scratch = Scratch(folder, record)
-    with contextlib.suppress(StoreError):
-        if open_scratch(folder).digest == digest:
-            return scratch
-    if scratch.rows < 2:
-        reasons = ", ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
-        raise InputError(
-            f"{scratch.rows:,} of the {corpus.source.rows:,} rows can be used" + (f" ({reasons})" if reasons else "")
-        )
-
-    def place(row: int) -> str:
-        shards, inside = scratch.place(np.array([row]))
-        return f"{scratch.files[int(shards[0])]} row {int(inside[0]):,}"
-
-    names = ", ".join(repr(column.name) for column in corpus.quality)
-    check_sum(
-        scratch.quality,
-        f"the quality in column {names}",
-        f"divide it by a constant, or take ranks with --quality-column {corpus.quality[0].name}:1:rank",
-        place,
-    )
-    _refuse_repeated(corpus, scratch, should_stop)
-    write_text(folder / RECORD, json.dumps(record))
-    return open_scratch(folder)  # this one has read hashes and qualities of all rows, which take memory
-
-
-def _refuse_repeated(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None) -> None:
-    """Refuse an id that occurs twice. Hashes say where one may; there the ids themselves are read again.
-
-    Raises:
-        InputError: one does.
-    """
-    rising = np.sort(scratch.id_hash)
-    repeated = np.unique(rising[1:][rising[1:] == rising[:-1]])
-    del rising
-    if not len(repeated):
-        return
-    rows = np.flatnonzero(np.isin(scratch.id_hash, repeated))
-    shards, inside = scratch.place(rows)
-    corpus.refuse_repeated(corpus.source.starts[shards] + inside, should_stop)
+def file_of(folder: Path, number: int, kind: str) -> Path:
+    return folder / f"{number:06d}.{kind}"

@@ -31,14 +31,8 @@ from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
 from datamask.out_of_core.scale_ends import Start
-from datamask.out_of_core.scratch import (
-    Scratch,
-    centered,
-    remove_scratch,
-    scratch_bytes,
-    scratch_folder,
-    write_scratch,
-)
+from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes, scratch_folder
+from datamask.out_of_core.scratch_writing import centered, write_scratch
 from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, driving, solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.recipes.batches import shard_batches

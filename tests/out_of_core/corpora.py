@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from datamask.config import CorpusConfig
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.engines.replies import function_of
-from datamask.out_of_core.scratch import Scratch, write_scratch
+from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 
 

@@ -20,7 +20,7 @@ from datamask.out_of_core import probe
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.plan import Part, Shape, plan_of, plan_run
 from datamask.out_of_core.probe import Rates, TaskRate, measured
-from datamask.out_of_core.scratch import write_scratch
+from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from tests.out_of_core.corpora import SerialEngine, clustered
 

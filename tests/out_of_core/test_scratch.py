@@ -20,14 +20,9 @@ from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError, OptionError, Stopped, StoreError
 from datamask.files import replacing
 from datamask.out_of_core import scratch as scratches
-from datamask.out_of_core.scratch import (
-    RECORD,
-    open_scratch,
-    remove_scratch,
-    scratch_bytes,
-    scratch_folder,
-    write_scratch,
-)
+from datamask.out_of_core import scratch_writing
+from datamask.out_of_core.scratch import RECORD, open_scratch, remove_scratch, scratch_bytes, scratch_folder
+from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.quality import FrozenQuality
 from tests.recipes.made_runs import shard
@@ -195,16 +190,16 @@ def test_a_first_pass_that_was_killed_repeats_only_the_shards_in_flight(folder, 
         """
         import sys, time
         from datamask.config import CorpusConfig
-        from datamask.out_of_core import scratch
+        from datamask.out_of_core import scratch_writing
         from datamask.out_of_core.whole_corpus import WholeCorpus
 
-        add = scratch._add
+        add = scratch_writing._add
         def slow(reader, number, first, batch, sinks, note):
             if number == 3:
                 time.sleep(600)
             return add(reader, number, first, batch, sinks, note)
-        scratch._add = slow
-        scratch.write_scratch(WholeCorpus.open(CorpusConfig((sys.argv[1],))), sys.argv[2])
+        scratch_writing._add = slow
+        scratch_writing.write_scratch(WholeCorpus.open(CorpusConfig((sys.argv[1],))), sys.argv[2])
         """
     )
     child = subprocess.Popen([sys.executable, "-c", script, str(folder), str(place)], cwd=ROOT)
@@ -274,7 +269,7 @@ def test_the_room_is_asked_for_before_anything_is_written(folder, tmp_path, monk
     raw = sum(path.stat().st_size for path in scratch.folder.iterdir() if path.suffix not in (".json", ".txt"))
     assert raw == needed
     free = type("Usage", (), {"free": needed - 1})
-    monkeypatch.setattr(scratches.shutil, "disk_usage", lambda place: free)
+    monkeypatch.setattr(scratch_writing.shutil, "disk_usage", lambda place: free)
     with pytest.raises(OptionError, match=r"takes 0\.0 GB.*--scratch-dir"):
         write_scratch(corpus, tmp_path / "full")
     assert not list((tmp_path / "full").iterdir())

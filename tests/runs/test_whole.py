@@ -21,7 +21,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
 from datamask.errors import InputError, OptionError, StoreError
 from datamask.options import Quota
-from datamask.out_of_core import scratch, solvers
+from datamask.out_of_core import scratch, scratch_writing, solvers
 from datamask.out_of_core.scratch import KINDS
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.recipes.weights import Weights
@@ -353,7 +353,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
 def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path, monkeypatch):
     """The first batch waits until it is."""
     run, heard = _created(tmp_path, folder), threading.Event()
-    add, stopped = scratch._add, Poll.stopped
+    add, stopped = scratch_writing._add, Poll.stopped
 
     def asked(*given):
         run.request_stop()
@@ -366,7 +366,7 @@ def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path
         return heard.is_set()
 
     with monkeypatch.context() as patched:
-        patched.setattr(scratch, "_add", asked)
+        patched.setattr(scratch_writing, "_add", asked)
         patched.setattr(Poll, "stopped", hears)
         assert attempt(run, should_stop=lambda: False).status.state == "stopped"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.errors import RemoteError
-from datamask.out_of_core import scratch
+from datamask.out_of_core import scratch_writing
+from datamask.out_of_core.scratch import RECORD
 from datamask.runs.attempt import attempt
 from datamask.runs.store import RunStore
 from datamask.storage import patience
@@ -28,7 +29,7 @@ def folder(bucket, tmp_path, monkeypatch):
     monkeypatch.setattr(patience, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(patience, "FIRM", 1.0)
     # of a store more shards are read at once than there are
-    monkeypatch.setattr(scratch, "threads_for", lambda paths, count: 2)
+    monkeypatch.setattr(scratch_writing, "threads_for", lambda paths, count: 2)
     (tmp_path / "corpus").mkdir()
     for number in range(SHARDS):
         pq.write_table(table(ROWS, first=number * ROWS), f"corpus/{number}.parquet")
@@ -56,16 +57,16 @@ def from_disk(folder, capsys):
 
 def test_a_store_that_cuts_costs_the_shards_in_flight_alone(from_disk, folder, bucket, proxy, monkeypatch, capsys):
     monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "2")
-    write_text, shard_batches = scratch.write_text, scratch.shard_batches
+    write_text, shard_batches = scratch_writing.write_text, scratch_writing.shard_batches
     finished: list[str] = []
 
     def noted(path, text):
         write_text(path, text)
-        if path.suffix == ".json" and path.name != scratch.RECORD:
+        if path.suffix == ".json" and path.name != RECORD:
             finished.append(path.name)
             proxy.arm("cut", 0)
 
-    monkeypatch.setattr(scratch, "write_text", noted)
+    monkeypatch.setattr(scratch_writing, "write_text", noted)
     name = begun(folder, bucket.url("corpus"))
     told = capsys.readouterr().err
     assert "tried 2 times" in told and "Traceback" not in told
@@ -77,8 +78,8 @@ def test_a_store_that_cuts_costs_the_shards_in_flight_alone(from_disk, folder, b
         read.append(shard.path)
         return shard_batches(shard, *args)
 
-    monkeypatch.setattr(scratch, "write_text", write_text)
-    monkeypatch.setattr(scratch, "shard_batches", reading)
+    monkeypatch.setattr(scratch_writing, "write_text", write_text)
+    monkeypatch.setattr(scratch_writing, "shard_batches", reading)
     assert run("resume", name) == 0
     assert len(read) == SHARDS - len(finished)
     assert pq.read_table("out.parquet")["chunk_id"].equals(from_disk)
@@ -90,7 +91,7 @@ def test_stop_is_heard_while_the_store_is_silent_and_it_goes_on(from_disk, folde
     name = begun(folder, bucket.url("corpus"))  # nothing was read of it
     proxy.heal()
     monkeypatch.setenv("DATAMASK_REMOTE_SECONDS", "60")
-    shard_batches = scratch.shard_batches
+    shard_batches = scratch_writing.shard_batches
     stop, asked = threading.Event(), []
 
     def silent(*args):
@@ -103,12 +104,12 @@ def test_stop_is_heard_while_the_store_is_silent_and_it_goes_on(from_disk, folde
             stop.set()
         return stop.is_set()
 
-    monkeypatch.setattr(scratch, "shard_batches", silent)
+    monkeypatch.setattr(scratch_writing, "shard_batches", silent)
     proxy.struck = 0
     outcome = attempt(RunStore("runs").get(name), should_stop=should_stop)
     assert outcome.status.state == "stopped" and time.monotonic() - asked[0] < PROMPT
     proxy.heal()
-    monkeypatch.setattr(scratch, "shard_batches", shard_batches)
+    monkeypatch.setattr(scratch_writing, "shard_batches", shard_batches)
     assert run("resume", name) == 0
     assert pq.read_table("out.parquet")["chunk_id"].equals(from_disk)
 

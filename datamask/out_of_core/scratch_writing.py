@@ -1,0 +1,354 @@
+"""Writing a scratch: all shards read once, in threads, into raw files.
+
+The files of a shard are written whole or not at all, and say what they were made of (the shard's stamp, the settings),
+so that a pass after a stopped one writes those alone that are not there. ``scratch.json`` comes last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from datamask.corpus.quality import check_sum
+from datamask.corpus.shards import threads_for
+from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
+from datamask.errors import InputError, OptionError, Stopped, StoreError
+from datamask.files import folder_bytes, read_bounded, replacing, sweep, write_text
+from datamask.out_of_core.feature_moments import FeatureMoments
+from datamask.out_of_core.scratch import (
+    FOLDER_NOTE,
+    FORMAT,
+    KINDS,
+    MOST_BYTES,
+    NOTE,
+    RECORD,
+    Scratch,
+    columns_of,
+    file_of,
+    is_ours,
+    open_scratch,
+    scratch_bytes,
+)
+from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.recipes.apply import shard_stamp
+from datamask.recipes.batches import RowReader, shard_batches
+from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
+
+
+def write_scratch(
+    corpus: WholeCorpus,
+    folder: str | Path,
+    *,
+    beside: int = 0,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Scratch:
+    """Read all shards once, in threads, into raw files; what a stopped or killed pass before this has written stays.
+
+    Args:
+        corpus: the rows. folder: an empty one, or that of such a pass.
+        beside: bytes that the run will write next to the scratch, for which there must be room too.
+        progress, should_stop: called from this thread some ten times a second.
+
+    Raises:
+        InputError: a shard is damaged, has a row that cannot be used or an id that occurs twice, or no row is left.
+        OptionError: the folder holds something else, or has not the room.
+        StoreError: the folder cannot be written. RemoteError: a store does not answer. Stopped: asked to.
+    """
+    place, source, reader = Path(folder), corpus.source, corpus.reader
+    _claim(place, corpus, beside)
+    settings = corpus.settings
+    stop, lock, speed = threading.Event(), threading.Lock(), Speed()
+    rows_done = decoded = 0
+
+    def task(number: int) -> dict[str, Any]:
+        nonlocal rows_done, decoded
+        shard = source.shards[number]
+        made_of = _made_of(corpus, settings, number, stop.is_set)
+        note = _written(place, number, made_of, corpus.dim, reader.length_column is not None)
+        if note is not None:
+            with lock:
+                rows_done += shard.rows
+            return note
+        note = {"made_of": made_of, "rows": 0, "dropped": {}}
+        moments = FeatureMoments.none(corpus.dim)
+        with contextlib.suppress(OSError):
+            for stale in (place / RECORD, file_of(place, number, "json")):
+                stale.unlink(missing_ok=True)
+        with _sinks(place, number, reader.length_column is not None) as sinks:
+            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, stop.is_set):
+                if stop.is_set():
+                    raise Stopped("reading was stopped")
+                moments = _add(reader, number, first, batch, sinks, note).after(moments)
+                with lock:
+                    rows_done += batch.num_rows
+                    decoded += batch.nbytes
+        note["moments"] = moments.to_dict()
+        write_text(file_of(place, number, "json"), json.dumps(note))
+        return note
+
+    def tick() -> None:
+        if progress is not None:
+            what = f"Reading all rows: {rows_done:,} of {source.rows:,}{speed.words(decoded)}"
+            progress(rows_done / max(source.rows, 1), what)
+
+    with one_blas_thread():
+        notes = in_threads(
+            task,
+            len(source.shards),
+            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
+            should_stop=should_stop,
+            stop=stop,
+            tick=tick,
+        )
+    return _finished(corpus, place, notes, should_stop)
+
+
+def centered(
+    corpus: WholeCorpus,
+    folder: str | Path,
+    *,
+    beside: int = 0,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> WholeCorpus:
+    """The same corpus with the mean of its features, as they were read, subtracted: one reading of all shards.
+
+    What a stopped or killed attempt has added up of a shard stays in the folder.
+
+    Args, Raises: as `write_scratch`; InputError as well where the mean is beyond the range of float64.
+    """
+    place, source, reader = Path(folder), corpus.source, corpus.reader
+    _claim(place, corpus, beside)
+    settings, stop, done = corpus.settings, threading.Event(), 0
+
+    def task(number: int) -> tuple[int, np.ndarray]:
+        nonlocal done
+        made_of = _made_of(corpus, settings, number, stop.is_set)
+        path = file_of(place, number, "mean")
+        with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError, RecursionError):
+            note = json.loads(read_bounded(path, MOST_BYTES))
+            if note["made_of"] == made_of and len(note["total"]) == corpus.dim:
+                return int(note["rows"]), np.array(note["total"], float)
+        rows, total = 0, np.zeros(corpus.dim)
+        for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, stop.is_set):
+            raw = reader.read(number, first, batch)
+            assert raw.features is not None
+            for low in range(0, batch.num_rows, ROWS_AT_ONCE):
+                part = slice(low, low + ROWS_AT_ONCE)
+                units, norms = unit_rows(raw.features[part])
+                valid = raw.clean[part] & (norms > 0)
+                rows += int(valid.sum())
+                total += norms[valid] @ units[valid]
+            done += batch.num_rows  # what is shown may be a batch behind
+            if stop.is_set():
+                raise Stopped("reading was stopped")
+        write_text(path, json.dumps({"made_of": made_of, "rows": rows, "total": total.tolist()}))
+        return rows, total
+
+    def tick() -> None:
+        if progress is not None:
+            progress(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
+
+    with one_blas_thread():
+        parts = in_threads(
+            task,
+            len(source.shards),
+            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
+            should_stop=should_stop,
+            stop=stop,
+            tick=tick,
+        )
+    rows = sum(count for count, _ in parts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = np.sum([total for _, total in parts], axis=0) / max(rows, 1)
+    if not np.isfinite(center).all():
+        raise InputError("the mean of the features is beyond the range of float64; divide them by a constant")
+    return replace(corpus, center=center)
+
+
+def check_unchanged(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None = None) -> None:
+    """Refuse shards that were rewritten after the scratch was made of them.
+
+    Raises:
+        InputError: one was. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+    """
+    settings, shards = corpus.settings, range(len(corpus.source.shards))
+    if _digest([_made_of(corpus, settings, number, should_stop) for number in shards]) != scratch.digest:
+        raise rewritten(f"{scratch.files[0]}, or a shard next to it,")
+
+
+def rewritten(what: str) -> InputError:
+    """The error for shards that were rewritten during the run."""
+    return InputError(f"{what} was rewritten while the run read it; start a new run")
+
+
+def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
+    """Make the folder, and see that there is room.
+
+    Args:
+        beside: bytes that will be written next to the scratch.
+
+    Raises:
+        OptionError: it holds something else, or its disk has not the room. StoreError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder)
+        ours = is_ours(folder)
+        if not ours and any(folder.iterdir()):
+            raise OptionError(f"--scratch-dir: {folder} holds something else than scratch; remove it or name another")
+        free = shutil.disk_usage(folder).free
+        present = folder_bytes(folder)
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
+    needed = beside + scratch_bytes(corpus.source.rows, corpus.dim, lengths=corpus.columns.length is not None)
+    if needed - present > free:
+        raise OptionError(
+            f"scratch of {corpus.source.rows:,} rows of {corpus.dim:,} dimensions takes {needed / 1e9:,.1f} GB, and "
+            f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch-dir, or leave --scope out and "
+            "take a sample"
+        )
+    if not ours:
+        write_text(folder / FOLDER_NOTE, NOTE)
+
+
+@contextlib.contextmanager
+def _sinks(folder: Path, number: int, with_lengths: bool) -> Iterator[dict[str, BinaryIO]]:
+    """Open files for what is kept of one shard; they take their names when all is written."""
+    with contextlib.ExitStack() as stack:
+        sinks: dict[str, BinaryIO] = {}
+        for kind in KINDS:
+            if kind != "length" or with_lengths:
+                part = stack.enter_context(replacing(file_of(folder, number, kind)))
+                sinks[kind] = stack.enter_context(part.open("wb"))
+        yield sinks
+
+
+def _add(
+    reader: RowReader,
+    number: int,
+    first: int,
+    batch: pa.RecordBatch,
+    sinks: dict[str, BinaryIO],
+    note: dict[str, Any],
+) -> FeatureMoments:
+    """Write down the rows of a batch that can be used; the moments of their features."""
+    columns, norms, raw, moments = columns_of(reader, number, first, batch)
+    valid, dropped = reader.usable(number, first, raw, norms)
+    everything = bool(valid.all())
+    for kind, sink in sinks.items():
+        values = columns[kind] if everything else columns[kind][valid]
+        sink.write(np.ascontiguousarray(values, KINDS[kind]).data)
+    note["rows"] += int(valid.sum())
+    for reason, count in dropped.items():
+        note["dropped"][reason] = note["dropped"].get(reason, 0) + count
+    return moments
+
+
+def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int, with_lengths: bool) -> dict[str, Any] | None:
+    """What was noted of a shard whose files are there, made of just that; None: they are to be written."""
+    try:
+        note = json.loads(read_bounded(file_of(folder, number, "json"), MOST_BYTES))
+        rows = note["rows"]
+        if note["made_of"] != made_of or not isinstance(rows, int):
+            return None
+        for kind, dtype in KINDS.items():
+            if kind == "length" and not with_lengths:
+                continue
+            path = file_of(folder, number, kind)
+            if path.stat().st_size != rows * np.dtype(dtype).itemsize * (dim if kind == "features" else 1):
+                return None
+        dropped = {str(reason): int(count) for reason, count in note["dropped"].items()}
+        moments = FeatureMoments.from_dict(note["moments"])
+        if moments.rows != rows or len(moments.mean) != dim:
+            return None
+        return {"made_of": made_of, "rows": rows, "dropped": dropped, "moments": moments.to_dict()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _made_of(corpus: WholeCorpus, settings: str, number: int, should_stop: ShouldStop | None) -> dict[str, Any]:
+    """What the files of one shard are made of."""
+    stamp = shard_stamp(corpus.source.shards[number], should_stop)
+    return {"format": FORMAT, "shard": list(stamp), "settings": settings}
+
+
+def _digest(made_of: list[dict[str, Any]]) -> str:
+    return hashlib.blake2b(json.dumps(made_of).encode(), digest_size=16).hexdigest()
+
+
+def _finished(
+    corpus: WholeCorpus, folder: Path, notes: list[dict[str, Any]], should_stop: ShouldStop | None
+) -> Scratch:
+    """The scratch of shards that are all written: nothing twice, nothing too large; its record."""
+    dropped: dict[str, int] = {}
+    for note in notes:
+        for reason, count in note["dropped"].items():
+            dropped[reason] = dropped.get(reason, 0) + count
+    digest = _digest([note["made_of"] for note in notes])
+    moments = FeatureMoments.none(corpus.dim)
+    for note in notes:
+        moments = FeatureMoments.from_dict(note["moments"]).after(moments)
+    record = {
+        "format": FORMAT,
+        "dim": corpus.dim,
+        "rows": [note["rows"] for note in notes],
+        "files": [shard.path for shard in corpus.source.shards],
+        "lengths": corpus.columns.length is not None,
+        "dropped": dropped,
+        "digest": digest,
+        "moments": moments.to_dict(),
+    }
+    scratch = Scratch(folder, record)
+    with contextlib.suppress(StoreError):
+        if open_scratch(folder).digest == digest:
+            return scratch
+    if scratch.rows < 2:
+        reasons = ", ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
+        raise InputError(
+            f"{scratch.rows:,} of the {corpus.source.rows:,} rows can be used" + (f" ({reasons})" if reasons else "")
+        )
+
+    def place(row: int) -> str:
+        shards, inside = scratch.place(np.array([row]))
+        return f"{scratch.files[int(shards[0])]} row {int(inside[0]):,}"
+
+    names = ", ".join(repr(column.name) for column in corpus.quality)
+    check_sum(
+        scratch.quality,
+        f"the quality in column {names}",
+        f"divide it by a constant, or take ranks with --quality-column {corpus.quality[0].name}:1:rank",
+        place,
+    )
+    _refuse_repeated(corpus, scratch, should_stop)
+    write_text(folder / RECORD, json.dumps(record))
+    return open_scratch(folder)  # this one has read hashes and qualities of all rows, which take memory
+
+
+def _refuse_repeated(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None) -> None:
+    """Refuse an id that occurs twice. Hashes say where one may; there the ids themselves are read again.
+
+    Raises:
+        InputError: one does.
+    """
+    rising = np.sort(scratch.id_hash)
+    repeated = np.unique(rising[1:][rising[1:] == rising[:-1]])
+    del rising
+    if not len(repeated):
+        return
+    rows = np.flatnonzero(np.isin(scratch.id_hash, repeated))
+    shards, inside = scratch.place(rows)
+    corpus.refuse_repeated(corpus.source.starts[shards] + inside, should_stop)
