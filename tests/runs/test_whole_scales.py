@@ -5,43 +5,15 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.evaluation import anchors
 from datamask.out_of_core import scale_ends
-from datamask.runs.execute import execute
-from datamask.runs.store import RunStore
 from tests.reference import truth
+from tests.runs.whole_runs import done_run, units_of, written_shards
 
 ALONE = {"pairwise": truth.pairwise, "disf_fixed": truth.disf_fixed}
 SAMPLE = 1000
-
-
-def _shards(place, features, quality, parts=3):
-    place.mkdir(parents=True)
-    dim = features.shape[1]
-    for number, rows in enumerate(np.array_split(np.arange(len(quality)), parts)):
-        arrays = pa.FixedSizeListArray.from_arrays(pa.array(features[rows].ravel()), dim)
-        table = pa.table({"id": rows, "quality_score": quality[rows], "feature_arr": arrays})
-        pq.write_table(table, place / f"{number}.parquet")
-    return place
-
-
-def _summary(place, *, rows=None, scratch=True, **selection):
-    if scratch:
-        selection["scratch_dir"] = str(place.parent / "scratch")
-    config = SelectionConfig.from_options(device="cpu", **selection)
-    run = RunStore(place.parent / "runs").create(RunConfig(CorpusConfig((str(place),), rows=rows), config))
-    summary = execute(run)
-    return summary, np.sort(run.selection()["id"].to_numpy())
-
-
-def _units(features):
-    units = features.astype(np.float64)
-    return units / np.linalg.norm(units, axis=1, keepdims=True)
 
 
 NEARLY_EQUAL = [("float16", 30.0), ("float32", 30.0), ("float64", 1000.0), ("float32", 0.5)]
@@ -56,11 +28,11 @@ def test_no_selection_is_above_the_bound_and_values_are_those_of_the_definition(
         rows, size = int(rng.integers(8, 12)), int(rng.integers(2, 7))
         features, quality = (rng.normal(size=(rows, 3)) + offset).astype(kind), rng.normal(size=rows)
         lamb = float(rng.choice([0.0, 0.3, 0.7]))
-        place = _shards(tmp_path / str(case) / "shards", features, quality)
+        place = written_shards(tmp_path / str(case) / "shards", features, quality)
         options = {"objective": objective, "lamb": lamb, "select_ratio": size / rows}
-        summary, members = _summary(place, **options)
+        summary, members = done_run(place, **options)
         ends = {"quality": summary["anchors"]["quality"], **summary["anchors"]["diversity"]}
-        x = _units(features)
+        x = units_of(features)
 
         def joint(subset, ends=ends, x=x, quality=quality, lamb=lamb):
             raw = {"quality": quality[subset].mean(), objective: ALONE[objective](x, subset)}
@@ -90,10 +62,10 @@ def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path
     """Also where the sample is a tenth of the rows: the best end contains 1 / (S - 1)."""
     rng = np.random.default_rng(1)
     features = made(rng, 10_000, 8).astype(np.float32)
-    place = _shards(tmp_path / "shards", features, rng.normal(size=10_000))
+    place = written_shards(tmp_path / "shards", features, rng.normal(size=10_000))
     options = {"objective": "pairwise:1,disf_fixed:1", "lamb": 0.4, "select_ratio": 0.3, "center": center}
-    inside, _ = _summary(place, scratch=False, **options)
-    outside, _ = _summary(place, rows=SAMPLE, **options)
+    inside, _ = done_run(place, scratch=False, **options)
+    outside, _ = done_run(place, rows=SAMPLE, **options)
     assert outside["anchors"]["quality"] == pytest.approx(inside["anchors"]["quality"])
     for name, ends in inside["anchors"]["diversity"].items():
         found, reach = outside["anchors"]["diversity"][name], ends["best"] - ends["random"]

@@ -2,7 +2,8 @@
 
 Of every selection: it has the right size and obeys the rules; each reported value is that of the definition; what is
 called proved is; no bound lies below the best of all selections. And on 200 fixed problems `counterfactual` finds the
-optimum as often as it did at commit 0d4efc3, less at most two.
+optimum as often as it did at commit 0d4efc3, less at most two. Runs over scratch, which rounds features, are
+held to the features that the shards hold.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -21,10 +23,13 @@ from tests.torture.small_problems import (
     counted_problems,
     drawn_problem,
     quality_of,
+    scratch_problem,
     value_of,
 )
 
-DRAWN = 6_000
+DRAWN, OUT_OF_CORE = 6_000, 2_000
+SCRATCH_FIRST = COUNTED * len(OBJECTIVES) + DRAWN
+"""The first case that is a run over scratch."""
 
 ONCE_FOUND = {"facility": 192, "pairwise": 199, "disf_fixed": 196, "graphcut": 200, "disf": 167}
 """Of the 200 problems, on how many the optimum was found at commit 0d4efc3."""
@@ -37,15 +42,20 @@ OPTIMAL = 1e-5
 
 FLOAT32 = 2.0**-24
 
+SCRATCH_NEAR = 1e-6
+"""Distance within which values of a run over scratch are those of the definition; relative to those above 1."""
+
 
 def run(number: int, folder: Path) -> str:
-    """One case: first the counted problems, objective by objective, then the drawn ones."""
+    """One case: first the counted problems, objective by objective, then the drawn ones, then runs over scratch."""
     import torch
 
     torch.set_num_threads(1)
     if number < COUNTED * len(OBJECTIVES):
         objective, small = _counted(number)
         return f"{objective} {_optimum(objective, small, folder)}"
+    if number >= SCRATCH_FIRST:
+        return _over_scratch(scratch_problem(number), folder)
     return _checked(drawn_problem(number), folder)
 
 
@@ -54,6 +64,8 @@ def describe(number: int) -> str:
     if number < COUNTED * len(OBJECTIVES):
         objective, small = _counted(number)
         return f"is the optimum found? {objective}, {small}"
+    if number >= SCRATCH_FIRST:
+        return f"out of core, {scratch_problem(number)}"
     return str(drawn_problem(number))
 
 
@@ -117,6 +129,36 @@ def _checked(small: Small, folder: Path) -> str:
     _check_anchors(small, selection.summary, truth)
     _check_bound(small, selection.summary, truth, members)
     return f"{options['estimator']} right"
+
+
+def _over_scratch(small: Small, folder: Path) -> str:
+    """A run over scratch, which rounds features to float16: size, values and bound are those of the shards' own."""
+    from tests.runs.whole_runs import done_run, units_of, written_shards
+
+    summary, members = done_run(written_shards(folder / "shards", small.features, small.quality), **small.options)
+    _check_rules(small, SimpleNamespace(rows=members, summary=summary), members)
+    truth = _Truth(small, units_of(small.features), summary, small.options["objective"])
+    _check_scratch_values(small, summary, truth, members)
+    _check_scratch_bound(small, summary, truth)
+    return "out of core right"
+
+
+def _check_scratch_values(small: Small, summary: dict, truth: _Truth, members: np.ndarray) -> None:
+    values = {"quality": (summary["quality"], quality_of(small, members))}
+    values |= {name: (summary["objectives"][name], truth.raw(name, members)) for name in truth.weights}
+    values |= {
+        f"calibrated {name}": (summary["calibrated"][name], share) for name, share in _shares(truth, members).items()
+    }
+    for name, (came, expected) in values.items():
+        _close(small, name, came, expected, SCRATCH_NEAR * max(1.0, abs(expected)))
+
+
+def _check_scratch_bound(small: Small, summary: dict, truth: _Truth) -> None:
+    values = truth.joint()
+    best, bound = float(values.max()), summary["upper_bound"]
+    if bound is None or bound < best - 1e-9 * max(1.0, abs(best)):
+        rows = truth.possible[int(values.argmax())].tolist()
+        raise Finding(f"{small}: the bound {bound!r} is not at least {best!r}, which rows {rows} have")
 
 
 def _refused(small: Small, possible: list[np.ndarray], error: Exception) -> str:
@@ -321,6 +363,4 @@ def _check_bound(small: Small, summary: dict, truth: _Truth, members: np.ndarray
         raise Finding(f"{small}: the bound {bound!r} lies below {best!r} of rows {rows}, by {best - bound:.3g}")
 
 
-PART = Part(
-    "numbers", "Small problems against brute force", COUNTED * len(OBJECTIVES) + DRAWN, run, 2.0, describe, verdict
-)
+PART = Part("numbers", "Small problems against brute force", SCRATCH_FIRST + OUT_OF_CORE, run, 2.0, describe, verdict)

@@ -61,7 +61,7 @@ ENTRIES = (
         beyond="power cuts (a kill keeps what the kernel holds); single writes of native libraries, which only see a "
         "full disk; network file systems; study, which-lambda and explain",
     ),
-    Entry(numbers.PART, tested=0, beyond="more than 12 rows, where nothing can be enumerated"),
+    Entry(numbers.PART, tested=0, beyond="more than 13 rows, where nothing can be enumerated"),
     Entry(
         web.PART,
         web.warm,
