@@ -74,6 +74,8 @@ def test_values_and_bounds_of_the_rounded_rows_are_findings():
     for bound in (best - 1e-8, None):
         with pytest.raises(Finding, match="is not at least"):
             numbers._check_scratch_bound(small, {"upper_bound": bound}, true)
+    with pytest.raises(Finding, match="refused: no threshold"):
+        numbers._scratch_refused(small, units_of(small.features), "no threshold tells rows apart")
     members, (name,), ends = true.possible[0], true.weights, {"best": 1.0, "random": 0.0}
     summary = {"quality": small.quality[members].mean(), "objectives": {name: rounded.raw(name, members)}}
     summary["anchors"] = {"quality": ends, "diversity": {name: ends}}
