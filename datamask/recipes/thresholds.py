@@ -72,8 +72,8 @@ def threshold(scores: np.ndarray, inside: np.ndarray, amounts: np.ndarray) -> fl
     cuts = np.flatnonzero(falling[:-1] > falling[1:])  # a cut behind this place
     if not len(cuts):
         raise InputError(
-            "no threshold tells rows apart: all that could be selected have the same score, so any selection is as "
-            "good as another and there is no rule"
+            "no threshold tells rows apart: all rows that can be selected have the same score under this rule; select "
+            "in memory, or by another objective"
         )
     taken = np.cumsum(members)[cuts]
     wrong = (cuts + 1 - taken) + (members.sum() - taken)
