@@ -58,8 +58,8 @@ def regular_handle(path: str | os.PathLike[str], flags: int, way_out: str = "rem
 
     Raises: as `open_regular`.
     """
-    link = " or link" if flags & os.O_NOFOLLOW else ""
-    refusal = f"{path} must be an ordinary file, not a folder, pipe, socket, device{link}; {way_out}"
+    others = "pipe, socket, device or link" if flags & os.O_NOFOLLOW else "pipe, socket or device"
+    refusal = f"{path} must be an ordinary file, not a folder, {others}; {way_out}"
     try:
         # without O_NONBLOCK the opening of a pipe waits for a writer
         handle = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o666)

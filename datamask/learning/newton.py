@@ -133,8 +133,8 @@ class PairwiseDual:
         if self.modular:
             y = torch.zeros(0, dtype=torch.float64) if start is None else start
             return DualSolution(self.problem.subset(self.b), self.upper_bound(y, poll), y, 0)
-        best, steps = self._search(start, tolerance, poll)
-        return DualSolution(self.rounded(best.weights, poll), self.upper_bound(best.y, poll), best.y, steps)
+        best, lowest, steps = self._search(start, tolerance, poll)
+        return DualSolution(self.rounded(best.weights, poll), self.upper_bound(lowest.y, poll), best.y, steps)
 
     def bound(
         self,
@@ -150,7 +150,7 @@ class PairwiseDual:
         """
         if self.modular:
             return self.upper_bound(torch.zeros(0), poll)
-        return self.upper_bound(self._search(start, tolerance, poll, on_bound)[0].y, poll)
+        return self.upper_bound(self._search(start, tolerance, poll, on_bound)[1].y, poll)
 
     def weights(self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> Tensor:
         """Inclusion weights of the eligible rows where the gap is closed, float64 ``(m,)``; they add to S, almost."""
@@ -171,8 +171,9 @@ class PairwiseDual:
         tolerance: float,
         poll: Poll,
         on_bound: Callable[[int, float], None] = lambda steps, bound: None,
-    ) -> tuple[DualPoint, int]:
-        best = point = self.begin(start, poll)
+    ) -> tuple[DualPoint, DualPoint, int]:
+        """The point of the smallest gap, that of the lowest bound, and the steps taken."""
+        best = lowest = point = self.begin(start, poll)
         steps = idle = 0
         while best.gap > tolerance and steps < STEPS and idle < IDLE_STEPS:
             point = self.advance(point, poll)
@@ -181,7 +182,9 @@ class PairwiseDual:
             idle = 0 if point.gap < PROGRESS * best.gap else idle + 1
             if point.gap < best.gap:
                 best = point
-        return best, steps
+            if point.bound < lowest.bound:
+                lowest = point
+        return best, lowest, steps
 
     def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> DualPoint:
         """The first point: from a neighbour's y, or from that of equal weights."""

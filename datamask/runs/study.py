@@ -126,7 +126,11 @@ def _curve(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean_curve(runs: Sequence[Run]) -> tuple[list[float], list[float]]:
-    seconds, joint = np.mean([_curve(run) for run in runs], axis=0)
+    """Mean over seeds; a run that ended after fewer evaluations stays where it ended."""
+    curves = [_curve(run) for run in runs]
+    longest = max(len(seconds) for seconds, _ in curves)
+    padded = [np.pad(curve, ((0, 0), (0, longest - len(curve[0]))), mode="edge") for curve in curves]
+    seconds, joint = np.mean(padded, axis=0)
     return seconds.tolist(), joint.tolist()
 
 

@@ -16,6 +16,7 @@ from datamask.dashboard.runs import provenance
 from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
+from datamask.learning.newton import IDLE_STEPS
 from datamask.learning.warm_start import WarmStart
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -86,7 +87,7 @@ def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(pool, 
         if before["steps"] == 60:
             assert after["steps"] == 20 and warm.metrics()["step"][0] == 41
         else:
-            assert after["steps"] <= before["steps"] + 3  # Newton's
+            assert after["steps"] <= before["steps"] + IDLE_STEPS  # Newton's, which end where so many lead nowhere
 
 
 def test_what_it_starts_from_is_where_that_run_ended(pool):

@@ -367,7 +367,7 @@ def check_runs(
 OPERATIONS = (  # some writes go by the clock: on a busy machine a run takes a fifth more of them
     _selects("counterfactual", 360),
     _selects("greedy", 400),
-    _selects("whole", 960),
+    _selects("whole", 1_200),
     _resumes("counterfactual", 340),
     _resumes("reinforce", 360),
     _resumes("relaxed", 360),

@@ -169,7 +169,8 @@ def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
             return kept_ends(pool(folder), name, size)
 
         content = computed(entry, lambda folder: diversity_anchor(pool(folder), name, size))
-        arrays, proved = content.arrays, "weights" in content.arrays
+        arrays = content.arrays
+        proof = next((each for each in ("weights", "y") if each in arrays), None)
         moved = np.packbits(np.roll(np.unpackbits(arrays["mask"], count=n), 1))
         return Kind(
             entry,
@@ -191,11 +192,11 @@ def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
                 "another subset": put("mask", slice(None), moved),
                 **(
                     {
-                        "weights that prove nothing": put("weights", slice(None), size / n),
-                        "no weights": lambda _, arrays: arrays.pop("weights"),
-                        "NaN in the weights": put("weights", 0, np.nan),
+                        "a proof of nothing": put(proof, slice(None), size / n),
+                        "no proof": lambda _, arrays: arrays.pop(proof),
+                        "NaN in the proof": put(proof, 0, np.nan),
                     }
-                    if proved
+                    if proof
                     else {
                         "proved": say("best_kind", "proved"),
                         "proved by nothing": lambda value, arrays: (
