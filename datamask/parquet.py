@@ -9,8 +9,10 @@ whatever goes wrong.
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +21,11 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from datamask.errors import DatamaskError, InputError, NoRoomError
-from datamask.storage.address import Address, is_address
+from datamask.parquet_pages import Pages, Read, column_chunks, first_page, longest_word, look_at_pages
+from datamask.storage.address import Address, file_name, is_address
 from datamask.storage.patience import ShouldStop
 from datamask.storage.remote import RemoteFile
+from datamask.work.ledger import Reservation, in_words, ledger
 
 BATCH_BYTES = 4 << 20
 """Decoded bytes per batch: stays near the cache, and makes stop and progress answer within a tenth of a second."""
@@ -44,6 +48,23 @@ SPAN_BYTES = 16 << 20
 
 CAREFUL_ROWS = 64
 """Rows per batch where the longest text cannot be known beforehand (front-coded columns)."""
+
+PAGES_FROM = 4 << 20
+"""Decoded bytes of a column chunk from which the sizes of its pages matter."""
+
+PAGES_BYTES = 16 << 20
+"""Pages of a row group that take more have a reservation of their own; less is within what a reading thread has."""
+
+FOOTER_TIMES = 8
+"""Times its size in the file that a footer takes in memory, about, while it is read and as long as it is used."""
+
+FOOTER_FROM = 4 << 20
+"""Bytes of a footer from which it has a reservation."""
+
+MOST_FOOTER = 512 << 20
+"""Bytes. A footer holds some 100 bytes for each column of each row group, so this is enough for five million."""
+
+SMALLER = "write the file with fewer columns or larger row groups"
 
 GROWTH = 8
 """The first batch is one row, since nothing is known of its size; each next one at most so many times the last."""
@@ -113,7 +134,7 @@ def open_parquet(
 
     Raises:
         Exception: one of `UNREADABLE`. RemoteError, InputError: a file elsewhere cannot be had.
-        Stopped: `should_stop` answered true.
+        NoRoomError: its footer does not fit in memory. Stopped: `should_stop` answered true.
     """
     source: object = path
     buffer = READ_BUFFER
@@ -121,14 +142,51 @@ def open_parquet(
         source = RemoteFile(Address.parse(str(path)), should_stop)
         if footer is not None:
             buffer = int(np.clip(REMOTE_BUFFERS // max(1, len(_leaves(footer, columns))), READ_BUFFER, REMOTE_BUFFER))
-    return pq.ParquetFile(
-        source,
-        metadata=footer,
-        read_dictionary=list(as_dictionary),
-        buffer_size=buffer,
-        pre_buffer=False,
-        page_checksum_verification=True,
+    with _footer_room(path, source, should_stop) if footer is None else contextlib.nullcontext() as room:
+        file = pq.ParquetFile(
+            source,
+            metadata=footer,
+            read_dictionary=list(as_dictionary),
+            buffer_size=buffer,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+        if room is not None:
+            room.pass_to(file.metadata)
+    return file
+
+
+def _footer_room(path: object, source: object, should_stop: ShouldStop | None) -> Reservation:
+    """Reserve memory for a footer before it is read. Its length stands at the end of the file.
+
+    Raises:
+        InputError: it is larger than `MOST_FOOTER`. NoRoomError: it does not fit in memory.
+    """
+    if isinstance(source, RemoteFile):
+        size, end = source.size(), source.tail()[-8:]
+    else:
+        with Path(str(path)).open("rb") as file:
+            size = file.seek(0, io.SEEK_END)
+            file.seek(max(0, size - 8))
+            end = file.read(8)
+    length = int.from_bytes(end[:4], "little") if end[4:] in (b"PAR1", b"PARE") else 0
+    if length > size:
+        length = 0  # it is damaged: pyarrow says so and reads nothing
+    if length > MOST_FOOTER:
+        raise InputError(
+            f"{path} has a footer of {in_words(length)}, and footers may have {in_words(MOST_FOOTER)}; {SMALLER}"
+        )
+    return ledger().reserve(
+        FOOTER_TIMES * length if length >= FOOTER_FROM else 0,
+        f"Reading the footer of {_name(path)}",
+        way_out=SMALLER,
+        should_stop=should_stop,
     )
+
+
+def _name(path: object) -> str:
+    """The name of a file without its folders, which visitors must not see."""
+    return Path(file_name(str(path)).rstrip("/")).name
 
 
 def read_batches(
@@ -155,21 +213,22 @@ def read_batches(
 
     Raises:
         Exception: one of `UNREADABLE`, where the file is damaged; see `refusing`. RemoteError, Stopped: as
-            `open_parquet`.
+            `open_parquet`. NoRoomError: its pages do not fit in memory.
     """
     groups = list(range(file.metadata.num_row_groups) if groups is None else groups)
-    limit = _safe_rows(path, file.metadata, groups, columns, min(most_rows, BATCH_ROWS), should_stop)
-    rows = 1
-    for batch in file.iter_batches(
-        rows, row_groups=groups, columns=None if columns is None else list(columns), use_threads=False
-    ):
-        batch.validate(full=True)
-        batch = _without_unused(batch)
-        if batch.num_rows:
-            fitting = BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)
-            rows = int(np.clip(fitting, 1, min(GROWTH * rows, limit)))
-            file.reader.set_batch_size(rows)  # asked for before each batch
-        yield batch
+    with _pages_room(path, file.metadata, groups, columns, should_stop) as pages:
+        limit = _safe_rows(path, file.metadata, groups, columns, min(most_rows, BATCH_ROWS), pages, should_stop)
+        rows = 1
+        for batch in file.iter_batches(
+            rows, row_groups=groups, columns=None if columns is None else list(columns), use_threads=False
+        ):
+            batch.validate(full=True)
+            batch = _without_unused(batch)
+            if batch.num_rows:
+                fitting = BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)
+                rows = int(np.clip(fitting, 1, min(GROWTH * rows, limit)))
+                file.reader.set_batch_size(rows)  # asked for before each batch
+            yield batch
 
 
 def read_table(
@@ -265,14 +324,76 @@ def without_views(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _leaves(footer: pq.FileMetaData, columns: Sequence[str] | None) -> list[pq.ColumnSchema]:
-    """The columns as they lie in the file, nested ones part by part; those of `columns` alone, None: all."""
-    leaves = [footer.schema.column(place) for place in range(len(footer.schema))]
+def _leaves(footer: pq.FileMetaData, columns: Sequence[str] | None) -> dict[int, pq.ColumnSchema]:
+    """The columns as they lie in the file, by place, nested ones part by part; those of `columns` alone, None: all."""
+    leaves = {place: footer.schema.column(place) for place in range(len(footer.schema))}
     if columns is not None:
-        leaves = [
-            leaf for leaf in leaves if any(leaf.path == name or leaf.path.startswith(f"{name}.") for name in columns)
-        ]
+        leaves = {
+            place: leaf
+            for place, leaf in leaves.items()
+            if any(leaf.path == name or leaf.path.startswith(f"{name}.") for name in columns)
+        }
     return leaves
+
+
+Looks = dict[tuple[int, int], Pages]
+"""Row group and place of a column -> pages of that chunk. Small chunks are not in it."""
+
+
+@contextlib.contextmanager
+def _pages_room(
+    path: str | Path | Address,
+    footer: pq.FileMetaData,
+    groups: Sequence[int],
+    columns: Sequence[str] | None,
+    should_stop: ShouldStop | None,
+) -> Iterator[Looks]:
+    """Look at the pages of large column chunks, and hold the memory that reading one row group takes meanwhile.
+
+    Raises:
+        NoRoomError: it is not free. There is no wait, since the caller holds memory already.
+    """
+    large = [group for group in groups if footer.row_group(group).total_byte_size >= PAGES_FROM]
+    looks: Looks = {}
+    if large:
+        places = list(_leaves(footer, columns))
+        with _reading(path, should_stop) as file:
+            size = file.seek(0, io.SEEK_END)
+            for group in large:
+                for place, chunk in zip(places, column_chunks(footer, size, group, columns, places)):
+                    if chunk.total_uncompressed_size >= PAGES_FROM:
+                        looks[group, place] = look_at_pages(_read_of(file, chunk), chunk)
+    needed = max((sum(look.nbytes for (at, _), look in looks.items() if at == group) for group in large), default=0)
+    with ledger().reserve(
+        needed if needed > PAGES_BYTES else 0,
+        f"Reading {_name(path)}",
+        way_out="write its long texts in smaller pages, or try again when other work has ended",
+        should_stop=should_stop,
+        seconds=0.0,
+    ):
+        yield looks
+
+
+def _read_of(file: IO[bytes] | RemoteFile, chunk: pq.ColumnChunkMetaData | None = None) -> Read:
+    """Read from an open file; of a chunk elsewhere only the first `READ_BUFFER` bytes, by one request."""
+
+    def read(offset: int, count: int) -> bytes:
+        file.seek(offset)
+        return file.read(count)
+
+    if chunk is None or not isinstance(file, RemoteFile):
+        return read
+    start = first_page(chunk)
+    content = read(start, min(READ_BUFFER, chunk.total_compressed_size))
+    return lambda offset, count: content[offset - start : offset - start + count]
+
+
+@contextlib.contextmanager
+def _reading(path: str | Path | Address, should_stop: ShouldStop | None) -> Iterator[IO[bytes] | RemoteFile]:
+    """A file, or one elsewhere, as bytes."""
+    remote = is_address(path)
+    with RemoteFile(Address.parse(str(path)), should_stop) if remote else Path(str(path)).open("rb") as file:
+        yield file
 
 
 def _safe_rows(
@@ -281,16 +402,31 @@ def _safe_rows(
     groups: Sequence[int],
     columns: Sequence[str] | None,
     most_rows: int,
+    pages: Looks,
     should_stop: ShouldStop | None,
 ) -> int:
     """How many rows may be decoded at once, by the longest text any of them can hold."""
-    leaves = [leaf.path for leaf in _leaves(footer, columns) if leaf.physical_type == "BYTE_ARRAY"]
-    leaves = [leaf for leaf in leaves if leaves.count(leaf) == 1]
+    leaves = {
+        place: leaf.path for place, leaf in _leaves(footer, columns).items() if leaf.physical_type == "BYTE_ARRAY"
+    }
+    paths = list(leaves.values())
+    leaves = {place: leaf for place, leaf in leaves.items() if paths.count(leaf) == 1}
     # no text is longer than its row group, so most small groups need no second look
     doubtful = [group for group in groups if footer.row_group(group).total_byte_size * most_rows > SPAN_BYTES]
     if not leaves or not doubtful:
         return most_rows
-    longest = max(_longest_text(path, footer, group, leaves, should_stop) for group in doubtful)
+    longest = 0
+    for group in doubtful:
+        small = []
+        for place, leaf in leaves.items():
+            dictionary = pages[group, place].dictionary if (group, place) in pages else None
+            if dictionary is None or dictionary.plain < PAGES_FROM:
+                small.append(leaf)
+            else:
+                with _reading(path, should_stop) as file:
+                    longest = max(longest, longest_word(_read_of(file), dictionary))
+        if small:
+            longest = max(longest, _longest_text(path, footer, group, small, should_stop))
     return int(np.clip(SPAN_BYTES // max(1, longest), 1, most_rows))
 
 

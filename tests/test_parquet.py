@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import datamask
-from datamask import parquet
+from datamask import parquet, parquet_pages
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.preparation import prepare_shards
@@ -19,7 +19,8 @@ from datamask.errors import InputError, NoRoomError, StoreError
 from datamask.evaluation.id_lists import read_ids
 from datamask.runs import exports
 from datamask.runs.store import Run
-from tests.control_groups import memory_of
+from datamask.work.ledger import Ledger
+from tests.control_groups import memory_of, own_ledger
 from tests.runs.helpers import finished
 
 N = 400
@@ -218,6 +219,56 @@ def test_a_row_group_without_rows_has_no_longest_text(tmp_path):
     assert parquet._longest_text(path, footer, 0, ["text"]) == 0
 
 
+def with_footer(path: Path, nbytes: int) -> Path:
+    """A file that is a footer of zeros, which takes no room on the disk."""
+    with path.open("wb") as file:
+        file.write(b"PAR1")
+        file.truncate(4 + nbytes)
+        file.seek(0, 2)
+        file.write(nbytes.to_bytes(4, "little") + b"PAR1")
+    return path
+
+
+def test_a_footer_beyond_all_measure_is_not_read(tmp_path, monkeypatch):
+    path = with_footer(tmp_path / "a.parquet", 1_400_000_000)
+    monkeypatch.setattr(parquet.pq, "ParquetFile", None)
+    with pytest.raises(InputError, match=r"a\.parquet has a footer of 1\.3 GiB, and footers may have 0\.5 GiB; write"):
+        open_corpus(CorpusConfig((str(path),)))
+
+
+def test_a_large_footer_has_a_reservation_as_long_as_it_is_used(tmp_path, monkeypatch):
+    ledger = own_ledger(monkeypatch, Ledger(lambda: 64 << 20))
+    path = with_footer(tmp_path / "a.parquet", 16 << 20)
+    with pytest.raises(NoRoomError, match=r"Reading the footer of a\.parquet needs 0\.125 GiB of memory, but this"):
+        open_corpus(CorpusConfig((str(path),)))
+    monkeypatch.setattr(parquet, "FOOTER_FROM", 1)
+    path = write(tmp_path / "b.parquet", table())
+    with parquet.open_parquet(path) as file:
+        footer = file.metadata
+    del file
+    assert 0 < ledger.total() - ledger.free() < 1 << 20, "a footer of some kilobytes"
+    del footer
+    assert ledger.free() == ledger.total()
+
+
+def test_pages_are_known_by_their_headers(tmp_path):
+    whole = table(text=["z" * 1_000 + str(k) for k in range(N - 1)] + ["y" * 5_000])
+    for codec in ("none", "snappy", "gzip", "brotli", "zstd", "lz4"):
+        path = tmp_path / f"{codec}.parquet"
+        pq.write_table(whole, path, compression=codec)
+        footer, size = pq.read_metadata(path), path.stat().st_size
+        [chunk] = parquet_pages.column_chunks(footer, size, 0, ["text"], [whole.column_names.index("text")])
+        content = path.read_bytes()
+
+        def read(offset: int, count: int, content: bytes = content) -> bytes:
+            return content[offset : offset + count]
+
+        pages = parquet_pages.look_at_pages(read, chunk)
+        assert pages.dictionary is not None and pages.dictionary.plain == sum(4 + len(x.as_py()) for x in whole["text"])
+        assert pages.plain == pages.dictionary.plain and pages.data < 1_000
+        assert parquet_pages.longest_word(read, pages.dictionary) == 5_000
+
+
 def test_texts_that_fill_the_memory_are_refused_before_they_do(tmp_path, monkeypatch):
     path = bomb(tmp_path / "a.parquet")
     assert path.stat().st_size < 100_000
@@ -272,11 +323,11 @@ OWN = {"runs/store.py"}
 
 
 def test_nobody_else_opens_a_users_file():
-    """`read_schema` and `read_metadata` are looks at a footer, which hold no rows."""
+    """`read_schema` and `read_metadata` are looks at a footer, which hold no rows; `parquet_pages` reads none."""
     root = Path(datamask.__file__).parent
     openers = set()
     for path in root.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in OPENING:
                 openers.add(path.relative_to(root).as_posix())
-    assert openers == {"parquet.py"} | OWN
+    assert openers == {"parquet.py", "parquet_pages.py"} | OWN

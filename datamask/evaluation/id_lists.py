@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError, StoreError
 from datamask.files import check_regular, read_bounded
-from datamask.parquet import UNREADABLE, read_table, refusing
+from datamask.parquet import UNREADABLE, open_parquet, read_table, refusing
 from datamask.work.ledger import Reservation, ledger
 
 TEXT_BYTES = 8
@@ -89,7 +88,8 @@ def read_config(path: str | Path) -> SelectionConfig | None:
     """
     try:
         check_regular(path)
-        stored = (pq.read_schema(path).metadata or {}).get(b"datamask")
+        with open_parquet(path) as file:
+            stored = (file.schema_arrow.metadata or {}).get(b"datamask")
         config = None if stored is None else SelectionConfig.from_dict(json.loads(stored)["config"]["selection"])
     except UNREADABLE:
         return None
@@ -144,7 +144,9 @@ def _table(path: Path, name: str, room: Reservation) -> pa.Table:
             names = reader.schema.names
         types = pa.csv.ConvertOptions(column_types={column: pa.string() for column in names})
         return pa.csv.read_csv(io.BytesIO(content), convert_options=types)
-    return read_table(path, None if name not in pq.read_schema(path).names else [name], room.grow)
+    with open_parquet(path) as file:
+        names = file.schema_arrow.names
+    return read_table(path, None if name not in names else [name], room.grow)
 
 
 def read_ids(path: Path, name: str) -> pa.ChunkedArray:

@@ -15,6 +15,9 @@ from datamask.storage.stores import Entry, Handle, store_of
 
 Answer = TypeVar("Answer")
 
+TAIL_BYTES = 64 << 10
+"""At the end of a file that are asked for together: pyarrow reads so many of a parquet file first."""
+
 PIECE_BYTES = 4 << 20
 """Asked for at once: enough for a line to be busy, and so little that a slow one brings it before it is given up."""
 
@@ -39,6 +42,7 @@ class RemoteFile(io.RawIOBase):
         self._should_stop = should_stop
         self._handle: Handle = ask(address, lambda: store_of(address).open(address), should_stop)
         self._place = 0
+        self._tail = b""
 
     @property
     def stamp(self) -> tuple[int, ...]:
@@ -66,6 +70,10 @@ class RemoteFile(io.RawIOBase):
         """So many bytes, or all that are left."""
         left = max(0, self.size() - self._place)
         wanted = left if size is None or size < 0 else min(size, left)
+        if left <= len(self._tail):
+            start = len(self._tail) - left
+            self._place += wanted
+            return self._tail[start : start + wanted]
         pieces = []
         while wanted:
             piece = self._piece(self._place, min(wanted, PIECE_BYTES))
@@ -73,6 +81,13 @@ class RemoteFile(io.RawIOBase):
             wanted -= len(piece)
             pieces.append(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def tail(self) -> bytes:
+        """The last `TAIL_BYTES` bytes, which are kept, so that reading them again is no request."""
+        place, self._place = self._place, max(0, self.size() - TAIL_BYTES)
+        self._tail = self.read()
+        self._place = place
+        return self._tail
 
     def readall(self) -> bytes:
         return self.read()

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from tests.control_groups import own_ledger
 MIB = 1 << 20
 
 
-def shard(path: Path, n: int, dim: int = 4, **columns) -> CorpusConfig:
+def shard(path: Path, n: int, dim: int = 4, dictionaries: Sequence[str] = ("text",), **columns) -> CorpusConfig:
     """A shard whose texts stand once in its dictionary however often they are repeated."""
     rng = np.random.default_rng(0)
     features = pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=dim * n).astype(np.float32)), dim)
@@ -35,7 +36,7 @@ def shard(path: Path, n: int, dim: int = 4, **columns) -> CorpusConfig:
         path,
         compression="zstd",
         store_schema=False,
-        use_dictionary=["text"],
+        use_dictionary=list(dictionaries),
         dictionary_pagesize_limit=1 << 28,
     )
     return CorpusConfig((str(path),))
@@ -194,6 +195,12 @@ def large(path: Path, kind: str) -> CorpusConfig:
             return CorpusConfig((str(path.parent),))
         case "ids":
             return shard(path, n, chunk_id=["i" * (MIB // 8) + str(k) for k in range(n)])
+        case "plain texts":
+            return shard(path, n, dictionaries=(), text=[str(k) + "z" * (MIB // 8) for k in range(n)])
+        case "distinct texts":
+            return shard(path, n, text=[str(k) + "z" * (MIB // 8) for k in range(n)])
+        case "distinct ids":
+            return shard(path, n, dictionaries=["chunk_id"], chunk_id=[str(k) + "z" * (MIB // 8) for k in range(n)])
         case "one id":
             return shard(path, n, chunk_id=["i" * (32 * MIB), *(str(k) for k in range(1, n))])
         case _:
@@ -202,7 +209,18 @@ def large(path: Path, kind: str) -> CorpusConfig:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own account of peak memory")
 @pytest.mark.parametrize(
-    "kind", ["texts", "texts and invalid rows", "texts in other types", "ids", "one id", "features"]
+    "kind",
+    [
+        "texts",
+        "texts and invalid rows",
+        "texts in other types",
+        "plain texts",
+        "distinct texts",
+        "distinct ids",
+        "ids",
+        "one id",
+        "features",
+    ],
 )
 def test_the_peak_stays_within_what_was_reserved(tmp_path, kind):
     (tmp_path / "in").mkdir()

@@ -24,7 +24,9 @@ from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, RemoteError
 from datamask.storage.address import Address
 from datamask.storage.remote import RemoteFile
+from datamask.work.ledger import Ledger
 from tests.commands import table
+from tests.control_groups import own_ledger
 from tests.storage.elsewhere import Bucket, environment
 
 KEYS = (
@@ -159,6 +161,32 @@ def test_needed_columns_and_row_groups_alone_are_fetched(bucket, monkeypatch):
     assert read.equals(rows.select(["id", "q"]).slice(1000, 2000))
     chunks = [footer.row_group(group).column(place).total_compressed_size for group in (1, 2) for place in (0, 2)]
     assert sum(fetched) == sum(chunks) and looked <= 1 << 16 and sum(fetched) < looked + 0.1 * len(rows) * 500
+
+
+def test_a_footer_beyond_all_measure_is_not_fetched(bucket, monkeypatch):
+    monkeypatch.setattr(parquet, "MOST_FOOTER", 1 << 20)
+    length = 3 << 20
+    address = bucket.put("a.parquet", b"PAR1" + bytes(length) + length.to_bytes(4, "little") + b"PAR1")
+    fetched = []
+    piece = RemoteFile._piece
+    monkeypatch.setattr(RemoteFile, "_piece", lambda self, *part: fetched.append(part[1]) or piece(self, *part))
+    with pytest.raises(InputError, match=r"a\.parquet has a footer of 3 MiB, and footers may have 1 MiB;"):
+        open_corpus(CorpusConfig((address,)))
+    assert sum(fetched) <= 1 << 16
+
+
+def test_long_texts_elsewhere_have_a_reservation_for_their_pages(bucket, monkeypatch):
+    ledger = own_ledger(monkeypatch, Ledger(lambda: 1 << 30))
+    asked = []
+    reserve = Ledger.reserve
+    monkeypatch.setattr(Ledger, "reserve", lambda *given, **named: asked.append(given[1:3]) or reserve(*given, **named))
+    texts = pa.table({"text": [str(k) + "z" * (1 << 20) for k in range(16)]})
+    address = bucket.put("a.parquet", texts, compression="zstd", dictionary_pagesize_limit=1 << 28)
+    with parquet.open_parquet(address) as file:
+        read = pa.Table.from_batches(parquet.read_batches(address, file))
+    assert read.equals(texts) and ledger.free() == ledger.total()
+    [needed] = [nbytes for nbytes, what in asked if what == "Reading a.parquet"]
+    assert 32 << 20 <= needed < 33 << 20
 
 
 def test_what_comes_from_elsewhere_is_validated(bucket):

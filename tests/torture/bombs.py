@@ -26,7 +26,7 @@ WAIT_SECONDS = 2.0
 PROGRAM = 200 << 20
 """Bytes that the program takes besides the ledger: what it imports and compiles in a case."""
 
-COLUMNS = ("text", "domain", "feature_arr")
+COLUMNS = ("chunk_id", "text", "domain", "feature_arr")
 CASES = tuple(itertools.product((3, 6, 12), COLUMNS, (32, 128, 240)))
 
 
@@ -36,6 +36,8 @@ def bomb(path: Path, column: str, megabytes: int) -> None:
         rows, dim = 1_000, megabytes * 262
         wide = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(rows * dim, np.float32)), dim)
         content = table(rows, feature_arr=wide)
+    elif column == "chunk_id":
+        content = table(megabytes * 4, chunk_id=pa.array([f"{k}" + "z" * (1 << 18) for k in range(megabytes * 4)]))
     else:
         rows = megabytes * 4
         texts = pa.array(["z" * (1 << 18)])
