@@ -55,7 +55,7 @@ PAGES_FROM = 4 << 20
 PAGES_BYTES = 16 << 20
 """Pages of a row group that take more have a reservation of their own; less is within what a reading thread has."""
 
-FOOTER_TIMES = 8
+FOOTER_TIMES = 10
 """Times its size in the file that a footer takes in memory, about, while it is read and as long as it is used."""
 
 FOOTER_FROM = 4 << 20

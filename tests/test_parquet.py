@@ -239,7 +239,7 @@ def test_a_footer_beyond_all_measure_is_not_read(tmp_path, monkeypatch):
 def test_a_large_footer_has_a_reservation_as_long_as_it_is_used(tmp_path, monkeypatch):
     ledger = own_ledger(monkeypatch, Ledger(lambda: 64 << 20))
     path = with_footer(tmp_path / "a.parquet", 16 << 20)
-    with pytest.raises(NoRoomError, match=r"Reading the footer of a\.parquet needs 0\.125 GiB of memory, but this"):
+    with pytest.raises(NoRoomError, match=r"Reading the footer of a\.parquet needs 0\.156 GiB of memory, but this"):
         open_corpus(CorpusConfig((str(path),)))
     monkeypatch.setattr(parquet, "FOOTER_FROM", 1)
     path = write(tmp_path / "b.parquet", table())
