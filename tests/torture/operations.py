@@ -255,7 +255,7 @@ def _prepares() -> Operation:
     def again(folder: Path) -> str:
         return "done already" if (folder / "prepared").exists() else once_more(folder)
 
-    return Operation("prepare", 22, prepare, act, check, again)
+    return Operation("prepare", 28, prepare, act, check, again)
 
 
 def _scores() -> Operation:
@@ -367,7 +367,7 @@ def check_runs(
 OPERATIONS = (  # some writes go by the clock: on a busy machine a run takes a fifth more of them
     _selects("counterfactual", 360),
     _selects("greedy", 400),
-    _selects("whole", 1_200),
+    _selects("whole", 1_240),
     _resumes("counterfactual", 340),
     _resumes("reinforce", 360),
     _resumes("relaxed", 360),
