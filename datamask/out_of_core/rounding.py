@@ -18,7 +18,7 @@ from datamask.recipes.recipe import ScoreRule
 from datamask.recipes.weights import Weights, moment_pairs
 
 TRIED = 48
-"""Members, and rows outside, of which all pairs are tried at a time: those that stand worst and best alone."""
+"""Members, and rows outside, of which all pairs are tried at a time: those whose swaps cost least and gain most."""
 
 MOST_SWAPS = 600
 """In one pass; later ones need fewer."""
@@ -151,6 +151,8 @@ class _Band:
             self._moments = weights.moments / (size * size * moment_pairs(members.moments))
         self._least = 1e-13 * max(1.0, abs(members.value(weights)))
         self._squares = None if self._y is None else np.square(self._y)
+        self._own = self._squared_lengths()
+        """What every swap of a row costs in second order, float64 ``(r,)``, whatever it is swapped for."""
         self._alone = np.zeros(len(quality))
         """What each row is worth at the members as they are, first order."""
 
@@ -179,7 +181,9 @@ class _Band:
         alone, members, others = self._alone, np.flatnonzero(inside), np.flatnonzero(~inside)
         if not len(members) or not len(others):
             return None
-        leaving, coming = members[_least_of(alone[members])], others[_least_of(-alone[others])]
+        # among few members the second order decides: long rows stand well alone and gain nothing
+        leaving = members[_least_of(alone[members] + self._own[members])]
+        coming = others[_least_of(self._own[others] - alone[others])]
         gains = alone[coming][None, :] - alone[leaving][:, None] - self._apart(leaving, coming)
         best = int(gains.argmax())
         if gains.flat[best] <= self._least:
@@ -189,17 +193,23 @@ class _Band:
 
     def _apart(self, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
         """What a swap costs in second order: how far apart the two rows are."""
-        cost = np.zeros((len(leaving), len(coming)))
+        cost = self._own[leaving][:, None] + self._own[coming][None, :]
         if self._members.total is not None:
-            products = self.units[leaving] @ self.units[coming].T
-            squares = [np.einsum("ij,ij->i", self.units[rows], self.units[rows]) for rows in (leaving, coming)]
-            cost += self._pairs * (squares[0][:, None] + squares[1][None, :] - 2.0 * products)
+            cost -= 2.0 * self._pairs * (self.units[leaving] @ self.units[coming].T)
         if self._y is not None and self._squares is not None:
-            squares = [self._squares[rows] for rows in (leaving, coming)]
-            products = np.square(self._y[leaving] @ self._y[coming].T) - squares[0] @ squares[1].T
-            norms = [np.square(square.sum(axis=1)) - np.square(square).sum(axis=1) for square in squares]
-            cost += self._moments * (norms[0][:, None] + norms[1][None, :] - 2.0 * products)
+            products = np.square(self._y[leaving] @ self._y[coming].T)
+            cost -= 2.0 * self._moments * (products - self._squares[leaving] @ self._squares[coming].T)
         return cost
+
+    def _squared_lengths(self) -> np.ndarray:
+        """The square of each row's part of the sums, weighted as in the joint value."""
+        lengths = np.zeros(len(self.quality))
+        if self._members.total is not None:
+            lengths += self._pairs * np.einsum("ij,ij->i", self.units, self.units)
+        if self._squares is not None:
+            fourths = np.einsum("ij,ij->i", self._squares, self._squares)
+            lengths += self._moments * (np.square(self._squares.sum(axis=1)) - fourths)
+        return lengths
 
 
 def _least_of(values: np.ndarray) -> np.ndarray:

@@ -74,9 +74,11 @@ def scale_ends(
         block_rows: bounds the memory; see `streamed_dual.memory_bytes`.
 
     Raises:
-        InputError: a shard is damaged, or was rewritten meanwhile. RemoteError: a store does not answer.
+        InputError: no such selection is possible, or a shard is damaged or was rewritten meanwhile.
+        RemoteError: a store does not answer.
         Stopped: `should_stop` answered true; finished passes are kept in the scratch.
     """
+    streamed_dual.check_size(scratch, size)
     names = [name for name, _ in recipe.terms]
     path, made_of = scratch.folder / ENDS_FILE, {"scratch": scratch.digest, "size": size, "terms": names}
     if (kept := _kept(path, made_of)) is not None:

@@ -166,8 +166,7 @@ def solve(
         InputError: no such selection is possible.
         Stopped: `should_stop` answered true; the finished passes are kept in the scratch and not done again.
     """
-    if not 2 <= size < scratch.rows:
-        raise InputError(f"a selection from {scratch.rows:,} rows has from 2 to {scratch.rows - 1:,}, got {size:,}")
+    check_size(scratch, size)
     weights = Weights.of(recipe)
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
     path = scratch.folder / state
@@ -199,6 +198,19 @@ def solve(
         if on_pass is not None:
             on_pass(dual)
     return dual
+
+
+def check_size(scratch: Scratch, size: int) -> None:
+    """Refuse a size that no selection by passes has: a single row has no pair, and all rows leave nothing to choose.
+
+    Raises:
+        InputError: it is below 2, or not below the rows of the scratch.
+    """
+    if not 2 <= size < scratch.rows:
+        raise InputError(
+            f"a selection from all {scratch.rows:,} rows must have from 2 to {scratch.rows - 1:,}, got {size:,}; "
+            "choose another --select_ratio"
+        )
 
 
 def _within(progress: Progress | None, number: int) -> Progress | None:
@@ -384,9 +396,10 @@ def _above(scores: np.ndarray, tau: float) -> float:
 def _near(scores: np.ndarray, tau: float, dim: int, rule: ScoreRule) -> np.ndarray:
     """The rows nearest to the threshold, rising: some of them are neither in nor out, and so are swapped.
 
-    As many as there are unknowns in the rule: d, or with moments d (d - 1) / 2; these times some, to choose from.
+    Eight times d, the unknowns in a rule without moments. With moments as many as are allowed: of so many unknowns a
+    rule says little where few rows are selected.
     """
-    wanted = 8 * dim if rule.moment is None else dim * dim // 2
+    wanted = 8 * dim if rule.moment is None else NEAR_ROWS[1]
     count = int(min(len(scores), np.clip(wanted, *NEAR_ROWS)))
     width = _width(scores, tau, count)
     near = np.flatnonzero(np.abs(scores - tau) <= width)
