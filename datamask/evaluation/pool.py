@@ -169,16 +169,15 @@ class Pool:
         if key not in self._functions and budget is not None:
             self._functions[key] = self.function(name, size).budgeted(self.lengths, budget)
         elif key not in self._functions:
-            room = self._room(entry.name, objective)
-            lists, exact = None, True
-            if k:
-                graph = self.graph(k)
-                lists = (
-                    tensor(graph.indices[:, :k]).to(self.device),
-                    tensor(graph.similarities[:, :k]).to(self.device),
-                )
-                exact = graph.exact
-            with room:
+            with self._room(entry.name, objective) as room:
+                lists, exact = None, True
+                if k:
+                    graph = self.graph(k)
+                    lists = (
+                        tensor(graph.indices[:, :k]).to(self.device),
+                        tensor(graph.similarities[:, :k]).to(self.device),
+                    )
+                    exact = graph.exact
                 self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
                 room.pass_to(self._functions[key])
         return self._functions[key]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from datamask import objectives, select
-from datamask.errors import InputError
+from datamask.errors import InputError, Stopped
+from datamask.evaluation.pool import Pool
 from datamask.work.ledger import Ledger
 from tests.control_groups import own_ledger
 from tests.evaluation.made import corpus_of
@@ -42,3 +44,15 @@ def test_one_large_quality_is_a_quality_like_others(tmp_path):
     corpus = corpus_of(rng.normal(size=(N, 3)), np.r_[1e300, rng.normal(size=N - 1)])
     selection = select(corpus, estimator="counterfactual", lamb=0.9, select_ratio=0.5, cache_dir=tmp_path)
     assert 0 in selection.rows and np.isfinite(selection.score).all()
+
+
+def test_an_objective_whose_lists_are_not_built_holds_no_memory(tmp_path, monkeypatch):
+    corpus = corpus_of(np.random.default_rng(0).normal(size=(N, 3)), np.arange(float(N)))
+    ledger = Ledger(lambda: 1 << 30)
+    own_ledger(monkeypatch, ledger)
+    monkeypatch.setattr(objectives.load("facility"), "working_bytes", classmethod(lambda cls, n, d: 1 << 20))
+    pool = Pool(corpus, torch.device("cpu"), tmp_path)
+    monkeypatch.setattr(pool, "graph", lambda k: (_ for _ in ()).throw(Stopped("stopped")))
+    with pytest.raises(Stopped) as kept:
+        pool.function("facility", 3)
+    assert ledger.free() == 1 << 30 and kept.tb is not None
