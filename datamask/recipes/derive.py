@@ -164,10 +164,13 @@ def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]
     """What whoever applies the recipe should know."""
     config, notes = learned.config, []
     if facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
+        dim, names = learned.corpus.dim, dict(config.terms)
+        unknowns = (dim if "pairwise" in names else 0) + (dim * (dim - 1) // 2 if "disf_fixed" in names else 0)
+        way_out = "Select more rows." if config.estimator == "relaxed" else "`--estimator relaxed` ends at an optimum."
         notes.append(
-            f"{facts['otherwise']:,} rows come out otherwise than in the run, beside {facts['selected']:,} selected "
-            "ones. At an optimum a rule is wrong about as many rows as there are dimensions "
-            f"({learned.corpus.dim:,}); where a run ended elsewhere, about more. `--estimator relaxed` ends at one."
+            f"{facts['otherwise']:,} rows come out otherwise than in the run, which selected {facts['selected']:,}. "
+            f"The rule has {unknowns:,} unknowns. At an optimum it is wrong about as many rows at most, elsewhere "
+            f"about more. {way_out}"
         )
     if config.collapse != "none":
         notes.append(

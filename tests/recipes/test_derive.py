@@ -190,6 +190,14 @@ def test_applied_to_its_own_corpus_it_gives_the_selection_but_for_the_rows_it_co
 def test_a_run_that_ended_far_from_an_optimum_says_so(tmp_path):
     recipe = recipe_of(done(tmp_path, estimator="random"))
     assert recipe.learned["otherwise"] > 100 and "come out otherwise than in the run" in recipe.notes[0]
+    assert recipe.notes[0].endswith("`--estimator relaxed` ends at an optimum.")
+
+
+def test_few_rows_for_the_unknowns_of_a_rule_are_said_with_their_number(tmp_path):
+    run = done(tmp_path, objective="disf_fixed", estimator="relaxed", select_ratio=0.01)
+    recipe = recipe_of(run)
+    dim = recipe.features.dim
+    assert f"{dim * (dim - 1) // 2:,} unknowns" in recipe.notes[0] and recipe.notes[0].endswith("Select more rows.")
 
 
 @pytest.mark.parametrize("columns", ["edu:2:z,quality_score:1:rank", "quality_score:3:z", "edu:-1:rank", "edu:2:raw"])
