@@ -85,7 +85,7 @@ that fit no integer, more memory than there is)."""
 
 @contextlib.contextmanager
 def refusing(file: object, problem: str) -> Iterator[None]:
-    """Make one sentence, ``{file} {problem}: {reason}``, of whatever a library raises on a file.
+    """Make one sentence, ``{file} {problem}: {reason}``, of any error that a library raises on a file.
 
     Args:
         file: what people call it, such as its path.

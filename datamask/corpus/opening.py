@@ -100,7 +100,7 @@ def open_corpus(
                 reservation.pass_to(corpus, corpus.nbytes)
                 return corpus
             finally:
-                rows.clear()  # before the reservation ends, whoever holds an error and its frames
+                rows.clear()  # before the reservation ends, also where an error keeps these frames
     raise AssertionError("the last try returns or raises")
 
 
@@ -156,7 +156,7 @@ def _needs(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int
             f"{n:,} rows of {dim:,} dimensions need {in_words(fixed + working)} of memory, but this process may use "
             f"{in_words(total)}; take a sample, such as --rows {default_row_limit(dim, None)}"
         )
-    # whoever names a number of rows may fill the memory; otherwise a quarter of it, as `default_row_limit` promises
+    # with --rows they may fill the memory; without it a quarter, as `default_row_limit` promises
     most = total - fixed - working if rows_given else min(total - fixed - working, memory_bytes() // 4)
     estimate = n * metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
     return _Needs(n, fixed, min(estimate, most) + working, most, threads)

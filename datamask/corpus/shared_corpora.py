@@ -27,7 +27,7 @@ SIZE = 2
 
 
 IDLE_SECONDS = 30.0
-"""A corpus that nobody has asked for so long goes where memory is short. Before that, others wait for it: two visitors
+"""A corpus unused for this long is let go where memory is short. Until then others wait for it: two visitors
 whose corpora do not fit together would else open them again and again."""
 
 
@@ -81,7 +81,7 @@ class SharedCorpora:
                 corpus = self._alive.get(key) if slot is None else None
                 opens = slot is None and corpus is None
                 if slot is None:
-                    # one that was let go of and that somebody still uses: a second one would take as much again
+                    # one that was let go of and is still in use: a second one would take as much again
                     slot = self._slots[key] = _Slot(corpus)
                     self._trim()
                 self._slots.move_to_end(key)

@@ -186,7 +186,7 @@ class Pool:
         """The memory of an objective; on a GPU that there is so much is checked, and nothing reserved.
 
         Raises:
-            InputError: it takes more than there is; torch's own words for that help nobody. NoRoomError: it is not
+            InputError: it takes more than there is; torch's own message names no way out. NoRoomError: it is not
                 free.
         """
         n, d = self.features.shape

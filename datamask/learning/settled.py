@@ -48,7 +48,7 @@ class Settled:
         inside: bool ``(n,)``, in every selection of S eligible rows whose value is at least that of the selection.
         outside: bool ``(n,)``, eligible and in none of these.
         open: how many eligible rows are neither: there are, or may be, selections as good that differ in them.
-        upper_bound: no selection has more, on the scale of the objective, whatever float32 made of the rows.
+        upper_bound: no selection has more, on the scale of the objective, also before float32 rounded the rows.
     """
 
     inside: np.ndarray

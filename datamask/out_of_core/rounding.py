@@ -152,7 +152,7 @@ class _Band:
         self._least = 1e-13 * max(1.0, abs(members.value(weights)))
         self._squares = None if self._y is None else np.square(self._y)
         self._own = self._squared_lengths()
-        """What every swap of a row costs in second order, float64 ``(r,)``, whatever it is swapped for."""
+        """What every swap of a row costs in second order, float64 ``(r,)``, for any partner."""
         self._alone = np.zeros(len(quality))
         """What each row is worth at the members as they are, first order."""
 

@@ -2,7 +2,7 @@
 
 Shards are streamed, one thread each: memory is some batches per thread, independent of the size of the input. A file
 is written whole or not at all. It says inside which recipe and which shard it was made of: path, size, time, and on the
-disk a digest of the footer. The same call again reads no shard for which such a file is there.
+disk a digest of the footer. The same call again skips shards that have their file.
 
 A folder holds the result of one call, so that reading all of its files gives no other rows. One process writes into it
 at a time.

@@ -1,6 +1,6 @@
 """The ledger: how many bytes of memory this process may use, and what holds how many of them.
 
-Whatever grows with a corpus reserves its bytes here before it takes them: an opening, an open corpus, a first look, the
+What grows with a corpus reserves its bytes here before it takes them: an opening, an open corpus, a first look, the
 lists of neighbors, an objective that is bound. One reservation is granted whole or not at all. A reservation
 lasts as long as its owner, however that ends: the block that made it, the thread, or the object that took it over.
 
@@ -21,7 +21,7 @@ from datamask.process import held
 from datamask.work import lanes
 
 SHARE = 0.8
-"""Of the memory there is. The rest is for the interpreter, the libraries, and what nobody counts."""
+"""Of the memory there is. The rest is for the interpreter, the libraries, and what is not counted."""
 
 WAIT_SECONDS = 30.0
 """How long a reservation waits for others to end."""

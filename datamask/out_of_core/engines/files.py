@@ -202,7 +202,7 @@ def do_calls(
             each file of the folder that is no call.
 
     Raises:
-        InputError: there is no such file or folder, also after waiting for it, or somebody else does this one call.
+        InputError: there is no such file or folder, also after waiting for it, or another process does this call.
         NoCall: the file is no call of a task of datamask. Stopped: `should_stop` answered true; its call stays open.
     """
     path = Path(where)
@@ -413,7 +413,7 @@ def _count_of(path: Path, flags: int = 0) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _claimed(path: Path) -> Iterator[bool]:
-    """Hold the lock of a call; false where somebody else does, or where it is gone.
+    """Hold the lock of a call; false where another process does, or where it is gone.
 
     Raises:
         NoCall: it is a folder, a pipe, a link or the like, or belongs to another user.

@@ -39,8 +39,8 @@ def offer(
         key=key,
         icon=":material/download:",
         type="tertiary",
-        help="The selection on the map, all of it, whatever is filtered: ids with quality and their place in the "
-        "shards, as parquet. A run that Solve makes at this λ may differ in a few of them.",
+        help="All ids of the selection on the map, filtered or not, with quality and their place in the shards, as "
+        "parquet. A run that Solve makes at this λ may differ in a few of them.",
     )
 
 
