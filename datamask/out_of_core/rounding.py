@@ -199,7 +199,8 @@ class _Band:
         if self._y is not None and self._squares is not None:
             products = np.square(self._y[leaving] @ self._y[coming].T)
             cost -= 2.0 * self._moments * (products - self._squares[leaving] @ self._squares[coming].T)
-        return cost
+        own: np.ndarray = cost
+        return own
 
     def _squared_lengths(self) -> np.ndarray:
         """The square of each row's part of the sums, weighted as in the joint value."""

@@ -40,6 +40,9 @@ LEAST = 1e-6
 selections, as without a common direction, no rule says which rows make one: this number does, and costs the value less
 than `LEAST` of the reach."""
 
+FLAT = 0.1
+"""Squared length of the sum of members, against that of rows without structure, below which the optimum is flat."""
+
 SOLVED = 0.9
 """Share of the work that is done when every term is solved alone."""
 
@@ -50,8 +53,10 @@ class Start:
 
     Attributes:
         direction: float64 ``(d,)``, mean unit feature. moment: float64 ``(d, d)``, mean y y' without its diagonal.
+        members: how many rows these are the means of.
     """
 
+    members: int = 0
     direction: np.ndarray | None = None
     moment: np.ndarray | None = None
 
@@ -123,7 +128,7 @@ def _solved_alone(
     """What a term alone selects from all rows."""
     shuffled = _Shuffled(scratch)
     least = LEAST / (size - 1)
-    rule = _first_rule(scratch, name, size, starts.get(name, Start()))
+    rule = _first_rule(scratch, name, starts.get(name, Start()))
     alone = replace(recipe, objective=name, lamb=least, scale="raw", rule=rule)
     told = None if progress is None else _naming(progress, name)
     dual = streamed_dual.solve(
@@ -152,21 +157,21 @@ class _Shuffled(Scratch):
         vars(self)["quality"] = scratch.id_hash * 2.0**-64
 
 
-def _first_rule(scratch: Scratch, name: str, size: int, start: Start) -> ScoreRule:
+def _first_rule(scratch: Scratch, name: str, start: Start) -> ScoreRule:
     """The rule under which the first pass scores.
 
-    Where members cancel each other better than rows without structure would, the optimum is flat, and any direction
-    would take its members from one side alone. There the first members are random ones.
+    Where the members of the sample cancel each other far better than rows without structure would, the optimum is
+    flat, and any direction would take its members from one side alone. There the first members are random ones.
     """
     d = scratch.dim
     if name == "pairwise":
         direction = scratch.moments.mean if start.direction is None else start.direction
-        flat = size * float(direction @ direction) < 1.0
+        flat = start.members * float(direction @ direction) < FLAT
         return ScoreRule(0.0, direction=np.zeros(d) if flat else direction)
     mean, inverse_sd = scratch.moments.standardisation()
     moment = np.zeros((d, d)) if start.moment is None else start.moment
     pilot = _pilot_squares(scratch)
-    flat = size * float(np.square(moment).sum()) < pilot.own / max(pilot.rows, 1)
+    flat = start.members * float(np.square(moment).sum()) < FLAT * pilot.own / max(pilot.rows, 1)
     return ScoreRule(0.0, moment=np.zeros((d, d)) if flat else moment, mean=mean, inverse_sd=inverse_sd)
 
 

@@ -181,12 +181,13 @@ class WholeExecution(Execution):
         features, starts = pool.space.features, {}
         for name, _ in self.config.terms:
             mask = diversity_best(pool, name, posed.problem.size, self.poll).cpu().numpy()
-            shares = mask / mask.sum()
+            members = int(mask.sum())
+            shares = mask / members
             if name == "pairwise":
-                starts[name] = Start(direction=weighted_mean(features, shares, self.poll))
+                starts[name] = Start(members, direction=weighted_mean(features, shares, self.poll))
             else:
                 standard = standardisation(features, self.poll)
-                starts[name] = Start(moment=weighted_moment(features, shares, *standard, self.poll))
+                starts[name] = Start(members, moment=weighted_moment(features, shares, *standard, self.poll))
         return starts
 
     def announce(self, whole: WholeCorpus, block_rows: int) -> None:
