@@ -193,14 +193,13 @@ class _Band:
 
     def _apart(self, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
         """What a swap costs in second order: how far apart the two rows are."""
-        cost = self._own[leaving][:, None] + self._own[coming][None, :]
+        cost: np.ndarray = self._own[leaving][:, None] + self._own[coming][None, :]
         if self._members.total is not None:
             cost -= 2.0 * self._pairs * (self.units[leaving] @ self.units[coming].T)
         if self._y is not None and self._squares is not None:
             products = np.square(self._y[leaving] @ self._y[coming].T)
             cost -= 2.0 * self._moments * (products - self._squares[leaving] @ self._squares[coming].T)
-        own: np.ndarray = cost
-        return own
+        return cost
 
     def _squared_lengths(self) -> np.ndarray:
         """The square of each row's part of the sums, weighted as in the joint value."""
