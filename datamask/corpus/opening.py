@@ -115,7 +115,7 @@ class _Needs:
 
     Attributes:
         rows: how many are read.
-        fixed: features and whatever has a known size. beside: ids, metadata and batches that are being read, estimated.
+        fixed: features and values of known size. beside: ids, metadata and batches that are being read, estimated.
         most: ids and metadata at most. threads: that read.
     """
 

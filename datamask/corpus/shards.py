@@ -21,7 +21,15 @@ from datamask.corpus.listing import ListingLimit, files_below, files_matching, i
 from datamask.corpus.readers import READERS, Reader, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.remote_listing import file_stamps, remote_files
-from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, thread_count
+from datamask.corpus.threads import (
+    Progress,
+    Result,
+    ShouldStop,
+    Speed,
+    in_threads,
+    one_blas_thread,
+    thread_count,
+)
 from datamask.errors import InputError, Stopped
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
@@ -181,6 +189,24 @@ def of_one_format(files: Sequence[str], together: Sequence[Reader] = ()) -> list
 def threads_for(paths: Iterable[str], tasks: int) -> int | None:
     """How many threads read these files: more where some wait for a store; None: as many as there are cores."""
     return max(thread_count(tasks), min(REMOTE_THREADS, tasks)) if any(map(is_address, paths)) else None
+
+
+def in_shard_threads(
+    shards: Sequence[Shard],
+    task: Callable[[int], Result],
+    *,
+    stop: threading.Event,
+    should_stop: ShouldStop | None,
+    tick: Callable[[], None],
+) -> list[Result]:
+    """Call a task for the number of every shard, in as many threads as their stores allow, each with one of BLAS.
+
+    Args, Returns, Raises: as `datamask.corpus.threads.in_threads`.
+    """
+    count = len(shards)
+    threads = threads_for((shard.path for shard in shards), count)
+    with one_blas_thread():
+        return in_threads(task, count, threads=threads, should_stop=should_stop, stop=stop, tick=tick)
 
 
 def open_source(

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus.shards import threads_for
-from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
+from datamask.corpus.shards import in_shard_threads
+from datamask.corpus.threads import Progress, ShouldStop, Speed
 from datamask.errors import Stopped
 from datamask.out_of_core.rounding import Members
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
@@ -173,15 +173,7 @@ def exact_values(
             progress(rows_done / max(source.rows, 1), what)
 
     _ = scratch.quality  # here, in one thread, before many want it
-    with one_blas_thread():
-        in_threads(
-            task,
-            len(source.shards),
-            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
-            should_stop=should_stop,
-            stop=stop,
-            tick=tick,
-        )
+    in_shard_threads(source.shards, task, stop=stop, should_stop=should_stop, tick=tick)
     check_unchanged(corpus, scratch, should_stop)
     return [sums.values(size) for sums in total.sums], total.squares
 

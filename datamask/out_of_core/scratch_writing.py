@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.quality import check_sum
-from datamask.corpus.shards import threads_for
-from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
+from datamask.corpus.shards import in_shard_threads
+from datamask.corpus.threads import Progress, ShouldStop, Speed
 from datamask.errors import InputError, OptionError, Stopped, StoreError
 from datamask.files import folder_bytes, read_bounded, replacing, sweep, write_text
 from datamask.out_of_core.feature_moments import FeatureMoments
@@ -102,15 +102,7 @@ def write_scratch(
             what = f"Reading all rows: {rows_done:,} of {source.rows:,}{speed.words(decoded)}"
             progress(rows_done / max(source.rows, 1), what)
 
-    with one_blas_thread():
-        notes = in_threads(
-            task,
-            len(source.shards),
-            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
-            should_stop=should_stop,
-            stop=stop,
-            tick=tick,
-        )
+    notes = in_shard_threads(source.shards, task, stop=stop, should_stop=should_stop, tick=tick)
     return _finished(corpus, place, notes, should_stop)
 
 
@@ -160,15 +152,7 @@ def centered(
         if progress is not None:
             progress(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
 
-    with one_blas_thread():
-        parts = in_threads(
-            task,
-            len(source.shards),
-            threads=threads_for((shard.path for shard in source.shards), len(source.shards)),
-            should_stop=should_stop,
-            stop=stop,
-            tick=tick,
-        )
+    parts = in_shard_threads(source.shards, task, stop=stop, should_stop=should_stop, tick=tick)
     rows = sum(count for count, _ in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         center = np.sum([total for _, total in parts], axis=0) / max(rows, 1)

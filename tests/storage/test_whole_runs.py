@@ -8,6 +8,7 @@ import time
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.corpus import shards
 from datamask.errors import RemoteError
 from datamask.out_of_core import scratch_writing
 from datamask.out_of_core.scratch import RECORD
@@ -29,7 +30,7 @@ def folder(bucket, tmp_path, monkeypatch):
     monkeypatch.setattr(patience, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(patience, "FIRM", 1.0)
     # of a store more shards are read at once than there are
-    monkeypatch.setattr(scratch_writing, "threads_for", lambda paths, count: 2)
+    monkeypatch.setattr(shards, "threads_for", lambda paths, count: 2)
     (tmp_path / "corpus").mkdir()
     for number in range(SHARDS):
         pq.write_table(table(ROWS, first=number * ROWS), f"corpus/{number}.parquet")

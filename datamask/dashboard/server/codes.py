@@ -52,7 +52,7 @@ class OneTimeCode:
 
     Wrong tries do not change it: else any visitor could keep the person at the terminal out for ever. They make all
     visitors wait instead, each time twice as long, up to `LONGEST_PAUSE`. A visitor who was told to wait is judged
-    after that time, whatever others try meanwhile.
+    after that time, also while others go on trying.
 
     Args:
         tell: called with every new code as people read it, ``ABCD-EFGH``: at once, and after one was used.

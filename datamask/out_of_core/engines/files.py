@@ -383,7 +383,7 @@ def _do(path: Path, engine: Engine, should_stop: Callable[[], bool]) -> bool:
 
 
 def _begin(path: Path) -> bool:
-    """Count that a call is begun; false where that was done `TRIES` times, and nobody is at it. Its lock is held.
+    """Count that a call is begun; false where that was done `TRIES` times, and no worker is at it. Its lock is held.
 
     Raises:
         StoreError: what counts is a pipe, a link or the like. OSError: it cannot be written.

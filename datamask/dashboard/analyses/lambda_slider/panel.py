@@ -5,7 +5,7 @@
 
 What is dragged never comes here: the browser shows the nearest solved selection by itself. Letting go comes as one
 question, which the fragment below answers, so that the page around it stands still; the button that downloads the
-selection on the map is in it too. Whatever else still shows the run is dimmed meanwhile: `slider.js` marks the page.
+selection on the map is in it too. The parts that still show the run are dimmed meanwhile: `slider.js` marks the page.
 """
 
 from __future__ import annotations
