@@ -173,14 +173,14 @@ _HAPPENED = (
     (r"curlCode: 6\b|getaddrinfo|Name or service|could not resolve", "the network knows no server of its name"),
     (r"curlCode: 7\b|refused|Cannot connect|Could not connect", "it cannot be reached"),
     (
-        r"SLOW_DOWN|SlowDown|SERVICE_UNAVAILABLE|TooManyRequests|THROTTL|status(?: code)?:? (429|503)\b|(429|503)",
+        r"SLOW_DOWN|SlowDown|SERVICE_UNAVAILABLE|TooManyRequests|THROTTL|status(?: code)?:? (429|503)\b",
         THROTTLED,
     ),
     (
         r"curlCode: (18|52|55|56)\b|reset|closed|disconnected|partial|fewer bytes|payload",
         "it breaks off while it sends",
     ),
-    (r"INTERNAL_FAILURE|status(?: code)?:? 5\d\d\b|\b5\d\d\b", "it reports a fault of its own"),
+    (r"INTERNAL_FAILURE|status(?: code)?:? 5\d\d\b", "it reports a fault of its own"),
 )
 FINAL = (ImportError, ValueError, TypeError, AttributeError, LookupError, NotImplementedError, MemoryError)
 """Errors of a call that will not end otherwise the next time."""
@@ -195,7 +195,7 @@ def _raise_final(address: Address, problem: Exception) -> None:
     if isinstance(problem, DatamaskError):
         raise problem
     status = _status(problem)
-    words = str(problem)
+    words = _words(problem)
     if status in (404, 410) or isinstance(problem, FileNotFoundError) or _MISSING.search(words):
         raise FileNotFoundError(2, "there is no such file", str(address)) from problem
     if _REGION.search(words):
@@ -229,9 +229,15 @@ def _status(problem: BaseException) -> int | None:
     return None
 
 
+def _words(problem: BaseException) -> str:
+    """A library's message without the names it quotes: a bucket may be called ``'status-503'``."""
+    return re.sub(r"'[^']*'", "''", str(problem))
+
+
 def _what_happened(problem: Exception, patience: Patience) -> str:
     status = _status(problem)
-    words = f"status {status} {problem}" if status is not None else f"{type(problem).__name__} {problem}"
+    words = f"status {status}" if status is not None else type(problem).__name__
+    words = f"{words} {_words(problem)}"
     for pattern, sentence in _HAPPENED:
         if re.search(pattern, words, re.IGNORECASE):
             within = f" for {patience.seconds:g} s" if sentence == "it does not answer" else ""

@@ -131,6 +131,15 @@ def test_a_store_that_throttles_is_given_twice_the_tries(monkeypatch, error):
     assert call.calls == 6 and "hunter2" not in str(caught.value)
 
 
+def test_numbers_in_the_names_of_files_are_no_status(monkeypatch):
+    monkeypatch.setenv(patience.TRIES, "2")
+    said = "When reading information for key '503/NO_SUCH_KEY.parquet' in bucket 'status-429': curlCode: 52, Empty"
+    call = Failing(*[OSError(said)] * 2)
+    with pytest.raises(RemoteError, match=r"it breaks off while it sends \(.*\), tried 2 times"):
+        ask(ADDRESS, call)
+    assert call.calls == 2
+
+
 def test_pauses_grow_and_are_bounded(monkeypatch):
     paused = []
     monkeypatch.setattr(patience, "_sleep", lambda seconds, poll: paused.append(seconds))
