@@ -160,5 +160,5 @@ def _applied_text(summary: Mapping[str, Any], *, refitted: bool) -> str:
         where = "Joint value over all of them" if refitted else _estimated_on(facts)
         lines.append(f"{where}, on the recipe's scale: {value:.6f}{proved}.")
     if summary["reused"]:
-        lines.append(f"{summary['reused']:,} of {summary['shards']:,} shards were done already.")
+        lines.append(f"Shards that an earlier call had finished: {summary['reused']:,} of {summary['shards']:,}.")
     return "\n".join([*lines, f"{summary['as'].capitalize()}: {summary['output']}"])

@@ -1,4 +1,4 @@
-"""A plan in sentences, for whoever shows one: the command line, a page."""
+"""A plan in sentences, for the command line and the pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ HOUR, DAY, YEAR = 3600.0, 86_400.0, 365.25 * 86_400.0
 
 def size_sentence(plan: Plan) -> str:
     """How much is selected of how much, and how."""
-    how = f"{plan.blocks:,} blocks" if not plan.passes else "1 pass" if plan.passes == 1 else f"{plan.passes} passes"
+    count, unit = (plan.passes, "pass") if plan.passes else (plan.blocks, "block")
+    how = f"{count:,} {unit}{'' if count == 1 else 'es' if unit == 'pass' else 's'}"
     return (
         f"{plan.selected:,} of {plan.rows:,} rows of {plan.dim:,} dimensions, in {plan.shards:,} "
         f"shard{'s' if plan.shards != 1 else ''} of {bytes_text(plan.input_bytes)} together, by {how}."
@@ -48,7 +49,7 @@ def bytes_text(count: float) -> str:
 def time_text(seconds: float) -> str:
     """Seconds as people say them, of any length: ``"8 s"``, ``"2.5 h"``, ``"40 days"``."""
     if seconds < 120:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+        return "less than 1 s" if seconds < 1 else f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     if seconds < 2 * HOUR:
         return f"{seconds / 60:.0f} min"
     if seconds < 2 * DAY:

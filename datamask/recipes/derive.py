@@ -161,9 +161,10 @@ def _rule(learned: LearningSelection, mask: np.ndarray, shares: np.ndarray, poll
 
 
 def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]:
-    """What whoever applies the recipe should know."""
+    """What to know before the recipe is applied."""
     config, notes = learned.config, []
-    if facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
+    # of a run over all rows, the rule is fitted again to all of them
+    if "rows_of" not in facts and facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
         dim, names = learned.corpus.dim, dict(config.terms)
         unknowns = (dim if "pairwise" in names else 0) + (dim * (dim - 1) // 2 if "disf_fixed" in names else 0)
         way_out = "Select more rows." if config.estimator == "relaxed" else "`--estimator relaxed` ends at an optimum."

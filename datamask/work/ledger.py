@@ -63,13 +63,14 @@ class Reservation:
         return self._account.nbytes
 
     def grow(self, nbytes: int) -> None:
-        """Set more bytes aside, at once or not at all: who holds something already does not wait for more.
+        """Set more bytes aside, at once or not at all: what already holds some does not wait for more.
 
         Raises:
             NoRoomError: they are not free.
         """
         while not self._ledger.take(self._account, nbytes):
-            if not self._ledger.let_go():
+            possible = self.nbytes + nbytes <= self._ledger.total()
+            if not possible or not self._ledger.let_go():
                 raise self._ledger.refusal(self, self.nbytes + nbytes)
 
     def shrink(self, nbytes: int) -> None:

@@ -616,7 +616,7 @@ def test_the_command_says_what_it_kept_and_refuses_in_one_sentence(shards, tmp_p
     assert said["as"] == "masks" and said["shards"] == 3 and said["output"] == str(tmp_path / "out")
     assert main(["apply", "r.json", "in", "--output", "out", "--as", "masks"]) == 0
     text = capsys.readouterr().out
-    assert f"Kept {kept:,} of 600 rows" in text and "3 of 3 shards were done already" in text
+    assert f"Kept {kept:,} of 600 rows" in text and "Shards that an earlier call had finished: 3 of 3." in text
     for words, sentence in {
         ("r.json", "in", "--output", "in/out"): "lies in the input folder",
         ("r.json", "in", "--output", "x", "--as", "csv"): "--as must be one of ids, masks, rows, got 'csv'",

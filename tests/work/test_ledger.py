@@ -90,6 +90,15 @@ def test_growing_does_not_wait_and_takes_nothing_where_it_fails():
         assert one.nbytes == 40 * MIB and ledger.free() == 20 * MIB
 
 
+def test_nothing_is_let_go_for_what_could_never_be_had():
+    ledger = made()
+    cache = Cache(ledger)
+    cache.add(20 * MIB)
+    with ledger.reserve(40 * MIB, "A") as one, pytest.raises(NoRoomError, match=r"A needs 0\.137 GiB"):
+        one.grow(100 * MIB)
+    assert ledger.free() == 80 * MIB
+
+
 def test_a_large_one_leaves_an_eighth_to_small_ones_but_may_have_all_when_alone():
     ledger = made()
     with ledger.reserve(100 * MIB, "A"):
