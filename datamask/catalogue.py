@@ -117,6 +117,15 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "wants many more selected samples than dimensions.",
     ),
     ObjectiveEntry(
+        "vendi",
+        "datamask.objectives.vendi:Vendi",
+        (),
+        "Vendi entropy",
+        "Selected samples should point in many directions, and evenly so: the logarithm of the Vendi score. Blind to "
+        "near-copies.",
+        proof="relaxation",
+    ),
+    ObjectiveEntry(
         "disf_fixed",
         "datamask.objectives.disf_fixed:DiSFFixed",
         ("disf-fixed",),

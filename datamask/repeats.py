@@ -39,11 +39,11 @@ AS_SELECTED = Amount()
 
 def weightless(estimator: str, why: str = "it only says which rows are in") -> str:
     """The sentence that an estimator has no inclusion weights, and which have."""
-    relaxed = [entry.name for entry in catalogue.OBJECTIVES if entry.proof == "relaxation"]
+    *relaxed, last = [entry.name for entry in catalogue.OBJECTIVES if entry.proof == "relaxation"]
     having = [entry.name for entry in catalogue.ESTIMATORS if entry.weighs and entry.name != "relaxed"]
     return (
-        f"estimator {estimator} has no inclusion weights: {why}; relaxed has them with {' or '.join(relaxed)} or a sum "
-        f"of these, and so have {', '.join(having[:-1])} and {having[-1]}"
+        f"estimator {estimator} has no inclusion weights: {why}; relaxed has them with {', '.join(relaxed)} or {last} "
+        f"or a sum of these, and so have {', '.join(having[:-1])} and {having[-1]}"
     )
 
 

@@ -300,7 +300,7 @@ NO = {
     ),
     "weights of facility": (
         ["in.parquet", "--output", "o.parquet", "--objective", "facility", "--weights", "w.csv"],
-        "it solves facility by prices and swaps; relaxed has them with pairwise or disf_fixed",
+        "it solves facility by prices and swaps; relaxed has them with pairwise, vendi or disf_fixed",
     ),
     "weights of another kind": (
         ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.txt"],

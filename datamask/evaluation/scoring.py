@@ -11,7 +11,7 @@ import numpy as np
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
 from datamask.evaluation.comparing import checked_rows, compare, measure_all, panel_rows
-from datamask.evaluation.measures import OBJECTIVES, QUALITY, objective_measure
+from datamask.evaluation.measures import OBJECTIVES, PANEL, QUALITY, objective_measure
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool, Progress
 from datamask.learning.device import resolve
@@ -60,15 +60,15 @@ def score_selection(
         "n": len(corpus),
         "tokens": None if corpus.lengths is None else float(corpus.lengths[rows].sum()),
     }
+    values = {}
+    entries = (QUALITY, *OBJECTIVES, *map(objective_measure, objectives))
     if panel:
         whole = panel_rows(compare(ground, {"selection": rows}, progress=progress), "selection")
         values = {row["measure"]: (row["value"], row["calibrated"]) for row in whole if "calibrated" in row}
-    else:
-        values = {}
-        entries = (QUALITY, *OBJECTIVES, *map(objective_measure, objectives))
-        for measured in measure_all(ground, {"selection": rows}, entries, progress):
-            reading = measured.readings["selection"]
-            values[measured.name] = (reading.value, reading.extra["calibrated"])
+        entries = tuple(entry for entry in OBJECTIVES if entry not in PANEL)
+    for measured in measure_all(ground, {"selection": rows}, entries, progress):
+        reading = measured.readings["selection"]
+        values[measured.name] = (reading.value, reading.extra["calibrated"])
     result |= {
         "quality": values["quality"][0],
         "objectives": {name: value for name, (value, _) in values.items() if name != "quality"},

@@ -8,7 +8,7 @@ next pick cheap:
     disf_fixed    sum over U of the kernel with each i      two products, O(n d)
     facility      each row's best member, each gain         the lists of the rows that the pick serves better
     graphcut      listed similarity to U                    the pick's own lists
-    any other     nothing: asks `SetFunction.gains`         for DiSF O(n d^2)
+    any other     nothing: asks `SetFunction.gains`         for DiSF and Vendi O(n d^2)
 
 Symbols: n pool, m candidates, d dimensions, U members so far, S their number.
 """
@@ -29,6 +29,7 @@ from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.facility import Facility
 from datamask.objectives.graphcut import GraphCut
 from datamask.objectives.pairwise import Pairwise
+from datamask.objectives.vendi import Vendi
 
 ROWS_AT_ONCE = 250_000
 """Rows of a feature product between two polls: 0.05 s at 384 dimensions."""
@@ -172,19 +173,28 @@ class ObjectiveGains(MarginalGains):
     are left to the other terms, or to the hash that breaks ties.
     """
 
+    told_from = 2
+    """Members from which on the objective tells candidates apart."""
+
     def __init__(self, function: SetFunction, rows: Tensor) -> None:
         self.function, self.rows = function, rows
         self.mask = torch.zeros(function.n, dtype=torch.bool, device=function.device)
         self.size = 0
 
     def values(self, poll: Poll) -> Tensor:
-        if self.size < 2:
+        if self.size < self.told_from:
             return torch.zeros(len(self.rows), dtype=torch.float64, device=self.mask.device)
         return self.function.gains(self.mask, poll)[self.rows]
 
     def add(self, place: int) -> None:
         self.mask[self.rows[place]] = True
         self.size += 1
+
+
+class VendiGains(ObjectiveGains):
+    """The entropy of one sample is 0 whichever it is; that of two depends on their cosine."""
+
+    told_from = 1
 
 
 def _candidate_rows(features: Tensor, rows: Tensor) -> Tensor:
@@ -222,6 +232,7 @@ INCREMENTAL: dict[type[SetFunction], Callable[..., MarginalGains]] = {
     DiSFFixed: DiSFFixedGains,
     Facility: FacilityGains,
     GraphCut: GraphCutGains,
+    Vendi: VendiGains,
 }
 """Objective -> its marginal gains, kept up to date from pick to pick; any other is asked for them anew."""
 

@@ -13,15 +13,19 @@ selections too (`datamask.learning.budget`), and is no smaller for that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Values
+
+SEARCHED = 1e-4
+"""Of a step's way, to which a line search is exact."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,17 @@ def advance(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[I
     gap = float(iterate.gradient @ (vertex - iterate.weights))
     if gap <= 0:
         return iterate, gap
-    return mixed(iterate, vertex, gap, *concave(problem, vertex, poll, wide=False)), gap
+    line = problem.joint.along(iterate.weights, vertex, problem.size, poll)
+    if line is None:
+        return mixed(iterate, vertex, gap, *concave(problem, vertex, poll, wide=False)), gap
+    weights = torch.lerp(iterate.weights, vertex, highest(line))
+    value, gradient = concave(problem, weights, poll, wide=False)
+    return Iterate(weights, gradient, value), gap
+
+
+def highest(line: Callable[[float], float]) -> float:
+    """Where a concave function on [0, 1] is highest, to `SEARCHED` of the way."""
+    return float(minimize_scalar(lambda share: -line(share), bounds=(0.0, 1.0), options={"xatol": SEARCHED}).x)
 
 
 def mixed(iterate: Iterate, vertex: Tensor, gap: float, value: float, gradient: Tensor) -> Iterate:

@@ -45,6 +45,9 @@ class SetFunction(abc.ABC):
     lower_bound: bool = False
     """Whether `value` is a lower bound of `exact_value`, as it is on approximate lists; then there is an `estimate`."""
 
+    quadratic: bool = True
+    """Whether the concave function, where there is one, is at most quadratic in the weights."""
+
     @classmethod
     def working_bytes(cls, n: int, d: int) -> int:
         """What it takes at least, bound and at work, beside features ``(n, d)``; asked before `bind`, which is refused
@@ -128,7 +131,7 @@ class SetFunction(abc.ABC):
     ) -> tuple[float, Tensor] | None:
         """Value and gradient ``(n,)`` at inclusion weights of a concave function that equals f on masks.
 
-        It must be at most quadratic in the weights: Frank-Wolfe's line search relies on it.
+        Where it is more than quadratic in the weights, `quadratic` must be False and `along` be there.
 
         Args:
             weights: ``(n,)`` in [0, 1], adding up to about `size`.
@@ -139,6 +142,20 @@ class SetFunction(abc.ABC):
             None where there is no such smooth function; then there is no Frank-Wolfe bound either.
         """
         return None
+
+    def along(self, start: Tensor, end: Tensor, size: int, poll: Poll = no_poll) -> Callable[[float], float]:
+        """The concave function on the way from some weights to others, for Frank-Wolfe's line search.
+
+        Args:
+            start, end: ``(n,)``, as the weights of `concave`.
+
+        Returns:
+            From a share of the way in [0, 1] to the value there, to float32 rounding.
+
+        Raises:
+            NotImplementedError: two values and a gradient tell a quadratic one; nobody asks for it.
+        """
+        raise NotImplementedError("`along` must be there where `quadratic` is False")
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor | None:
         """What `final_marginals` miss of a swap: ``f(U - j + i) - f(U) = D_i - D_j + I_ij`` exactly.

@@ -33,7 +33,7 @@ def written(tmp_path, name, rows):
     return str(tmp_path / name)
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "facility", "graphcut"])
+@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "facility", "graphcut"])
 @pytest.mark.parametrize("seed", range(4))
 def test_against_all_that_fill_the_budget(tmp_path, objective, seed):
     corpus = make(seed)

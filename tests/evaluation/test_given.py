@@ -29,7 +29,7 @@ def make(tmp_path, seed, given):
     return corpus, rows, str(path)
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "facility", "disf"])
+@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "facility", "disf"])
 @pytest.mark.parametrize("seed", range(4))
 def test_against_all_selections_beside_the_given_rows(tmp_path, objective, seed):
     corpus, given, path = make(tmp_path, seed, 3)

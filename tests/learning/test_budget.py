@@ -111,7 +111,9 @@ def test_the_cut_fills_and_the_vertex_is_the_best_of_the_linear_programme(seed):
         assert bool(may) == budget.filled(swapped) == (tuple(swapped.nonzero().squeeze(1).tolist()) in allowed)
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "facility", "pairwise+facility", "disf", "graphcut"])
+@pytest.mark.parametrize(
+    "objective", ["pairwise", "disf_fixed", "vendi", "facility", "pairwise+facility", "disf", "graphcut"]
+)
 @pytest.mark.parametrize("seed", range(10))
 def test_solvers_fill_the_budget_and_bounds_hold(objective, seed):
     rng = np.random.default_rng([seed, 11])

@@ -48,6 +48,19 @@ def disf_fixed(x: np.ndarray, lengths: np.ndarray, budget: float, members) -> fl
     return -float((moment**2).sum() / (d * (d - 1)))
 
 
+def vendi(x: np.ndarray, lengths: np.ndarray, budget: float, members) -> float:
+    """Entropy of the tokens' spectrum; what is left over adds what the average token does where all are average."""
+    members = list(members)
+    shares = lengths[members] / budget
+
+    def extended(weights: np.ndarray, rows: np.ndarray) -> float:
+        values = np.linalg.eigvalsh((rows * weights[:, None]).T @ rows)
+        values = values[values > 1e-14]
+        return float((values - values * np.log(values)).sum()) - 1.0
+
+    return extended(shares, x[members]) + (1 - shares.sum()) * extended(_average(lengths, budget), x)
+
+
 def _by_rows(objective):
     return lambda x, lengths, budget, members: objective(x, members)
 
@@ -57,5 +70,6 @@ OBJECTIVES = {
     "disf_fixed": disf_fixed,
     "facility": _by_rows(truth.facility),
     "disf": _by_rows(truth.disf),
+    "vendi": vendi,
     "graphcut": _by_rows(truth.graphcut),
 }

@@ -50,13 +50,28 @@ def disf_fixed(x: np.ndarray, members) -> float:
     return -float((moment**2).sum() / (d * (d - 1)))
 
 
+def vendi(x: np.ndarray, members) -> float:
+    """Entropy of the eigenvalues of the members' cosines over S: the logarithm of the package's Vendi score."""
+    u = x[list(members)]
+    shares = np.linalg.eigvalsh(u @ u.T / len(u))
+    shares = shares[shares > 1e-14]
+    return -float((shares * np.log(shares)).sum())
+
+
 def graphcut(x: np.ndarray, members) -> float:
     """Minus the members' mean summed similarity to the other members, when every list holds the whole pool."""
     near = np.maximum(0.0, x[list(members)] @ x[list(members)].T)
     return -float((near.sum() - np.trace(near)) / len(near))
 
 
-OBJECTIVES = {"disf_fixed": disf_fixed, "graphcut": graphcut, "pairwise": pairwise, "facility": facility, "disf": disf}
+OBJECTIVES = {
+    "disf_fixed": disf_fixed,
+    "graphcut": graphcut,
+    "pairwise": pairwise,
+    "facility": facility,
+    "disf": disf,
+    "vendi": vendi,
+}
 
 
 def plackett_luce(logits: np.ndarray, size: int) -> dict[tuple[int, ...], float]:

@@ -32,7 +32,7 @@ QUALITY = MeasureEntry(
     mean_quality,
 )
 
-_EFFORT = {"facility": 0.2, "pairwise": 0.06, "disf": 0.85, "disf_fixed": 0.54, "graphcut": 0.11}
+_EFFORT = {"facility": 0.2, "pairwise": 0.06, "disf": 0.85, "disf_fixed": 0.54, "vendi": 0.2, "graphcut": 0.11}
 _OWN_EFFORT = 0.5
 
 
@@ -65,14 +65,14 @@ PANEL: tuple[MeasureEntry, ...] = (
         0.02,
         column_means,
     ),
-    *OBJECTIVES,
+    *(entry for entry in OBJECTIVES if entry.name != "vendi"),  # it has its row below, as the score
     MeasureEntry(
         "vendi",
         "Vendi score",
         "The effective number of different samples, by the entropy of the members' "
         "directions; as the first objectives, blind to near-copies.",
         "higher",
-        False,
+        True,
         _TANGENT,
         0.2,
         vendi,

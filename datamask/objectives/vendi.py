@@ -1,0 +1,246 @@
+"""Vendi: the members should point in many directions, and evenly so (Friedman and Dieng 2023, arXiv 2210.02410).
+
+The Vendi score is the effective number of different samples, ``exp(H)``. Its logarithm H, in nats, is maximised here,
+because H is concave in inclusion weights.
+
+    u_i   share of sample i in the selection, 1 / S       M     sum over U of u_i x_i x_i', ``(d, d)``, trace 1
+    F     -tr(M log M) + tr M - 1, which is H at trace 1   v_j, l_j   eigenvectors and eigenvalues of M
+
+**Bound.** For every positive definite W, ``F(M) <= -tr(M log W) + tr W - 1`` (Klein's inequality), which is linear in
+the members. At W = M it is the tangent of F, so the bound is the Frank-Wolfe bound of any concave function.
+
+**Exact changes.** A sample that comes in adds ``u x x'``. By the integral of the resolvent
+
+    F(M + u x x') - F(M) = integral over s > 0 of [log(1 + u phi(s)) - u / (1 + s)] ds
+    phi(s)               = sum over j of (v_j . x)^2 / (l_j + s)
+
+and with -u for one that leaves. In log s the integrand is analytic in a strip of half-width pi, so the trapezoid rule
+converges exponentially; one product of ``(n, d)`` with ``(d, nodes)`` serves all samples.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from datamask.objectives.budgeted import shares_of
+from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
+from datamask.objectives.disf import ELEMENTS_AT_ONCE
+from datamask.objectives.pairwise import row_lengths
+
+NEGLIGIBLE = 1e-14
+"""An eigenvalue below this is rounding: a direction that no member has."""
+
+FLOOR = 1e-15
+"""Eigenvalues of W, so that it is positive definite where members span fewer than d directions."""
+
+
+@dataclass(frozen=True)
+class Quadrature:
+    """Nodes of the trapezoid rule in log s, and the least value of ``1 + u phi`` that is no rounding."""
+
+    step: float
+    low: float
+    high: float
+    least: float
+
+    def nodes(self, device: torch.device) -> Tensor:
+        """s, float64 ``(K,)``."""
+        count = math.ceil((self.high - self.low) / self.step)
+        return torch.exp(self.low + self.step * torch.arange(count, dtype=torch.float64, device=device))
+
+
+QUADRATURES = {
+    torch.float64: Quadrature(0.6, -33.0, 28.0, 1e-16),
+    torch.float32: Quadrature(1.0, -20.0, 18.0, 1e-7),
+}
+"""By the type of the products: the rule errs by ``exp(-2 pi^2 / step)``, and what the ends leave out by as much."""
+
+
+class Vendi(SetFunction):
+    """``f(U) = -tr(M log M)``, ``M`` the mean of ``x x'`` over U: the entropy of its eigenvalues, in nats.
+
+    It sees second moments around zero: ``exp(f)`` is at most the smaller of S and d. A copy of a member changes it by
+    about 1/S, so at large S it is blind to near-copies. One member alone, or members along one line, have 0.
+    """
+
+    quadratic = False
+    price = 0.0
+    """What one whole selection of shares that no member takes is worth: nothing is left over where rows count."""
+
+    def __init__(self, features: Tensor) -> None:
+        self.features = features
+        self.n, self.d = features.shape
+        self.device = features.device
+
+    @classmethod
+    def working_bytes(cls, n: int, d: int) -> int:
+        # the lengths, and in float64 a moment with one batch's share in it, its eigenvectors and their workspace
+        return 8 * n + 5 * 8 * d * d
+
+    @classmethod
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> Vendi:
+        return cls(features)
+
+    @functools.cached_property
+    def exact_lengths(self) -> Tensor:
+        """The exact length of every row as it is in float32, float64 ``(n,)``: with it, traces are 1 to the digit."""
+        return row_lengths(self.features)
+
+    def shares(self, size: int) -> Tensor:
+        """u of every sample in a selection of `size`, float64 ``(n,)``."""
+        return torch.full((self.n,), 1.0 / size, dtype=torch.float64, device=self.device)
+
+    def moment(self, shares: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> Tensor:
+        """``sum_i shares_i x_i x_i'``, float64 ``(d, d)``, from products in `dtype`; rows of share 0 are skipped."""
+        rows = shares.nonzero().squeeze(1)
+        scaled = shares[rows] / self.exact_lengths[rows].square()
+        total = torch.zeros(self.d, self.d, dtype=torch.float64, device=self.device)
+        for part in chunks(len(rows), ELEMENTS_AT_ONCE // (4 * self.d)):
+            poll()
+            x = self.features[rows[part]].to(dtype)
+            total += x.T @ (x * scaled[part].to(dtype)[:, None])
+        return total
+
+    def value_of(self, moment: Tensor) -> float:
+        """f from M: its entropy, and what the shares that no member takes count."""
+        return entropy(torch.linalg.eigvalsh(moment)) + self.price * (1.0 - float(moment.trace()))
+
+    def _spectral(
+        self, axes: Tensor, columns: Tensor, dtype: torch.dtype, poll: Poll, apply: Callable[[Tensor, slice], Tensor]
+    ) -> Tensor:
+        """``apply`` to ``sum_j (v_j . x_i)^2 columns_jk``, chunk by chunk: float64 ``(n,)``."""
+        out = torch.empty(self.n, dtype=torch.float64, device=self.device)
+        axes, columns = axes.to(dtype), columns.to(dtype)
+        for part in chunks(self.n, ELEMENTS_AT_ONCE // (4 * max(self.d, columns.shape[1]))):
+            poll()
+            squares = (self.features[part].to(dtype) @ axes).square_()
+            squares /= self.exact_lengths[part].square().to(dtype)[:, None]
+            out[part] = apply(squares @ columns, part).to(torch.float64)
+        return out
+
+    def _value_and_changes(self, mask: Tensor, dtype: torch.dtype, poll: Poll) -> tuple[float, Tensor]:
+        """f of one mask, and of every sample ``f(M + u x x') - f(M)`` outside, ``f(M) - f(M - u x x')`` inside."""
+        share = self.shares(int(mask.sum()))
+        moment = self.moment(share * mask, dtype, poll)
+        values, axes = torch.linalg.eigh(moment)
+        quadrature = QUADRATURES[dtype]
+        nodes = quadrature.nodes(self.device)
+        weights, baseline = (quadrature.step * nodes).to(dtype), (1.0 / (1.0 + nodes)).to(dtype)
+        change = torch.where(mask, -share, share).to(dtype)[:, None]
+
+        def integral(phi: Tensor, part: slice) -> Tensor:
+            grown = (change[part] * phi).clamp_min_(quadrature.least - 1.0).log1p_()
+            return (grown - change[part] * baseline) @ weights
+
+        resolvents = 1.0 / (values.clamp_min(0.0)[:, None] + nodes)
+        grown = self._spectral(axes, resolvents, dtype, poll, integral)
+        return self.value_of(moment), torch.where(mask, -grown, grown) - share * self.price
+
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        moments = (self.moment(self.shares(int(mask.sum())) * mask, torch.float32, poll) for mask in masks)
+        return torch.tensor([self.value_of(moment) for moment in moments], dtype=torch.float32, device=self.device)
+
+    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        return self.values_and_marginals(masks, poll)[1]
+
+    def values_and_marginals(self, masks: Tensor, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:
+        values, total = [], torch.zeros(self.n, dtype=torch.float64, device=self.device)
+        for mask in masks:
+            value, changes = self._value_and_changes(mask, torch.float32, poll)
+            values.append(value)
+            total += changes
+        return torch.tensor(values, dtype=torch.float32, device=self.device), (total / len(masks)).float()
+
+    def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        return self.value_of(self.moment(self.shares(int(mask.sum())) * mask, torch.float64, poll))
+
+    def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        """``F(M + x x' / S) - F(M)`` outside, ``F(M) - F(M - x x' / S)`` inside; at large S ``-x' log(M) x / S``."""
+        return self._value_and_changes(mask, torch.float64, poll)[1]
+
+    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        size = int(mask.sum())
+        if size == 0:  # one member alone has no entropy, and nor has none
+            return torch.zeros(self.n, dtype=torch.float64, device=self.device)
+        value, change = self._value_and_changes(mask, torch.float64, poll)
+        # H of c B, B = M +- x x' / S of trace 1 / c, is c (F(B) + 1) - 1 - log c
+        more, less = size / (size + 1), size / max(size - 1, 1)
+        added = more * (value + change + 1.0) - 1.0 - math.log(more) - value
+        removed = value - (less * (value - change + 1.0) - 1.0 - math.log(less))
+        return torch.where(mask, removed if size > 1 else torch.zeros_like(added), added)
+
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
+        """Klein's bound at W = M with its eigenvalues floored: ``-tr(M log W) + tr W - 1``, never below F.
+
+        In float64 the rounding of the products is added, so that no bound from here falls short of it.
+        """
+        dtype = torch.float64 if wide else torch.float32
+        share = self.shares(size)
+        moment = self.moment(share * weights, dtype, poll)
+        values, axes = torch.linalg.eigh(moment)
+        floored = values.clamp_min(FLOOR)
+        logs = floored.log()
+        value = float(floored.sum() - values @ logs) - 1.0 + self.price * (1.0 - float(moment.trace()))
+        if wide:
+            value += self.d * torch.finfo(dtype).eps * float(logs.norm())
+        slope = self._spectral(axes, -logs[:, None], dtype, poll, lambda product, part: product[:, 0])
+        return value, (slope - self.price) * share
+
+    def along(self, start: Tensor, end: Tensor, size: int, poll: Poll = no_poll) -> Callable[[float], float]:
+        """From the moments of both ends; no value looks at a row again."""
+        first, last = (self.moment(self.shares(size) * weights, torch.float32, poll) for weights in (start, end))
+
+        def value(share: float) -> float:
+            poll()
+            return self.value_of(torch.lerp(first, last, share))
+
+        return value
+
+    def batch(self, rows: Tensor, size: int) -> Vendi:
+        return Vendi(self.features[rows])
+
+    def budgeted(self, lengths: Tensor, budget: float) -> BudgetedVendi:
+        """The entropy over tokens."""
+        return BudgetedVendi(self.features, lengths, budget)
+
+    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
+        return sampled_random_value(self, size, generator, poll)
+
+
+def entropy(values: Tensor) -> float:
+    """``-sum l log l + sum l - 1`` of eigenvalues ``(d,)``: their entropy where they add up to 1."""
+    values = values[values > NEGLIGIBLE]
+    total = float((values - values * values.log()).sum()) - 1.0
+    return total if abs(total) > NEGLIGIBLE else 0.0  # members along one line differ by rounding alone
+
+
+class BudgetedVendi(Vendi):
+    """``f(U) = F(M) + (1 - tr M) H(m)`` with ``u_i = w_i / W``, m the mean of ``x x'`` over the tokens of the pool.
+
+    Tokens that are not spent count as those of the average sample do where M is m. It is the entropy itself where the
+    budget is met exactly. Nothing in it depends on the number of members, so one marginal serves adding and removing.
+    """
+
+    def __init__(self, features: Tensor, lengths: Tensor, budget: float) -> None:
+        """Args: features: ``(n, d)``; lengths: float64 ``(n,)``, tokens per row; budget: W."""
+        super().__init__(features)
+        self._share, average = (part.to(torch.float64) for part in shares_of(lengths.to(self.device), budget))
+        self.price = entropy(torch.linalg.eigvalsh(self.moment(average, torch.float64)))
+
+    def shares(self, size: int) -> Tensor:
+        return self._share
+
+    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        return self.final_marginals(mask, poll)
+
+    def batch(self, rows: Tensor, size: int) -> Vendi:
+        raise ValueError("a budget holds for the whole selection, not for a batch of it")
+
+    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
+        raise ValueError("random selections that fill a budget are drawn by `datamask.evaluation.anchors`")
