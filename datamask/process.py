@@ -11,6 +11,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 Held = TypeVar("Held")
@@ -33,6 +34,13 @@ def held(name: str, make: Callable[[], Held]) -> Held:
             holder.things[name] = make()
         value: Held = holder.things[name]
         return value
+
+
+def import_from_working_folder() -> None:
+    """Let the working folder count as a place to import from, after all others."""
+    folder = str(Path.cwd())
+    if folder not in sys.path and "" not in sys.path:
+        sys.path.append(folder)
 
 
 def _holder() -> Any:

@@ -205,6 +205,22 @@ def test_texts_alone_can_be_prepared_and_selected(here, capsys):
     assert last_json(capsys)["selected"] == 24
 
 
+def test_features_by_a_function_of_ones_own(here, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(here)])
+    Path("letters.py").write_text("def embed(texts):\n    return [[t.count(x) for x in 'abcdefgh'] for t in texts]\n")
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abcdefgh "), 60)) for _ in range(80)]
+    pq.write_table(pa.table({"text": texts}), "texts.parquet")
+    assert run("prepare", "texts.parquet", "--output", "made", "--embedder", "letters:embed", "--json") == 0
+    made = last_json(capsys)
+    assert (made["embedder"], made["dim"], len(made["digest"])) == ("letters:embed", 8, 64)
+    assert run("select", "made", "--output", "o.parquet", "--json", *FAST) == 0
+    facts = RunStore("runs").get(last_json(capsys)["run_id"]).facts()
+    assert f"Features by letters:embed (function, digest {made['digest'][:12]})." in str(facts)
+    assert run("prepare", "texts.parquet", "--output", "more", "--embedder", "letters") == 2
+    assert "--embedder must be tfidf, model2vec:PATH or MODULE:FUNCTION" in capsys.readouterr().err
+
+
 def test_the_runs_folder_of_the_environment_is_the_command_lines_and_the_dashboards(here, capsys, monkeypatch):
     from datamask.dashboard.shell import session
 

@@ -263,10 +263,17 @@ def _study(parser: Parser) -> None:
 def _prepare(parser: Parser) -> None:
     add_inputs(parser)
     parser.add_argument("--output", required=True, metavar="FOLDER", help="where the prepared shards go")
-    parser.add_argument("--text_column", required=True, metavar="NAME", help="the column with the texts")
+    parser.add_argument("--text_column", metavar="NAME", help="the column with the texts (text)")
     parser.add_argument("--id_column", metavar="NAME", help="the column with the ids (made up where there is none)")
-    parser.add_argument("--dim", type=whole, default=256, metavar="D", help="feature dimensions (256)")
-    parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of the truncated SVD (0)")
+    parser.add_argument(
+        "--embedder",
+        default="tfidf",
+        metavar="EMBEDDER",
+        help="what makes the features: tfidf; model2vec:PATH, a static embedding model in a folder of this machine; or "
+        "MODULE:FUNCTION, a function of your own from a list of texts to an array (tfidf)",
+    )
+    parser.add_argument("--dim", type=whole, metavar="D", help="dimensions of tfidf features (256)")
+    parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of the truncated SVD of tfidf (0)")
     add_json(parser)
 
 
@@ -454,7 +461,10 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "sweep": (_sweep, "Many runs of one corpus: every combination of the options that are varied."),
     "study": (_study, "Repeat one of the paper's experiments on a corpus: a table and a figure, with spreads."),
     "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),
-    "prepare": (_prepare, "Make a corpus from texts: quality by rules, features by TF-IDF and truncated SVD."),
+    "prepare": (
+        _prepare,
+        "Make a corpus from texts: quality by rules, features by TF-IDF, a static model or your own.",
+    ),
     "score": (_score, "Values of all objectives for any list of ids, and how far several lists overlap."),
     "copies": (
         _copies,

@@ -163,14 +163,17 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
 
 def prepare(options: argparse.Namespace) -> int:
     """`prepare`: shards with texts in, shards with quality and features out."""
+    from datamask.corpus.embedders import embedder_of
     from datamask.corpus.preparation import prepare_shards
 
-    with stop_on_signals() as stop, Progress() as progress:
+    paths, embedder = list(inputs(options)), embedder_of(options.embedder)
+    with stop_on_signals("and keeping what is embedded") as stop, Progress() as progress:
         report = prepare_shards(
-            list(inputs(options)),
+            paths,
             options.output,
             text_column=options.text_column,
             id_column=options.id_column,
+            embedder=embedder,
             dim=options.dim,
             seed=options.seed,
             progress=progress,

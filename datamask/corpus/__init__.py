@@ -22,6 +22,7 @@ job, in the order a feature row passes them:
 | `copy_growth` | how the near-copy rate grows with the corpus |
 | `projections`, `principal` | two dimensions to look at: PCA at once, UMAP and t-SNE when ready |
 | `preparation` and what stands beside it | text in, scored and embedded shards out |
+| `embedders`, `kept_embeddings` | what makes features of texts; its rows kept, so that preparing goes on after a kill |
 
 Importing this package, or any of these modules but `kernels` and `preparation`, loads no torch, scikit-learn or numba.
 """

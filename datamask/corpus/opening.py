@@ -13,6 +13,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import checks, decode
 from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
+from datamask.corpus.embedders.contract import embedder_note
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, weighted_sum
 from datamask.corpus.reading import Room, Rows, SourceColumns, Targets, read_rows, reading_bytes, spend
@@ -258,7 +259,8 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
                         )
                     require(shard.schema, column, role, shard.path)
     column_id_type(sources["input"], columns.id)
-    return columns
+    embedder = embedder_note(firsts[columns.feature_from].schema.metadata)
+    return columns if embedder is None else replace(columns, notes=(*columns.notes, embedder))
 
 
 def feature_dim(source: Source, name: str, should_stop: ShouldStop | None = None) -> int:

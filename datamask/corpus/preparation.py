@@ -7,29 +7,32 @@
 |---|---|---|
 | `chunk_id` | string | the id column's values, else ``file:row`` |
 | `quality_score` | float32 | 0 to 10, by the rules of `quality_rules` |
-| `feature_arr` | fixed_size_list<float16>[dim] | TF-IDF and truncated SVD, unit length |
+| `feature_arr` | fixed_size_list<float16>[dim] | TF-IDF and truncated SVD, or by an embedder; unit length |
 | `n_tokens` | int32 | words and punctuation marks of the text |
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, Features, metadata_of
+from datamask.corpus.kept_embeddings import KeptEmbeddings, kept_embeddings
 from datamask.corpus.quality_rules import quality_score
 from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_shards import batches, strings, text_files
-from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, TextPlan, id_strings, plan_files, survey
+from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Survey, TextPlan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
 from datamask.files import replacing, replacing_folder, user_path
 from datamask.storage.address import FilePath, harmless, is_address
+from datamask.storage.remote import file_stamp
 
 Progress = Callable[[float, str], None]
 Stop = Callable[[], bool]
@@ -40,9 +43,12 @@ ROW_GROUP = 16_384
 _ROW_GROUP_BYTES = 128 << 20
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEP = 256
-"""Texts scored between two looks at the stop callable, some 50 ms."""
+"""Texts scored between two looks at the stop callable, some 50 ms; an embedder may take fewer at a time."""
 
-_NO_TEXT, _NO_WORD = "no text", "no word in common with the other texts"
+DIM = 256
+"""Dimensions of TF-IDF features, where there are texts enough."""
+
+_NO_TEXT, _NO_WORD, _NO_TOKEN = "no text", "no word in common with the other texts", "no word that the embedder knows"
 
 
 class Prepared(TypedDict):
@@ -51,6 +57,7 @@ class Prepared(TypedDict):
     Attributes:
         files: written. rows_read, rows: read and written. dropped: reason -> rows.
         dim, fitted_on: of the features, and on how many texts they were learned; None and 0 where they were there.
+        embedder, digest: name of the model that made the features and its SHA-256; None: TF-IDF, or they were there.
         id_column: the column that the ids are from; None: they were made.
         notes: sentences for a person.
     """
@@ -61,6 +68,8 @@ class Prepared(TypedDict):
     dropped: dict[str, int]
     dim: int | None
     fitted_on: int
+    embedder: str | None
+    digest: str | None
     id_column: str | None
     notes: list[str]
 
@@ -85,7 +94,7 @@ def nonzero(features: pa.FixedSizeListArray) -> np.ndarray:
 
 def prepared_columns(
     texts: Sequence[str],
-    features: TextFeatures | None,
+    features: Features | None,
     *,
     scores: bool = True,
     progress: Progress | None = None,
@@ -95,21 +104,22 @@ def prepared_columns(
 
     Args:
         texts: n texts.
-        features: fitted; None makes no feature column.
+        features: TF-IDF, fitted, or an embedder; None makes no feature column.
         scores: whether to make the quality column.
         progress: called with a share of this call and a sentence.
-        should_stop: polled every `_STEP` texts.
+        should_stop: polled every `_STEP` texts, or as many as the embedder takes at a time.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: `should_stop` answered true. InputError: the embedder failed.
     """
+    step = _STEP if features is None else min(_STEP, features.batch)
     quality, tokens, blocks = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.int32), []
-    for start in range(0, len(texts), _STEP):
+    for start in range(0, len(texts), step):
         if should_stop is not None and should_stop():
             raise Stopped("stopped while scoring texts")
         if progress is not None:
             progress(start / len(texts), f"Scoring {len(texts):,} texts")
-        part = texts[start : start + _STEP]
+        part = texts[start : start + step]
         tokens[start : start + len(part)] = [count_tokens(text) for text in part]
         if scores:
             quality[start : start + len(part)] = [quality_score(text) for text in part]
@@ -125,36 +135,44 @@ def prepare_shards(
     inputs: Iterable[str | Path],
     output: str | Path,
     *,
-    text_column: str,
+    text_column: str | None = None,
     id_column: str | None = None,
-    dim: int = 256,
+    embedder: Embedder | None = None,
+    dim: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     should_stop: Stop | None = None,
 ) -> Prepared:
     """Read text, write shards that `datamask select` takes: every column kept, those of the module's table added.
 
-    A column of the table that is there already is kept as it is. Rows without text, and rows none of whose words occur
-    in the texts the features were learned from (a zero feature), are dropped and counted. The features are learned on a
-    uniform sample of at most `FIT_LIMIT` texts; the files are read twice, batch by batch, never whole.
+    A column of the table that is there already is kept as it is. Rows without text, and rows none of whose words the
+    features know (a zero feature), are dropped and counted. TF-IDF features are learned on a uniform sample of at most
+    `FIT_LIMIT` texts; the files are read twice, batch by batch, never whole.
+
+    The rows that an embedder makes are kept next to the output until that is whole: the same call goes on behind them
+    after a stop or a kill, and writes the same bytes as an unbroken one.
 
     Args:
         inputs: files of any format of `datamask.corpus.readers`, folders, globs, here or elsewhere.
         output: a file ending in ``.parquet`` gets all rows; anything else is a folder with one shard per file. Whole or
             not at all.
-        text_column: the column with the text.
+        text_column: the column with the text; None: ``text``, else the only one of a usual name.
         id_column: becomes `chunk_id`; None: `chunk_id` itself if there is one, else ``file:row`` (rows counted from 0).
-        dim: feature dimensions; fewer, with a note, where the texts are too few to fill them.
+        embedder: makes the features (`embedders.embedder_of`), and is noted in the shards; None: TF-IDF.
+        dim: dimensions of TF-IDF features; None: `DIM`; fewer, with a note, where the texts are too few to fill them.
         seed: of the sample and of the SVD.
         progress: called with a share 0..1 and a sentence, once per batch.
         should_stop: polled once per batch or block.
 
     Raises:
-        InputError: a file or column that cannot be used, or nothing left to write.
+        InputError: a file or column that cannot be used, an embedder that fails, or nothing left to write.
         StoreError: the output cannot be written. RemoteError: a store that holds inputs does not answer.
-        Stopped: `should_stop` answered true; nothing is written.
+        Stopped: `should_stop` answered true; nothing is written but the rows of an embedder.
     """
     report = progress or (lambda share, what: None)
+    if embedder is not None and dim is not None:
+        raise InputError(f"--dim belongs to TF-IDF features; those by {embedder.name} have {embedder.dim} dimensions")
+    dim = DIM if dim is None else dim
     if dim < 2:
         raise InputError(f"--dim must be at least 2, got {dim}")
     if is_address(output):
@@ -165,51 +183,95 @@ def prepare_shards(
     if target.resolve() in {file.resolve() for file in files if isinstance(file, Path)}:
         raise InputError(f"--output {target} is one of the inputs; name another file")
     plan = plan_files(files, text_column, id_column, should_stop)
-    counts = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
-    features = None
-    if FEATURES not in plan.present:
-        features = TextFeatures(dim, seed).fit(
-            counts.sample, should_stop=should_stop, progress=lambda share, what: report(0.1 + 0.3 * share, what)
+    if embedder is not None and FEATURES in plan.present:
+        raise InputError(
+            f"{files[0]} has {FEATURES} already; leave out --embedder to keep it, or remove that column first"
         )
-    written, rows = _write(plan, counts.rows, target, features, report, should_stop)
-    dropped = {_NO_TEXT: counts.rows - counts.texts, _NO_WORD: counts.texts - rows}
+    counts = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
+    found, begun = 0, 0.4 if embedder is None else 0.1
+    with ExitStack() as stack:
+        features: Features | None = None
+        if embedder is not None:
+            kept = stack.enter_context(kept_embeddings(target, embedder, _facts(plan, should_stop)))
+            features, found = kept, kept.found
+            stack.enter_context(_going_on(kept))
+        elif FEATURES not in plan.present:
+            features = TextFeatures(dim, seed).fit(
+                counts.sample, should_stop=should_stop, progress=lambda share, what: report(0.1 + 0.3 * share, what)
+            )
+        metadata = metadata_of(embedder) if embedder is not None else None
+        written, rows = _write(plan, counts.rows, target, features, metadata, begun, report, should_stop)
+    no_feature = _NO_WORD if embedder is None else _NO_TOKEN
+    dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
     report(1.0, f"Wrote {rows:,} rows")
+    fitted_on = len(counts.sample) if features is not None and embedder is None else 0
+    notes = _notes(plan, counts, dropped, features.dim if fitted_on and features else None, dim, fitted_on)
+    if found:
+        notes.insert(0, f"{found:,} texts were embedded before this command was last stopped.")
     return {
         "files": [str(path) for path in written],
         "rows_read": counts.rows,
         "rows": rows,
         "dropped": dropped,
-        "dim": features.dim if features else None,
-        "fitted_on": len(counts.sample) if features else 0,
+        "dim": features.dim if features is not None else None,
+        "fitted_on": fitted_on,
+        "embedder": embedder.name if embedder is not None else None,
+        "digest": embedder.digest if embedder is not None else None,
         "id_column": plan.id_column,
-        "notes": _notes(plan, counts.rows, counts.texts, dropped, features, dim, len(counts.sample)),
+        "notes": notes,
     }
 
 
+def _facts(plan: TextPlan, should_stop: Stop | None) -> dict[str, Any]:
+    """What embeddings in reading order follow from, besides their embedder: the files as they are now, the column."""
+    stamps = [[str(file), *file_stamp(file, should_stop)[:2]] for file in plan.files]
+    return {"text_column": plan.text_column, "files": stamps}
+
+
+@contextmanager
+def _going_on(kept: KeptEmbeddings) -> Iterator[None]:
+    """A stop says how to go on behind what is kept."""
+    try:
+        yield
+    except Stopped as stopped:
+        if not kept.kept:
+            raise
+        raise Stopped(f"{stopped}; {kept.kept:,} embeddings are kept, and the same command goes on") from stopped
+
+
 def _notes(
-    plan: TextPlan,
-    rows: int,
-    texts: int,
-    dropped: dict[str, int],
-    features: TextFeatures | None,
-    dim: int,
-    fitted_on: int,
+    plan: TextPlan, counts: Survey, dropped: dict[str, int], fitted_dim: int | None, dim: int, fitted_on: int
 ) -> list[str]:
+    """Sentences about what was found and made. fitted_dim: dimensions of TF-IDF features; None: none were made."""
     notes = [f"{name} was there already and is kept as it is." for name in sorted(plan.present)]
     if plan.id_column is None:
         notes.append(f"{ID} is made of file and row, as in '{plan.stems[0]}:0'; --id-column names a column instead.")
-    if features is not None and features.dim < dim:
-        notes.append(f"{fitted_on:,} texts fill {features.dim} feature dimensions, not {dim}.")
-    if features is not None and fitted_on < texts:
-        notes.append(f"Features were learned on {fitted_on:,} of {texts:,} texts, sampled uniformly.")
-    return notes + [f"{count:,} of {rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]
+    if plan.guessed:
+        notes.append(f"Column {plan.text_column!r} was taken as the text column, by its name.")
+    if fitted_dim is not None and fitted_dim < dim:
+        notes.append(f"{fitted_on:,} texts fill {fitted_dim} feature dimensions, not {dim}.")
+    if fitted_dim is not None and fitted_on < counts.texts:
+        notes.append(f"Features were learned on {fitted_on:,} of {counts.texts:,} texts, sampled uniformly.")
+    return notes + [f"{count:,} of {counts.rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]
 
 
 def _write(
-    plan: TextPlan, total: int, target: Path, features: TextFeatures | None, report: Progress, should_stop: Stop | None
+    plan: TextPlan,
+    total: int,
+    target: Path,
+    features: Features | None,
+    metadata: bytes | None,
+    begun: float,
+    report: Progress,
+    should_stop: Stop | None,
 ) -> tuple[list[Path], int]:
-    """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows."""
+    """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows.
+
+    Args:
+        metadata: about the embedder, for the shards. begun: the share of the whole that is done.
+    """
+    doing = "Scoring" if metadata is None else "Embedding"
     rows = done = 0
     single = target.suffix == ".parquet"
     with ExitStack() as stack:
@@ -219,14 +281,16 @@ def _write(
             shard = stack.enter_context(_Shard(place / f"{stem}.parquet")) if whole is None else whole
             position = 0
             for batch in batches(file, None, should_stop):
-                report(0.4 + 0.6 * min(1.0, done / total), f"Scoring {file.name} ({done:,} of {total:,} rows)")
+                share = begun + (1 - begun) * min(1.0, done / total)
+                report(share, f"{doing} {file.name} ({done:,} of {total:,} rows)")
                 table = _with_columns(batch, plan, file, f"{stem}:", position, features, should_stop)
-                shard.add(table, file)
+                shard.add(_noted(table, metadata), file)
                 position, done, rows = position + batch.num_rows, done + batch.num_rows, rows + table.num_rows
             if whole is None:
                 shard.close()
         if rows == 0:
-            raise InputError("no row is left to write: no text has a word in common with another")
+            reason = "has a word in common with another" if metadata is None else "has a word that the embedder knows"
+            raise InputError(f"no row is left to write: no text {reason}")
         if whole is not None:
             whole.close()
         written = [target] if single else [target / path.name for path in sorted(place.iterdir())]
@@ -288,7 +352,7 @@ def _with_columns(
     file: FilePath,
     prefix: str,
     position: int,
-    features: TextFeatures | None,
+    features: Features | None,
     should_stop: Stop | None,
 ) -> pa.Table:
     """The rows of `batch` that have text and features, with the columns that were missing."""
@@ -305,3 +369,12 @@ def _with_columns(
         if name not in plan.present:
             table = table.append_column(name, column)
     return table.filter(pa.array(nonzero(prepared[FEATURES]))) if features is not None else table
+
+
+def _noted(table: pa.Table, metadata: bytes | None) -> pa.Table:
+    """The table with the note about its embedder, and without that of an earlier one; None: features by TF-IDF."""
+    before = table.schema.metadata or {}
+    if metadata is None and METADATA_KEY not in before:
+        return table
+    after = {key: value for key, value in before.items() if key != METADATA_KEY}
+    return table.replace_schema_metadata(after if metadata is None else {**after, METADATA_KEY: metadata})

@@ -45,8 +45,11 @@ class TextFeatures:
     Attributes:
         dim: d, the number of dimensions asked for; after `fit` the number there are.
         seed: of the random start of the SVD.
+        batch: texts transformed at a time.
         explained: after `fit`, the share of the squared TF-IDF weights that the d dimensions hold.
     """
+
+    batch = 256
 
     def __init__(self, dim: int = 256, seed: int = 0) -> None:
         self.dim = dim

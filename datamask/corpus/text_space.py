@@ -1,4 +1,4 @@
-"""New texts in the space of a corpus whose features `datamask prepare` made.
+"""New texts in the space of a corpus whose TF-IDF features `datamask prepare` made.
 
 What `prepare` learned is not kept with the shards, and need not be: learned again from the corpus's own texts
 (`TextFeatures`), it spans the same space up to a rotation, which is found on half of some rows and tried on the others.
@@ -58,7 +58,7 @@ def features_of_texts(
     rotation, agreement = _rotation(remade, corpus.features[compared])
     if not agreement >= SHARE:
         raise InputError(
-            f"example texts need features that `datamask prepare` made of the corpus's texts: made again, "
+            f"example texts need TF-IDF features that `datamask prepare` made of the corpus's texts: made again, "
             f"{agreement:.0%} of the rows come out where they are, {SHARE:.0%} are needed; open all shards that were "
             f"prepared together, or {WAY_OUT}"
         )

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamask.corpus.columns import TEXT_NAMES, candidates
 from datamask.corpus.text_features import FIT_LIMIT, LONGEST
 from datamask.corpus.text_shards import batches, file_schema, require_column, strings
 from datamask.errors import InputError, Stopped
@@ -20,6 +21,8 @@ from datamask.storage.address import FilePath
 
 ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_tokens"
 """The columns that preparing makes, by the paper's names where it has one."""
+
+TEXT = TEXT_NAMES[0]
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class TextPlan:
         files: in reading order; stems: a name per file, unique, for made ids and for shards.
         text_column: the column of the texts. id_column: the column that becomes `ID`; None: ids are made.
         present: which of `QUALITY`, `FEATURES` and `TOKENS` the files have already.
+        guessed: whether the text column was found by another name than ``text``.
     """
 
     files: tuple[FilePath, ...]
@@ -37,6 +41,7 @@ class TextPlan:
     text_column: str
     id_column: str | None
     present: frozenset[str]
+    guessed: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,15 +59,20 @@ class Survey:
 
 
 def plan_files(
-    files: list[FilePath], text_column: str, id_column: str | None, should_stop: Callable[[], bool] | None = None
+    files: list[FilePath],
+    text_column: str | None = None,
+    id_column: str | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> TextPlan:
-    """Check the columns of all files by their schemas alone.
+    """Check the columns of all files by their schemas alone. text_column: None finds it by name.
 
     Raises:
         InputError: a file cannot be read, lacks a column, or has columns the others lack.
         Stopped: `should_stop` answered true.
     """
     schemas = [file_schema(file, should_stop) for file in files]
+    guessed = text_column is None and TEXT not in schemas[0].names
+    text_column = text_column or find_text_column(schemas[0], files[0])
     for file, schema in zip(files, schemas):
         require_column(schema, text_column, "text-column", file)
         if id_column is not None:
@@ -85,7 +95,30 @@ def plan_files(
     present = frozenset(name for name in (QUALITY, FEATURES, TOKENS) if has(name))
     if present >= {QUALITY, FEATURES}:
         raise InputError(f"{files[0]} has {QUALITY} and {FEATURES} already: open it as it is")
-    return TextPlan(tuple(files), _stems(files), text_column, id_column or (ID if has(ID) else None), present)
+    return TextPlan(tuple(files), _stems(files), text_column, id_column or (ID if has(ID) else None), present, guessed)
+
+
+def find_text_column(schema: pa.Schema, file: FilePath) -> str:
+    """Return the column with the texts by its name: ``text``, else the only one of the names that are usual for it.
+
+    Raises:
+        InputError: there is none, or several could be meant.
+    """
+    if TEXT in schema.names:
+        return TEXT
+    fitting = candidates(schema, "text")
+    named = [name for name in fitting if name in TEXT_NAMES]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise InputError(
+            f"{file} has no column called text, and several that may hold the texts ({', '.join(named)}); "
+            "choose one with --text-column"
+        )
+    raise InputError(
+        f"{file} has no column called text; name the column with the texts by --text-column (columns of strings: "
+        f"{', '.join(fitting[:12]) or 'none'})"
+    )
 
 
 def survey(

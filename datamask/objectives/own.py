@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-import sys
 from pathlib import Path
 
 from datamask import catalogue
 from datamask.errors import OptionError
 from datamask.objectives.contract import SetFunction
+from datamask.process import import_from_working_folder
 
 _permitted: set[str] = set()
 
@@ -33,9 +33,7 @@ def permit(name: str) -> type[SetFunction]:
         raise OptionError(
             f"an objective of your own is named module:Class, such as mypackage.mymodule:MyObjective, got {name!r}"
         )
-    working_folder = str(Path.cwd())
-    if working_folder not in sys.path and "" not in sys.path:
-        sys.path.append(working_folder)
+    import_from_working_folder()
     _permitted.add(name)
     try:
         return load(name)

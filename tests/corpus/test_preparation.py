@@ -143,6 +143,22 @@ def test_row_groups_are_gathered_from_small_batches(tmp_path, monkeypatch):
     assert all(30 <= count < 40 for count in rows[:-1])
 
 
+def test_the_text_column_is_found_by_its_name(tmp_path):
+    texts = sentences(10)
+    both = write(tmp_path / "both.parquet", body=["x"] * 10, text=texts)
+    prepare_shards([both], tmp_path / "a.parquet", dim=3)
+    assert pq.read_table(tmp_path / "a.parquet")["n_tokens"].to_pylist() == [count_tokens(text) for text in texts]
+    body = write(tmp_path / "body.parquet", title=["x"] * 10, body=texts)
+    result = prepare_shards([body], tmp_path / "b.parquet", dim=3)
+    assert "Column 'body' was taken as the text column, by its name." in result["notes"]
+    several = write(tmp_path / "several.parquet", content=texts, body=texts)
+    with pytest.raises(InputError, match=r"several that may hold the texts \(content, body\); choose one with --text"):
+        prepare_shards([several], tmp_path / "c.parquet", dim=3)
+    none = write(tmp_path / "none.parquet", title=texts, n=list(range(10)))
+    with pytest.raises(InputError, match=r"no column called text; name .* by --text-column \(columns of .*: title"):
+        prepare_shards([none], tmp_path / "c.parquet", dim=3)
+
+
 BAD = {
     "nothing there": (lambda d: None, {}, "names no parquet, JSON lines or CSV file"),
     "another ending": (lambda d: (d / "in.parquet").rename(d / "in.txt") and ["in.txt"], {}, "must be parquet, JSON"),

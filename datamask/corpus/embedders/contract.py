@@ -1,0 +1,72 @@
+"""What every embedder gives, and the note that shards carry about theirs.
+
+An embedder other than TF-IDF is known before the first text is read, so its name and digest go into the shards: the
+metadata of the parquet schema holds them under `METADATA_KEY`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+METADATA_KEY = b"datamask.embedder"
+
+
+class Features(Protocol):
+    """What turns texts into features, one row a text, whatever the other texts are.
+
+    Attributes:
+        dim: d, the number of dimensions. batch: texts given at a time, so that Stop is answered soon.
+    """
+
+    dim: int
+    batch: int
+
+    def transform(self, texts: Sequence[str]) -> np.ndarray:
+        """Return features of `texts`, float32 ``(n, d)``, rows of unit norm; all zero where a text has none."""
+        ...
+
+
+class Embedder(Features, Protocol):
+    """Features by a model that does not learn from the texts.
+
+    Attributes:
+        kind: the word of the table. name: of the model, without folders of this machine.
+        digest: SHA-256 in hex of the files that the features depend on.
+    """
+
+    kind: str
+    name: str
+    digest: str
+
+
+def unit_rows(features: np.ndarray) -> np.ndarray:
+    """Return rows ``(n, d)`` scaled to unit norm, float32; rows of zeros stay."""
+    rows = np.asarray(features, dtype=np.float64)
+    # the square of a number beyond 1e154 is infinite
+    rows = rows / np.where(rows.any(axis=1, keepdims=True), np.abs(rows).max(axis=1, keepdims=True), 1.0)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: np.ndarray = (rows / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+    return unit
+
+
+def metadata_of(embedder: Embedder) -> bytes:
+    """Return what shards keep of their embedder, as JSON."""
+    facts = {"kind": embedder.kind, "name": embedder.name, "digest": embedder.digest, "dim": embedder.dim}
+    return json.dumps(facts).encode()
+
+
+def embedder_note(metadata: Mapping[bytes, bytes] | None) -> str | None:
+    """Return the sentence about the embedder of a shard, by the metadata of its schema; None where it names none."""
+    text = (metadata or {}).get(METADATA_KEY)
+    if text is None:
+        return None
+    try:
+        facts = json.loads(text)
+        kind, name, digest = (str(facts[key]) for key in ("kind", "name", "digest"))
+    except (ValueError, KeyError, TypeError):  # somebody else's, or damaged: the features are none the worse
+        return None
+    return f"Features by {name[:80]} ({kind[:20]}, digest {digest[:12]})."
