@@ -13,6 +13,7 @@ from datamask.corpus import Corpus, FirstLook
 from datamask.corpus.neighbors import load_neighbors
 from datamask.corpus.projections import DEFAULT
 from datamask.dashboard.analyses.explanation import explanations
+from datamask.dashboard.analyses.feature_probe import probing
 from datamask.dashboard.analyses.frontier import sweeping
 from datamask.dashboard.analyses.scoreboard import measuring
 from datamask.dashboard.analyses.which_lambda import lambda_search as lambdas
@@ -168,6 +169,10 @@ WORK: dict[str, Work] = {
         joined=False,  # by tests of openings: every visit to the page has an opening of its own
         kept=lambda world: load_neighbors(world.corpus, world.cache_dir),
         kinds=("graph", "half-built graph"),
+    ),
+    "features": Work(
+        lambda world: probing.start(world.corpus),
+        instead="what the features can do is held in memory, for this process alone: it takes seconds",
     ),
     "first look": Work(
         _first_look,

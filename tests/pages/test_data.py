@@ -14,10 +14,12 @@ import pytest
 from datamask.config import CorpusConfig
 from datamask.corpus.copy_growth import COSINES, CopyGrowth, Law
 from datamask.corpus.shared_corpora import shared_corpora
+from datamask.dashboard.analyses.feature_probe import probing
 from datamask.dashboard.data import openings as openings_module
 from datamask.dashboard.data import ready_sample, sample
 from datamask.dashboard.data.openings import openings
 from datamask.errors import Stopped
+from datamask.work.worker import worker
 from tests.dashboard.made_runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
 from tests.pages.reading import captions
@@ -65,6 +67,16 @@ def test_a_path_is_inspected_mapped_and_opened(page, runs_dir, shard, explained)
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Rows"] == "240" and values["Dimensions"] == "8" and "–" not in values["Near-copies"]
     assert "shard\\.parquet" in " ".join(m.value for m in app.markdown)
+
+
+def test_the_page_says_what_the_features_can_do(page, opened):
+    app = page(DATA, corpus=opened.key)
+    job = worker().find(probing.key(opened.corpus))
+    assert job.wait(240) and job.state == "done", job.error
+    app.run()
+    shown = said(app).replace("\\", "")
+    assert all(sentence in shown for sentence in job.result.sentences())
+    assert "A linear probe predicts the quality with rank correlation" in shown and "(shuffled: " in shown
 
 
 def test_texts_are_shown_as_data_and_never_as_markup(page, opened):

@@ -8,6 +8,7 @@ import streamlit as st
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.copies import panel as copies_panel
 from datamask.dashboard.analyses.epochs import panel as epochs_panel
+from datamask.dashboard.analyses.feature_probe import panel as feature_panel
 from datamask.dashboard.analyses.overview import tables
 from datamask.dashboard.analyses.overview.chart import quality_histogram
 from datamask.dashboard.data.openings import Opening
@@ -109,6 +110,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
                 st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
         st.markdown("**Was anything left out?**")
         _problems(corpus)
+    feature_panel.show(corpus)
     copies_panel.show(opening)
     epochs_panel.show(corpus)
     st.markdown("**What is in it?**")
