@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus, FirstLook
@@ -17,7 +20,7 @@ from datamask.dashboard.analyses.feature_probe import probing
 from datamask.dashboard.analyses.frontier import sweeping
 from datamask.dashboard.analyses.scoreboard import measuring
 from datamask.dashboard.analyses.which_lambda import lambda_search as lambdas
-from datamask.dashboard.data import first_looks, sample_work
+from datamask.dashboard.data import first_looks, preparing, sample_work
 from datamask.dashboard.data.openings import Openings
 from datamask.dashboard.export import whole_work
 from datamask.dashboard.linked import topics
@@ -80,6 +83,13 @@ def _sample(world: World) -> Job:
 def _first_look(world: World) -> Job:
     look = FirstLook(world.corpus, 1, 1, len(world.corpus))
     return first_looks.start(look, f"of the contract {id(world)}").job
+
+
+def _texts(world: World) -> Job:
+    path = world.store.root / "texts.parquet"
+    words = ["river", "stone", "cloud", "engine", "market", "violin", "garden"]
+    pq.write_table(pa.table({"text": [" ".join(words[k % 5 : k % 7 + 1]) + " end" for k in range(600)]}), path)
+    return preparing.start(world.store.root, CorpusConfig((str(path),)), "text", None)
 
 
 def _projection(world: World) -> str:
@@ -173,6 +183,9 @@ WORK: dict[str, Work] = {
     "features": Work(
         lambda world: probing.start(world.corpus),
         instead="what the features can do is held in memory, for this process alone: it takes seconds",
+    ),
+    "preparing texts": Work(
+        _texts, instead="what is made is an upload, kept by its content: tests/dashboard/data/test_preparing.py"
     ),
     "first look": Work(
         _first_look,

@@ -16,10 +16,11 @@ from datamask.corpus.copy_growth import COSINES, CopyGrowth, Law
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.dashboard.analyses.feature_probe import probing
 from datamask.dashboard.data import openings as openings_module
-from datamask.dashboard.data import ready_sample, sample
+from datamask.dashboard.data import preparing, ready_sample, sample
 from datamask.dashboard.data.openings import openings
 from datamask.errors import Stopped
 from datamask.work.worker import worker
+from tests.corpus.embedders.tiny import WORDS, write_model
 from tests.dashboard.made_runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
 from tests.pages.reading import captions
@@ -153,6 +154,35 @@ def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs
     app, opening = open_and_wait(app, runs_dir)
     assert [(q.name, q.transform) for q in opening.config.quality_columns] == [("first", "z"), ("second", "z")]
     assert opening.ready
+
+
+def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path):
+    write_model(tmp_path / "tiny", np.random.default_rng(1).normal(size=(len(WORDS), 4)).astype(np.float32))
+    rng = np.random.default_rng(0)
+    pq.write_table(
+        pa.table({"title": ["x"] * 60, "text": [" ".join(rng.choice(WORDS[1:], 5)) for _ in range(60)]}),
+        tmp_path / "texts.parquet",
+    )
+    app = choose_path(page(DATA), tmp_path / "texts.parquet")
+    assert app.selectbox(key="prepare_text").value == "text" and button(app, "Open").disabled
+    embedders = next(c for c in app.get("segmented_control") if c.key == "prepare_embedder")
+    # a function of somebody's own is for the command line
+    assert list(embedders.options) == ["TF-IDF", "Static model"]
+    embedders.set_value("model2vec").run()
+    assert button(app, "Create features").disabled
+    for path, said_of_it in (("/etc", "outside the folders"), ("os:system", "must name a folder")):
+        app.text_input(key="prepare_model").set_value(path).run()
+        assert any(said_of_it in error.value for error in app.error) and button(app, "Create features").disabled
+    app.text_input(key="prepare_model").set_value(str(tmp_path / "tiny")).run()
+    button(app, "Create features").click().run()
+    config = CorpusConfig((str(tmp_path / "texts.parquet"),))
+    job = worker().find(preparing.key(runs_dir, config, "text", tmp_path / "tiny"))
+    assert job.wait(240) and job.state == "done", job.error
+    app.run()
+    openings(runs_dir).get(app.query_params["corpus"]).wait(240)
+    app.run()
+    assert {m.label: m.value for m in app.metric}["Dimensions"] == "4" and not app.exception
+    assert "Features by tiny (model2vec" in said(app).replace("\\", "")
 
 
 def test_a_row_budget_takes_a_sample_and_says_so(page, runs_dir, shard):

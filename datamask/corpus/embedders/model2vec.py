@@ -39,7 +39,7 @@ class Model2Vec:
     batch = 256
 
     def __init__(self, path: str | Path) -> None:
-        folder = _folder(path)
+        folder = model_folder(path)
         self.name = folder.resolve().name
         self._model = _load(folder)
         self.dim = int(self._model.dim)
@@ -50,8 +50,12 @@ class Model2Vec:
         return unit_rows(self._model.encode(list(texts), use_multiprocessing=False))
 
 
-def _folder(path: str | Path) -> Path:
-    """The folder, provided it holds what a model consists of."""
+def model_folder(path: str | Path) -> Path:
+    """Return the folder, provided it holds what a model consists of; nothing in it is read.
+
+    Raises:
+        OptionError: it is no folder of this machine, or lacks a file.
+    """
     option = f"--embedder model2vec:{path}"
     folder = user_path(path)
     if is_address(path) or not folder.is_dir():

@@ -15,7 +15,7 @@ import streamlit as st
 from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
 from datamask.corpus.readers import endings, formats
-from datamask.dashboard.data import sample
+from datamask.dashboard.data import preparing_panel, sample
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.inputs import (
     UPLOADS,
@@ -246,6 +246,8 @@ def _mapping(config: CorpusConfig, weight: Weight) -> None:
     st.markdown(
         f"**{amount}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
     )
+    if seen.columns["feature"] is None and not config.features:
+        preparing_panel.show(config, seen, _used, lambda made: _open(made, title_of(made)))
     quality = _quality(seen)
     left, right = st.columns(2)
     with left:

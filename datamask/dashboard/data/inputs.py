@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from datamask.config import CorpusConfig
+from datamask.corpus.embedders.model2vec import FILES, model_folder
 from datamask.corpus.readers import endings
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
@@ -82,12 +83,7 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | FilePath]) -> Co
     Raises:
         OutsideRoots: a path leads outside the roots. InputError: one does not exist, or matches nothing.
     """
-    roots = RealRoots.of(roots)
-    if not roots:
-        raise OutsideRoots(
-            "this server reads no files by path, because other machines can reach it and no folder was "
-            "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
-        )
+    roots = _some_roots(roots)
     checked: dict[str, Any] = {}
     for name, option in CORPUS_OPTIONS.items():
         if isinstance(option.kind, InputPaths):
@@ -96,6 +92,36 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | FilePath]) -> Co
             for file in list_files(of_disk, option.word) if of_disk else ():
                 _confined_below(file, roots)
     return replace(config, **checked)
+
+
+def confined_model(text: str, roots: Iterable[str | FilePath]) -> Path:
+    """The absolute folder of a static model, provided it and the model's files lie under one of the roots.
+
+    Raises:
+        OutsideRoots: it does not, or a link leads out. InputError: it is no such folder.
+    """
+    if is_address(text):
+        raise InputError("a model must lie in a folder on the machine of the server; nothing is downloaded")
+    allowed = _some_roots(roots)
+    folder = Path(str(_absolute(text, allowed)))
+    for name in FILES:
+        _confined_below(str(folder / name), allowed)
+    return model_folder(folder)
+
+
+def _some_roots(roots: Iterable[str | FilePath]) -> RealRoots:
+    """The real roots, of which there must be one.
+
+    Raises:
+        OutsideRoots: there is none.
+    """
+    real = RealRoots.of(roots)
+    if not real:
+        raise OutsideRoots(
+            "this server reads no files by path, because other machines can reach it and no folder was "
+            "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
+        )
+    return real
 
 
 def _of_disk(paths: Iterable[str]) -> list[str]:

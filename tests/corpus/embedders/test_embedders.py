@@ -1,37 +1,25 @@
 """Embedders: a static model against its definition in float64, a function's answers checked, names refused."""
 
-import json
 import sys
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 
 from datamask.corpus.embedders import embedder_of
 from datamask.corpus.embedders.contract import METADATA_KEY, embedder_note, metadata_of, unit_rows
 from datamask.corpus.embedders.model2vec import Model2Vec
 from datamask.errors import InputError, OptionError
+from tests.corpus.embedders.tiny import WORDS, write_model
 
-WORDS = ["[UNK]", "river", "stone", "cloud", "engine", "market", "violin"]
 TEXTS = ["river stone", "cloud cloud engine", "violin", "market unknown river", "nothing of it", ""]
 
 
 @pytest.fixture
 def save_model(tmp_path):
-    """Write a model2vec folder as one is published: `save(vectors, name=..., normalize=..., **other tensors)`."""
+    """Write a model2vec folder: `save(vectors, name=..., normalize=..., **other tensors)`."""
 
-    def save(vectors, *, name="tiny", normalize=True, **tensors):
-        folder = tmp_path / name
-        folder.mkdir()
-        tokenizer = Tokenizer(WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="[UNK]"))
-        tokenizer.pre_tokenizer = Whitespace()
-        tokenizer.save(str(folder / "tokenizer.json"))
-        save_file({"embeddings": vectors, **tensors}, folder / "model.safetensors")
-        (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": normalize}))
-        return folder
+    def save(vectors, *, name="tiny", **options):
+        return write_model(tmp_path / name, vectors, **options)
 
     return save
 

@@ -58,8 +58,8 @@ def nothing_open() -> None:
             alt="The columns of a corpus",
         )
         st.markdown(
-            "Text alone is enough to start: `python -m datamask prepare --text-column text IN --output OUT` "
-            "makes scores and features."
+            "Text alone is enough to start: choose your files by path or upload, and create scores and features here; "
+            "or run `python -m datamask prepare IN --output OUT`."
         )
 
 
