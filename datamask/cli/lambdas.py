@@ -79,11 +79,13 @@ def target_of(text: str) -> tuple[Target, list[str]]:
     if user_path(text).is_file():
         texts = read_texts(text)
         return Target.own(texts, Path(text).name), texts
+    if text.startswith("high:"):
+        return Target("score", text.removeprefix("high:")), []
     column, equals, value = text.partition("=")
     if not equals:
         raise OptionError(
-            f"--target must be random, quality, COLUMN=VALUE or a file with one text per line, or ids:FILE, "
-            f"features:FILE or examples:FILE, got {text!r}, and there is no such file"
+            f"--target must be random, quality, COLUMN=VALUE or a file with one text per line, or high:COLUMN, "
+            f"ids:FILE, features:FILE or examples:FILE, got {text!r}, and there is no such file"
         )
     return Target("column", column, value), []
 

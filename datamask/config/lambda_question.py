@@ -20,7 +20,7 @@ from datamask.errors import InputError, OptionError
 STEERING = ("ids", "features", "examples")
 """Kinds of which half gives the quality to select by, while the other half judges."""
 
-KINDS = ("random", "column", "texts", "quality", *STEERING)
+KINDS = ("random", "column", "texts", "quality", "score", *STEERING)
 LAMBDAS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 """Closer together towards diversity, where selections change most."""
 
@@ -44,7 +44,8 @@ class Target:
     Attributes:
         kind: ``random`` held-out rows; ``column``: held-out rows with `value` in the metadata column `column`;
             ``texts``: the person's own, given beside the question; ``quality``: the best quarter of the held-out rows
-            by quality, which is circular and only good for looking at. Of examples that a person cares about, one half
+            by quality, which is circular and only good for looking at; ``score``: the best quarter of the held-out rows
+            by the numbers in `column`. Of examples that a person cares about, one half
             gives the quality to select by and the other half judges: ``ids`` of rows of the corpus, ``features`` of
             the same model, or texts (``examples``), where the corpus's features were made by ``datamask prepare``.
         name: of own texts or examples, for people. digest: of their content, so that another text is another question.
@@ -59,9 +60,11 @@ class Target:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise OptionError(
-                "--target must be one of random, quality, COLUMN=VALUE, a file of texts, or ids:FILE, features:FILE or "
-                f"examples:FILE, got {self.kind!r}"
+                "--target must be one of random, quality, COLUMN=VALUE, high:COLUMN, a file of texts, or ids:FILE, "
+                f"features:FILE or examples:FILE, got {self.kind!r}"
             )
+        if self.kind == "score" and not self.column:
+            raise OptionError("--target high:COLUMN needs the name of a column with numbers, got none")
         if self.kind == "column" and not self.column:
             raise OptionError(f"--target COLUMN=VALUE needs the name of a column, got {self.column!r}={self.value!r}")
 
@@ -82,6 +85,7 @@ class Target:
             "random": "held-out text of the corpus",
             "quality": "the best quarter of the held-out text by quality",
             "column": f"held-out text with {self.column} = {self.value}",
+            "score": f"the best quarter of the held-out text by {self.column}",
             "texts": self.name or "your own texts",
             "ids": f"the samples named in {self.name or 'your list'}",
             "features": f"the examples in {self.name or 'your file'}",

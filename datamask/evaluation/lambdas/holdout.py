@@ -128,21 +128,34 @@ def target_rows(corpus: Corpus, target: Target) -> np.ndarray:
     """bool ``(N,)``: the rows that are of the target's kind (before any are held out).
 
     Raises:
-        OptionError: no such column.
+        OptionError: no such column, or one without numbers.
     """
     if target.kind == "quality":
         best: np.ndarray = corpus.quality >= np.quantile(corpus.quality, 1 - BEST_SHARE)
         return best
-    if target.kind == "column":
+    if target.kind in ("column", "score"):
         if target.column not in corpus.metadata.column_names:
             raise OptionError(
                 f"--target: the corpus has no column {target.column!r}; it has "
                 f"{', '.join(corpus.metadata.column_names) or 'no metadata columns'}"
             )
+        if target.kind == "score":
+            return _high(corpus, target.column)
         equal = pc.equal(corpus.metadata[target.column].cast(pa.string()), target.value)
         of_value: np.ndarray = pc.fill_null(equal, False).to_numpy().astype(bool)
         return of_value
     return np.ones(len(corpus), bool)
+
+
+def _high(corpus: Corpus, column: str) -> np.ndarray:
+    """bool ``(N,)``: the best quarter by a column of numbers; rows without one are not in it."""
+    if not corpus.metadata_columns[column].has_numbers:
+        raise OptionError(f"--target high:{column} needs a column of numbers, and the values of {column!r} are none")
+    scores = pc.cast(corpus.metadata[column], pa.float64()).to_numpy().astype(float)
+    scores = np.where(np.isfinite(scores), scores, -np.inf)
+    known = np.isfinite(scores)
+    best: np.ndarray = known & (scores >= np.quantile(scores[known], 1 - BEST_SHARE)) if known.any() else known
+    return best
 
 
 def held_out_rows(
@@ -224,7 +237,21 @@ def held_out_own_texts(corpus: Corpus, words: Words, meaning: Meaning, poll: Pol
     Raises:
         InputError: too few texts with words in them, or nearly all rows repeat them.
     """
-    n = len(corpus)
+    texts, leaving = own_texts(len(corpus), words, meaning, poll)
+    dealt = words.text_of[texts] // np.uint64(2) % np.uint64(SPLITS)
+    splits = tuple(halves(texts[dealt == j], texts[dealt == j], words, j) for j in range(SPLITS))
+    return holdout_without(leaving, int(leaving.sum()), splits)
+
+
+def own_texts(n: int, words: Words, meaning: Meaning, poll: Poll = no_poll) -> tuple[np.ndarray, np.ndarray]:
+    """The person's own texts that can be asked, numbered after the n rows of the corpus, and the rows that repeat them.
+
+    Returns:
+        int64, text numbers; bool ``(n,)``.
+
+    Raises:
+        InputError: too few texts with words in them.
+    """
     texts = np.arange(n, len(words))
     texts = texts[words.lengths[texts] > 0]
     _, first = np.unique(words.text_of[texts], return_index=True)
@@ -235,9 +262,7 @@ def held_out_own_texts(corpus: Corpus, words: Words, meaning: Meaning, poll: Pol
             "needed to tell selections apart"
         )
     leaving = np.isin(words.text_of[:n], words.text_of[texts]) | (meaning.nearest(np.arange(n), texts, poll) >= NEAR)
-    dealt = words.text_of[texts] // np.uint64(2) % np.uint64(SPLITS)
-    splits = tuple(halves(texts[dealt == j], texts[dealt == j], words, j) for j in range(SPLITS))
-    return holdout_without(leaving, int(leaving.sum()), splits)
+    return texts, leaving
 
 
 def halves(texts: np.ndarray, units: np.ndarray, words: Words, split: int) -> HeldOutTexts:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from typing import Protocol
 
 import numpy as np
@@ -16,13 +17,16 @@ import torch
 
 from datamask.evaluation.lambdas.holdout import HeldOutTexts, Holdout, hashed
 from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
-from datamask.evaluation.lambdas.transformer import SMALL, ByteTexts, Size, nats, train
+from datamask.evaluation.lambdas.transformer import SMALL, ByteTexts, Size, nats, steps_of, train
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import Words
 from datamask.objectives.contract import Poll, no_poll
 
 ASKED_BYTES = 60_000
 """Tokens of a half of a split that the transformer must predict at most: a seventh of a training's time."""
+
+
+TIMED_STEPS = 10
 
 
 class ProxyModel(Protocol):
@@ -136,6 +140,16 @@ class TransformerProxy:
         sums = nats(self._size, weights, self._texts, texts, poll)
         self._lessons.put(name, sums)
         return sums
+
+
+def seconds_of_training(tokens: int, device: torch.device, size: Size = SMALL) -> float:
+    """About how long the transformer trains on so many bytes and is asked, from a few timed steps."""
+    few = np.arange(TIMED_STEPS * size.batch * size.context + 1, dtype=np.int64) % 256
+    train(size, few[: size.context + 1], 0, device)
+    start = time.perf_counter()
+    train(size, few, 0, device)
+    # asking takes about a seventh of a training
+    return (time.perf_counter() - start) / TIMED_STEPS * steps_of(size, tokens) * 8 / 7
 
 
 def asked_within(holdout: Holdout, proxy: ProxyModel) -> Holdout:

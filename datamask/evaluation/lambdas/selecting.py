@@ -15,7 +15,6 @@ from torch import Tensor
 
 from datamask import learning
 from datamask.config import SelectionConfig
-from datamask.evaluation.lambdas.holdout import RestrictedPool
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
@@ -48,7 +47,7 @@ def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> PosedPr
 
 
 def select_all(
-    pool: RestrictedPool,
+    pool: Pool,
     whole: PosedProblem,
     config: SelectionConfig,
     lambdas: Sequence[float],

@@ -175,11 +175,10 @@ def in_space(corpus: Corpus, examples: Examples, progress: Report, poll: Poll = 
     return check_count(replace(examples, features=features[places], texts=tuple(texts[place] for place in places)))
 
 
-def _read(
-    pool: Pool, more: Sequence[str], question: LambdaQuestion, lessons: Lessons, progress: Report, poll: Poll
-) -> tuple[Words, Meaning, ProxyModel]:
-    """The words of the corpus's texts and of more texts after them, the second representation of all, and who learns
-    from them."""
+def read_proxy(
+    pool: Pool, more: Sequence[str], judge: str, lessons: Lessons, progress: Report, poll: Poll
+) -> tuple[Words, ProxyModel]:
+    """The words of the corpus's texts and of more texts after them, and who learns from them."""
     progress(0.0, "reading the texts")
     corpus = pool.corpus
     own = corpus.metadata[text_column(corpus)].cast(pa.large_string())
@@ -187,8 +186,16 @@ def _read(
     everything = pa.chunked_array([*own.chunks, *after.chunks], pa.large_string())
     words = read_words(everything, poll)
     proxy: ProxyModel = BigramProxy(words)
-    if question.judge == "transformer":
+    if judge == "transformer":
         proxy = TransformerProxy(read_bytes(everything, words.cut, poll), pool.device, SMALL, lessons)
+    return words, proxy
+
+
+def _read(
+    pool: Pool, more: Sequence[str], question: LambdaQuestion, lessons: Lessons, progress: Report, poll: Poll
+) -> tuple[Words, Meaning, ProxyModel]:
+    """What `read_proxy` gives, and the second representation of all texts."""
+    words, proxy = read_proxy(pool, more, question.judge, lessons, progress, poll)
     progress(0.4, "learning the second representation")
     return words, Meaning(words, question.seed, poll), proxy
 
