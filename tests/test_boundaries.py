@@ -20,6 +20,7 @@ ROOT = Path(datamask.__file__).parents[1]
 
 BOTTOM = {
     "errors",
+    "ablation",
     "process",
     "catalogue",
     "compiling",
@@ -61,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "memory": set(),
     "endings": {"errors", "process"},
     "config": {"errors", "options", "catalogue"},
+    "ablation": {"errors", "options", "catalogue", "config"},
     "files": {"errors", "storage.address"},
     "parquet": {"errors", "parquet_pages", "storage", "storage.address", "work"},
     "parquet_pages": set(),
@@ -137,6 +139,7 @@ ALIASES = {
             "runs.run_facts",
             "runs.imports",
             "runs.explaining",
+            "runs.ablations",
             "runs.lambdas",
             "runs.measuring",
             "runs.toy",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from datamask import endings
+from datamask.cli.ablating import ablate
 from datamask.cli.common import BAD, DONE, STOPPED
 from datamask.cli.copies import copies
 from datamask.cli.explaining import explain
@@ -40,6 +41,7 @@ HANDLERS = {
     "prepare": prepare,
     "score": score,
     "copies": copies,
+    "ablate": ablate,
     "which-lambda": which_lambda,
     "explain": explain,
     "check-objective": check_objective,

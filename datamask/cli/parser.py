@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from datamask import __version__, catalogue
+from datamask.ablation.question import LEAST_SEEDS, METHODS, SEEDS
 from datamask.cli.arguments import (
     add_corpus,
     add_inputs,
@@ -312,6 +313,40 @@ def _copies(parser: Parser) -> None:
     add_json(parser)
 
 
+def _ablate(parser: Parser) -> None:
+    add_corpus(parser)
+    group = parser.add_argument_group("what to compare, and on what")
+    add = group.add_argument
+    add(
+        "--target",
+        metavar="TARGET",
+        help="one target: random held-out rows, COLUMN=VALUE for held-out rows of one kind, high:COLUMN for the best "
+        "quarter by a second quality column, or a file of your own texts (one per line, or .jsonl with text). Or 100 "
+        "to 10,000 examples, of which half scores the rows and the other half evaluates: ids:FILE, "
+        "features:FILE.parquet, or examples:FILE with texts (several targets at once)",
+    )
+    add("--label", default="", metavar="COLUMN", help="the several targets are its values; regions: of the features")
+    add("--methods", metavar="NAME,NAME", help=f"of {', '.join(METHODS)} (all)")
+    add("--objectives", metavar="NAME,NAME", help="objectives to try over lambda (facility,pairwise,vendi)")
+    add("--lambdas", metavar="VALUES", help="START:STOP:COUNT or a list (0,0.35,0.5,0.7,0.85); 1 is top-quality")
+    add("--select_ratio", type=float, default=0.3, metavar="SHARE", help="of every method (0.3)")
+    add("--seeds", type=whole, default=SEEDS, metavar="N", help=f"planned seeds, at least {LEAST_SEEDS} ({SEEDS})")
+    add("--seed_rows", type=whole, metavar="N", help="rows of one seed at most (12000)")
+    add("--judge", default="bigram", metavar="MODEL", help="the proxy model: bigram or transformer (bigram)")
+    add("--words", type=whole, metavar="N", help="words of each selection to train the bigram model on (150000)")
+    add("--train_bytes", type=whole, metavar="N", help="bytes of each selection to train the transformer on (150000)")
+    add(
+        "--confirm",
+        action="store_true",
+        help="then run the second proxy model, the transformer, on the first seeds; says its minutes first",
+    )
+    add("--seed", type=whole, metavar="N", help="of rows dealt, random selections and ties (0)")
+    add("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
+    add("--output", metavar="OUT.json", help="the whole result")
+    add_runs_dir(group)
+    add_json(group)
+
+
 def _which_lambda(parser: Parser) -> None:
     add_corpus(parser)
     group = parser.add_argument_group("what to try, and what to judge by")
@@ -470,6 +505,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
         _copies,
         "How many rows nearly repeat another, here and in a larger corpus; which cosine to collapse at.",
     ),
+    "ablate": (_ablate, "Which methods help on which targets: selections compared by held-out text."),
     "which-lambda": (_which_lambda, "Which lambda helps: selections judged by text that none of them was made from."),
     "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
     "check-objective": (_check_objective, "Check an objective of your own on small random problems."),

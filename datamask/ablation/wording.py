@@ -1,0 +1,152 @@
+"""A result in sentences that say no more than its intervals do.
+
+Every sentence about a method compares it with the best simple baseline, not only with random.
+"""
+
+from __future__ import annotations
+
+from datamask.ablation.comparisons import BETTER, WORSE, Difference
+from datamask.ablation.result import AblationResult, MethodSummary
+
+CIRCULAR = "This target is circular: it is made from the quality that methods select by. Nothing is recommended."
+POOL_NOTE = "On held-out text of the pool random is hard to beat by construction: it draws from the same distribution."
+
+
+def headline(result: AblationResult) -> str:
+    """The answer in one to three sentences.
+
+    Example: ``For an unknown target: Facility location λ 0.35, the method with the smallest largest regret (...).``
+    """
+    if result.provisional:
+        return (
+            f"Provisional: {result.seeds} of {result.question.seeds} seeds are done. Nothing is compared or "
+            "recommended before all are."
+        )
+    if any(target.circular for target in result.targets):
+        return CIRCULAR
+    if not result.claims:
+        where = f"on any of {len(result.targets)} targets" if result.several else f"on {result.targets[0].label}"
+        return (
+            f"No method can be told apart from random selection or from the best simple baseline {where}. "
+            "Nothing is recommended."
+        )
+    return several_targets(result) if result.several else one_target(result)
+
+
+def several_targets(result: AblationResult) -> str:
+    """The recommendation for an unknown target, and what it is against the simple baselines."""
+    recommended = result.recommendation
+    assert recommended is not None
+    simple = min((each for each in result.summaries if each.method.simple), key=lambda each: each.regret)
+    against = (
+        ""
+        if recommended.method.simple
+        else f" The simple baseline with the smallest is {simple.method.label} ({simple.regret:.3f})."
+    )
+    return (
+        f"For an unknown target: {recommended.method.label}, the method with the smallest largest regret "
+        f"({recommended.regret:.3f} {result.unit}, on {recommended.regret_on.label}).{against} "
+        f"{counts(recommended, result)}"
+    )
+
+
+def counts(summary: MethodSummary, result: AblationResult) -> str:
+    """On how many targets a method is better and worse than random and than the best simple baseline."""
+    of = f"{len(result.targets)} targets"
+    return (
+        f"{summary.method.label} is better than random on {summary.better} of {of} and worse on {summary.worse}; "
+        f"better than the best simple baseline on {summary.better_than_simple} and worse on "
+        f"{summary.worse_than_simple}."
+    )
+
+
+def one_target(result: AblationResult) -> str:
+    """What is better than the best simple baseline, and what than random, on the one target."""
+    assert result.comparisons is not None
+    target, best = result.targets[0].label, result.methods[result.comparisons.best_simple[0]].label
+    ahead = [place for place in _places(result) if _verdict(result.to_simple(place, 0)) == BETTER]
+    better = [place for place in _places(result) if _verdict(result.to_random(place, 0)) == BETTER]
+    if ahead:
+        first = min(ahead, key=lambda place: result.means[place, 0])
+        answer = (
+            f"On {target}, {result.methods[first].label} is better than the best simple baseline, {best} "
+            f"({amount(result.to_simple(first, 0), result.unit)})."
+        )
+        others = [result.methods[place].label for place in ahead if place != first]
+        return answer + (f" So {'is' if len(others) == 1 else 'are'} {listed(others)}." if others else "")
+    if better:
+        first = min(better, key=lambda place: result.means[place, 0])
+        others = [result.methods[place].label for place in better if place != first]
+        return (
+            f"On {target}, {result.methods[first].label} is better than random "
+            f"({amount(result.to_random(first, 0), result.unit)})"
+            f"{', and so ' + ('is ' if len(others) == 1 else 'are ') + listed(others) if others else ''}. "
+            f"No method is better than the best simple baseline, {best}."
+        )
+    worse = [result.methods[place].label for place in _places(result) if _verdict(result.to_random(place, 0)) == WORSE]
+    behind = [result.methods[place].label for place in _places(result) if _verdict(result.to_simple(place, 0)) == WORSE]
+    return f"On {target}, no method is better than random or than the best simple baseline, {best}. " + (
+        f"Worse than random: {listed(worse)}." if worse else f"Worse than the best simple baseline: {listed(behind)}."
+    )
+
+
+def method_sentence(result: AblationResult, place: int) -> str:
+    """What the result says about one method.
+
+    Args:
+        place: of the method in `AblationResult.methods`.
+    """
+    summary = result.summaries[place]
+    if result.several:
+        return (
+            f"{counts(summary, result)} Its worst target is {summary.worst.label} "
+            f"({signed(summary.worst_difference)}), its largest regret {summary.regret:.3f} on "
+            f"{summary.regret_on.label}."
+        )
+    return f"{summary.method.label}: {_clause(result, place)}."
+
+
+def _clause(result: AblationResult, place: int) -> str:
+    """One method on the one target: against random, and against the best simple baseline."""
+    assert result.comparisons is not None
+    best = result.comparisons.best_simple[0]
+    to_random = _against(result.to_random(place, 0), "random", result.unit)
+    to_simple = _against(result.to_simple(place, 0), f"the best simple baseline, {result.methods[best].label}", "")
+    if place == 0:
+        return to_simple
+    if place == best:
+        return f"{to_random}; it is the best simple baseline"
+    return f"{to_random}; {to_simple}"
+
+
+def _against(difference: Difference | None, other: str, unit: str) -> str:
+    verdict = _verdict(difference)
+    words = f"{verdict} than {other}" if verdict in (BETTER, WORSE) else f"cannot be told apart from {other}"
+    return f"{words} ({amount(difference, unit)})"
+
+
+def _places(result: AblationResult) -> range:
+    return range(len(result.methods))
+
+
+def _verdict(difference: Difference | None) -> str:
+    return "" if difference is None else difference.verdict
+
+
+def amount(difference: Difference | None, unit: str = "") -> str:
+    """A difference with its interval: ``−0.027 nats per word, −0.041 to −0.013``."""
+    if difference is None:
+        return ""
+    return (
+        f"{signed(difference.mean)}{' ' + unit if unit else ''}, {signed(difference.low)} to {signed(difference.high)}"
+    )
+
+
+def listed(words: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def signed(number: float) -> str:
+    """Three decimals with their sign."""
+    return f"{number:+.3f}".replace("-", "−")

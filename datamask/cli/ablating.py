@@ -1,0 +1,163 @@
+"""The command that compares methods on targets: `ablate`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from datamask.ablation import wording
+from datamask.ablation.question import METHODS, AblationQuestion
+from datamask.ablation.result import AblationResult
+from datamask.ablation.steering import MODELS, confirmed
+from datamask.cli.common import DONE, check_device, stop_on_signals
+from datamask.cli.lambdas import examples_named, target_of, training_text
+from datamask.cli.output import Progress, check_output, print_json, table_text
+from datamask.cli.parser import corpus_config
+from datamask.cli.streams import print_text
+from datamask.config.lambda_question import parse_lambdas
+from datamask.errors import OptionError
+from datamask.files import write_text
+from datamask.runs.rooted import absolute_corpus
+from datamask.runs.store import RunStore
+
+
+def ablate(options: argparse.Namespace) -> int:
+    """`ablate`: methods compared on held-out text of one target or of several."""
+    question, texts = question_of(options)
+    named = None if options.target is None else examples_named(options.target)
+    corpus_wanted = absolute_corpus(corpus_config(options, question.seed))
+    if options.output is not None:
+        options.output = check_output(options.output, corpus_wanted.inputs)
+    if options.confirm and question.judge != MODELS[0]:
+        raise OptionError(f"--confirm runs the second proxy model after the {MODELS[0]} model; leave out --judge or it")
+    check_device(options.device)
+    from datamask.corpus import open_corpus
+    from datamask.evaluation.examples import read_examples
+    from datamask.runs.ablations import CONFIRM_SEEDS, ablation, confirmation
+
+    cache_dir: Path = RunStore(options.runs_dir).cache_dir
+    agreement = None
+    with stop_on_signals() as stop, Progress() as progress:
+        corpus = open_corpus(corpus_wanted, progress=progress, should_stop=stop.is_set)
+        given: dict[str, Any] = {
+            "texts": texts,
+            "examples": None if named is None else read_examples(*named, corpus),
+            "device": options.device,
+            "progress": progress,
+            "should_stop": stop.is_set,
+        }
+        result = ablation(
+            corpus, question, cache_dir, **given, first=lambda early: progress.note(wording.headline(early))
+        )
+        if options.confirm:
+            second, minutes = confirmation(result, options.device)
+            progress.note(f"Confirming with the transformer takes about {max(1, round(minutes)):,} minutes.")
+            by_second = ablation(corpus, second, cache_dir, **given, seeds=CONFIRM_SEEDS)
+            agreement = confirmed(result, [by_second])
+    if options.output is not None:
+        write_text(options.output, json.dumps(result.to_dict(), indent=1))
+    if options.json:
+        print_json(
+            {**result.to_dict(), "headline": wording.headline(result), "agreement": agreement, "output": options.output}
+        )
+    else:
+        print_text(text_of(result, agreement))
+    return DONE
+
+
+def question_of(options: argparse.Namespace) -> tuple[AblationQuestion, list[str]]:
+    """The question that the options ask, and the texts of a target that is a file of texts.
+
+    Raises:
+        OptionError: a value out of range. InputError: the file of texts cannot be read, or holds too few.
+    """
+    target, texts = (None, []) if options.target is None else target_of(options.target)
+    chosen = {
+        "methods": METHODS if options.methods is None else tuple(options.methods.split(",")),
+        "objectives": () if options.objectives is None else tuple(options.objectives.split(",")),
+        **({} if options.lambdas is None else {"lambdas": parse_lambdas(options.lambdas)}),
+        **({} if options.seed_rows is None else {"rows": options.seed_rows}),
+        **training_text(options.judge, options.words, options.train_bytes),
+    }
+    question = AblationQuestion(
+        target=target,
+        label=options.label,
+        ratio=options.select_ratio,
+        seeds=options.seeds,
+        seed=options.seed or 0,
+        judge=options.judge,
+        **chosen,
+    )
+    return question, texts
+
+
+def text_of(result: AblationResult, agreement: float | None = None) -> str:
+    """A result for people.
+
+    Args:
+        agreement: rank correlation of the two proxy models, where the second one was run.
+    """
+    parts = [wording.headline(result), ""]
+    parts.append(_over_targets(result) if result.several else _on_one_target(result))
+    if result.several:
+        parts += ["", f"Difference to random in {result.unit}, lower is better; * can be told apart from random", ""]
+        parts.append(_by_target(result))
+    counts = "all rows" if not result.training else f"{result.training:,} {result.counts}"
+    parts.append(
+        f"\n{result.seeds} of {result.question.seeds} seeds, each with {result.rows:,} rows of its own, of which "
+        f"{result.selected:,} are selected; {counts} of each selection are compared ({result.judge}). Intervals are "
+        "paired by seed and hold for everything compared at once. " + " ".join(result.notes)
+    )
+    parts += [f"{target.label[0].upper()}{target.label[1:]}: {target.note}" for target in result.targets if target.note]
+    if agreement is not None:
+        parts.append(f"The two proxy models rank the methods with a rank correlation of {agreement:.2f}.")
+    return "\n".join(parts)
+
+
+def _over_targets(result: AblationResult) -> str:
+    ordered = sorted(result.summaries, key=lambda summary: summary.regret)
+    return table_text(
+        [
+            {
+                "method": summary.method.label,
+                "than random": f"{summary.better} better, {summary.worse} worse",
+                "than best simple": f"{summary.better_than_simple} better, {summary.worse_than_simple} worse",
+                "worst target": f"{summary.worst.label} {wording.signed(summary.worst_difference)}",
+                "largest regret": f"{summary.regret:.3f}",
+                "on": summary.regret_on.label,
+            }
+            for summary in ordered
+        ]
+    )
+
+
+def _by_target(result: AblationResult) -> str:
+    rows = []
+    for place, method in enumerate(result.methods):
+        row = {"method": method.label}
+        for at, target in enumerate(result.targets):
+            difference = result.to_random(place, at)
+            told = difference is not None and difference.verdict != "level"
+            mean = result.means[place, at] - result.means[0, at]
+            row[target.name] = f"{wording.signed(mean)}{'*' if told else ''}"
+        rows.append(row)
+    return table_text(rows)
+
+
+def _on_one_target(result: AblationResult) -> str:
+    rows = []
+    for place in result.means[:, 0].argsort(kind="stable"):
+        to_random, to_simple = result.to_random(int(place), 0), result.to_simple(int(place), 0)
+        rows.append(
+            {
+                "method": result.methods[place].label,
+                "loss": f"{result.means[place, 0]:.3f}",
+                "to random": wording.amount(to_random) or wording.signed(result.means[place, 0] - result.means[0, 0]),
+                "than random": "" if to_random is None else to_random.verdict,
+                "to best simple": wording.amount(to_simple),
+                "than best simple": "" if to_simple is None else to_simple.verdict,
+            }
+        )
+    return table_text(rows)

@@ -1,0 +1,144 @@
+"""The methods of an ablation, as settings of a selection, and what each of them selects from a pool."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamask import catalogue, learning
+from datamask.ablation.question import DUPLICATES, RANDOM, SIMPLE, TOP_QUALITY, AblationQuestion
+from datamask.ablation.result import Method
+from datamask.config import SelectionConfig
+from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
+from datamask.evaluation.lambdas.selecting import scales, select_all, settings
+from datamask.evaluation.pool import Pool
+from datamask.evaluation.problems import pose
+from datamask.learning.loop import learn
+from datamask.objectives.contract import Poll, no_poll
+
+GREEDY_LAMBDA = 0.7
+"""Of greedy on facility location: where facility location did best in the pilot on independent scores."""
+
+ROWS_PER_CLUSTER, CLUSTERS = 20, 100
+"""The cluster-balanced baseline has its usual number of clusters, or fewer where a seed has few rows."""
+
+LABELS = {
+    RANDOM: "Random",
+    DUPLICATES: "Exact duplicates removed",
+    "semdedup": "SemDeDup",
+    "soft-quality": "Soft quality",
+    TOP_QUALITY: "Top quality",
+    "cluster-balanced": "Cluster-balanced",
+    "greedy": f"Greedy, facility location λ {GREEDY_LAMBDA:g}",
+    "masks": "Learned masks (the paper's preset)",
+}
+
+
+@dataclass(frozen=True)
+class Contestants:
+    """The methods of a question, in the order of a result.
+
+    Attributes:
+        question: what is asked.
+    """
+
+    question: AblationQuestion
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """All of them, random first."""
+        question = self.question
+        single = tuple(
+            Method(
+                name,
+                LABELS[name],
+                name in SIMPLE,
+                {"greedy": "facility", "masks": "pairwise"}.get(name, ""),
+                {"greedy": GREEDY_LAMBDA, "masks": 0.5}.get(name),
+            )
+            for name in question.methods
+        )
+        curves = tuple(
+            Method(f"{objective}-{lamb:g}", f"{_label(objective)} λ {lamb:g}", False, objective, lamb)
+            for objective in question.objectives
+            for lamb in question.lambdas
+        )
+        return single + curves
+
+    def selections(
+        self,
+        pool: Pool,
+        seed: int,
+        poll: Poll = no_poll,
+        tick: Callable[[str], None] = lambda what: None,
+        kept: Kept = NOTHING_KEPT,
+    ) -> dict[str, np.ndarray]:
+        """What every method but random selects: by its name, int64 ``(S,)`` rows of the pool, rising.
+
+        Args:
+            seed: of draws and ties. tick: called with the name of each method before it selects.
+            kept: what an earlier search selected from the same rows, and where these selections go.
+        """
+        question, chosen = self.question, dict[str, np.ndarray]()
+        for name in question.methods:
+            if name != RANDOM:
+                tick(name)
+                chosen[name] = _selected(pool, single(name, question.ratio, len(pool), seed), poll, kept)
+        for objective in question.objectives:
+            config = settings(objective, question.ratio, seed)
+            named = kept.under(_digest(pool, config, question.lambdas))
+            posed = scales(pool, config, poll)
+
+            def ticking(lamb: float, objective: str = objective) -> None:
+                tick(f"{objective}-{lamb:g}")
+
+            found = select_all(pool, posed, config, question.lambdas, {}, poll, ticking, named)
+            chosen |= {f"{objective}-{lamb:g}": rows for lamb, rows in zip(question.lambdas, found)}
+        return chosen
+
+
+def single(name: str, ratio: float, rows: int, seed: int) -> SelectionConfig:
+    """The settings of a method that is not tried over lambda.
+
+    Args:
+        rows: of the pool.
+    """
+    common = {"select_ratio": ratio, "seed": seed, "objective": "pairwise"}
+    if name == DUPLICATES:
+        return SelectionConfig.from_options(**common, estimator="random", collapse="exact")
+    if name == "greedy":
+        return SelectionConfig.from_options(
+            **{**common, "objective": "facility"}, estimator="greedy", lamb=GREEDY_LAMBDA
+        )
+    if name == "masks":
+        return SelectionConfig.from_options(**common, preset="paper")
+    if name == "cluster-balanced":
+        clusters = int(np.clip(rows // ROWS_PER_CLUSTER, 2, CLUSTERS))
+        return SelectionConfig.from_options(**common, estimator=name, clusters=clusters)
+    return SelectionConfig.from_options(**common, estimator=name)
+
+
+def _selected(pool: Pool, config: SelectionConfig, poll: Poll, kept: Kept) -> np.ndarray:
+    """The selection of one setting."""
+    name, size = _digest(pool, config), config.size(len(pool))
+    stored = kept.find(name, size, len(pool))
+    if stored is not None:
+        return stored[0]
+    learned = learn(learning.load(config.estimator)(pose(pool, config, poll).problem, config), poll=poll)
+    rows = np.flatnonzero(learned.mask.cpu().numpy())
+    kept.put(name, rows, None)
+    return rows
+
+
+def _digest(pool: Pool, config: SelectionConfig, lambdas: tuple[float, ...] = ()) -> str:
+    """The name of a selection: the same rows and settings have the same."""
+    told = json.dumps([pool.corpus.fingerprint, config.to_dict(), lambdas], sort_keys=True, default=str)
+    return hashlib.sha256(told.encode()).hexdigest()[:20]
+
+
+def _label(objective: str) -> str:
+    return next((entry.label for entry in catalogue.OBJECTIVES if entry.name == objective), objective)

@@ -1,0 +1,132 @@
+"""What a selection is worth to held-out texts: the loss of a proxy model that learned from it, or a distance."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from datamask.errors import InputError
+from datamask.evaluation.lambdas.aiming import nearest_cosine
+from datamask.evaluation.lambdas.holdout import hashed
+from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
+from datamask.evaluation.lambdas.proxy_models import ASKED_BYTES, ProxyModel, cut
+from datamask.evaluation.measures.words import Words
+from datamask.objectives.contract import Poll, no_poll
+
+
+class Meter(Protocol):
+    """Measures selections on held-out texts.
+
+    Attributes:
+        judge: ``bigram``, ``transformer`` or ``features``. unit: of a loss. counts: what `budget` counts.
+    """
+
+    judge: str
+    unit: str
+    counts: str
+
+    def asked(self, texts: np.ndarray, targets: int) -> np.ndarray:
+        """Those of a target's texts that are asked for, where all would take too long."""
+
+    def budget(self, selections: Sequence[np.ndarray]) -> int:
+        """How much of each selection is used, equally much for all; 0: all of its rows.
+
+        Raises:
+            InputError: too little to learn from.
+        """
+
+    def weights(self, texts: np.ndarray) -> np.ndarray:
+        """float64 ``(D,)``: how many things are predicted of each text; losses of a target are per thing."""
+
+    def losses(self, rows: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
+        """float64 ``(D,)``: the summed loss of each text.
+
+        Args:
+            rows: selected rows of the corpus. seed: of the order in which they are used.
+        """
+
+
+class TextMeter:
+    """The cross-entropy of a proxy model.
+
+    Args:
+        proxy: of the corpus's texts, and of own texts after them. words: of the same texts. most: words or bytes that a
+            selection trains on at most. lessons: what is kept of trainings.
+    """
+
+    def __init__(self, proxy: ProxyModel, words: Words, most: int, lessons: Lessons = NO_LESSONS) -> None:
+        self._proxy, self._words, self._most, self._lessons = proxy, words, most, lessons
+        self.judge, self.counts = proxy.judge, proxy.counts
+        self.unit = f"nats per {proxy.counts.removesuffix('s')}"
+
+    def asked(self, texts: np.ndarray, targets: int) -> np.ndarray:
+        if self.judge == "bigram":
+            return texts
+        most = int(np.searchsorted(np.cumsum(self._proxy.lengths[texts]), ASKED_BYTES / targets, side="right"))
+        return texts[: max(1, most)]
+
+    def budget(self, selections: Sequence[np.ndarray]) -> int:
+        available = min(int(self._proxy.lengths[rows].sum()) for rows in selections)
+        if available < self._proxy.least:
+            raise InputError(
+                f"A selection of one seed has only {available:,} {self.counts} to train on, {self._proxy.least:,} are "
+                "needed; choose fewer --seeds, a larger --select-ratio or a larger corpus"
+            )
+        return min(self._most, available)
+
+    def weights(self, texts: np.ndarray) -> np.ndarray:
+        return self._proxy.weights(texts)
+
+    def losses(self, rows: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
+        """Losses of bigrams are kept here; the transformer keeps its own, and its state."""
+        poll()
+        trained = cut(self._proxy, rows, budget, seed)
+        if self.judge != "bigram":
+            return self._proxy.sums(trained, budget, texts, seed, poll)
+        learned, asked = self._words.of(trained), self._words.of(texts)
+        digest = hashlib.sha256(repr((self._words.vocabulary, budget)).encode())
+        for tokens in (*learned, *asked):
+            digest.update(tokens.astype("<i4").tobytes() + b"|")
+        name = f"bigram{digest.hexdigest()[:20]}"
+        stored = self._lessons.find(name, len(texts))
+        if stored is not None:
+            return stored
+        sums = self._proxy.sums(trained, budget, texts, seed, poll)
+        self._lessons.put(name, sums)
+        return sums
+
+
+class FeatureMeter:
+    """How far held-out features are from the nearest selected row; nothing is trained.
+
+    Args:
+        features: float32 ``(N + m, d)`` of unit length: of the corpus, and of examples after it. lengths: float64
+            ``(N,)``, tokens of the corpus's rows; None: selections are compared at equally many rows.
+    """
+
+    judge, unit = "features", "cosine distance"
+
+    def __init__(self, features: np.ndarray, lengths: np.ndarray | None) -> None:
+        self._features, self._lengths = features, lengths
+        self.counts = "rows" if lengths is None else "tokens"
+
+    def asked(self, texts: np.ndarray, targets: int) -> np.ndarray:
+        return texts
+
+    def budget(self, selections: Sequence[np.ndarray]) -> int:
+        if self._lengths is None:
+            return 0
+        return int(min(self._lengths[rows].sum() for rows in selections))
+
+    def weights(self, texts: np.ndarray) -> np.ndarray:
+        return np.ones(len(texts))
+
+    def losses(self, rows: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
+        if self._lengths is not None:
+            rows = rows[np.argsort(hashed(rows, seed), kind="stable")]
+            rows = rows[: int(np.searchsorted(np.cumsum(self._lengths[rows]), budget)) + 1]
+        # a cosine may exceed 1 by rounding
+        return np.maximum(1.0 - nearest_cosine(self._features[texts], self._features[rows], poll), 0.0)

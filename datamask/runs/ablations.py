@@ -1,0 +1,85 @@
+"""Compute an ablation and keep its result next to the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from datamask.ablation.question import FIRST_SEEDS, AblationQuestion
+from datamask.ablation.result import AblationResult
+from datamask.ablation.steering import MODELS
+from datamask.corpus.corpus import Corpus
+from datamask.errors import OptionError, poll_of
+from datamask.evaluation.ablation import ablate
+from datamask.evaluation.examples import Examples
+from datamask.evaluation.lambdas.kept import Kept
+from datamask.evaluation.lambdas.proxy_models import seconds_of_training
+from datamask.learning.device import resolve
+from datamask.runs.ablation_results import save
+
+CONFIRM_SEEDS = FIRST_SEEDS
+"""Seeds that the second proxy model is trained in: enough to rank the methods, which is all it is for."""
+
+
+def ablation(
+    corpus: Corpus,
+    question: AblationQuestion,
+    cache_dir: str | Path,
+    *,
+    texts: Sequence[str] = (),
+    examples: Examples | None = None,
+    device: str = "auto",
+    progress: Callable[[float, str], None] = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    first: Callable[[AblationResult], None] = lambda result: None,
+    seeds: int | None = None,
+) -> AblationResult:
+    """Compute a result and keep it; the provisional one of the first seeds is kept until then.
+
+    Selections and losses are kept by what they were made from, so that the next call goes on after a stop, and another
+    question on the same rows computes what is new alone.
+
+    Args:
+        first: called with the provisional result. seeds: see `datamask.evaluation.ablation.ablate`.
+
+    Raises:
+        InputError: too few texts, words, rows or examples. OptionError: a target or label that does not fit.
+        Stopped: `should_stop` answered true.
+    """
+
+    def first_answer(result: AblationResult) -> None:
+        save(cache_dir, result)
+        first(result)
+
+    result = ablate(
+        corpus,
+        question,
+        cache_dir,
+        texts=texts,
+        examples=examples,
+        device=device,
+        progress=progress,
+        poll=poll_of(should_stop, "the ablation was stopped; the same command continues where it stopped"),
+        keep=Kept(cache_dir, corpus.fingerprint, "ablation-"),
+        first=first_answer,
+        seeds=seeds,
+    )
+    save(cache_dir, result)
+    return result
+
+
+def confirmation(result: AblationResult, device: str = "auto") -> tuple[AblationQuestion, float]:
+    """The question for the second proxy model, and about how many minutes it takes: trainings times a timed one.
+
+    Raises:
+        OptionError: the result has no second proxy model, because no texts were learned from.
+    """
+    if result.judge != MODELS[0]:
+        raise OptionError(
+            f"--confirm needs a result of the {MODELS[0]} model, got one of {result.judge}; a corpus without texts "
+            "has no second proxy model"
+        )
+    question = result.question.by(MODELS[1])
+    # random selection is drawn several times
+    trainings = CONFIRM_SEEDS * (len(result.methods) + 3)
+    return question, trainings * seconds_of_training(question.train_bytes, resolve(device)) / 60

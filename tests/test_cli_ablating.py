@@ -1,0 +1,107 @@
+"""`ablate` from shards to its result."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.ablation.question import AblationQuestion
+from datamask.cli import main
+from datamask.evaluation.lambdas import proxy_models, trial
+from datamask.evaluation.lambdas.transformer import Size
+from datamask.runs import ablation_results
+from tests.evaluation.lambdas.planted import language
+
+QUICK = ["--methods", "top-quality", "--objectives", "pairwise", "--lambdas", "0,0.5", "--seeds", "6"]
+
+
+@pytest.fixture(scope="module")
+def shard(tmp_path_factory):
+    """1,500 rows of texts, quality, features and a label."""
+    rng, n = np.random.default_rng(0), 1500
+    path = tmp_path_factory.mktemp("shards") / "in.parquet"
+    kind = rng.integers(0, 3, n)
+    table = {
+        "chunk_id": np.arange(n),
+        "quality_score": rng.normal(size=n),
+        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=n * 24).astype("f4")), 24),
+        "text": language(rng, n, "w", 60),
+        "kind": [f"k{each}" for each in kind],
+    }
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+def test_ablate_from_shard_to_stored_result(shard, tmp_path, capsys):
+    words = ["ablate", str(shard), "--label", "kind", *QUICK, "--runs-dir", str(tmp_path / "runs"), "--device", "cpu"]
+    assert main([*words, "--json", "--output", str(tmp_path / "out.json")]) == 0
+    shown = capsys.readouterr()
+    found, written = json.loads(shown.out.splitlines()[-1]), json.loads((tmp_path / "out.json").read_text())
+    assert "Provisional: 3 of 6 seeds are done." in shown.err
+    assert found["losses"] == written["losses"] and len(written["losses"]) == 6
+    (kept,) = ablation_results.results(tmp_path / "runs" / ".cache", found["fingerprint"])
+    assert kept.question.key == found["key"] and not kept.provisional
+    assert sorted(target.name for target in kept.targets) == ["k0", "k1", "k2", "pool"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(found["headline"]) and "LARGEST REGRET" in said and "hard to beat by construction" in said
+
+
+def test_a_damaged_or_foreign_result_is_not_shown(shard, tmp_path, capsys):
+    words = ["ablate", str(shard), "--target", "kind=k1", *QUICK, "--runs-dir", str(tmp_path / "runs")]
+    assert main([*words, "--device", "cpu", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    cache_dir = tmp_path / "runs" / ".cache"
+    entry = ablation_results.result_entry(found["fingerprint"], found["key"])
+    assert ablation_results.load(cache_dir, found["fingerprint"], "../../secret") is None
+    ablation_results.Cache(cache_dir).keep(entry, {**found, "losses": [[["x"]]]})
+    assert ablation_results.results(cache_dir, found["fingerprint"]) == []
+
+
+def test_confirm_says_its_minutes_first_and_ranks_by_a_second_model(shard, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(trial, "SMALL", Size(layers=1, width=8, heads=1, context=64, batch=64))
+    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 1_000)
+    words = [
+        "ablate",
+        str(shard),
+        "--target",
+        "random",
+        *QUICK,
+        "--runs-dir",
+        str(tmp_path / "runs"),
+        "--device",
+        "cpu",
+    ]
+    assert main([*words, "--confirm", "--json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out.splitlines()[-1])
+    assert shown.err.index("Confirming with the transformer takes about") < shown.err.rindex("seed 3 of 3")
+    assert -1 <= found["agreement"] <= 1
+    stored = ablation_results.results(tmp_path / "runs" / ".cache", found["fingerprint"])
+    assert sorted((each.judge, each.seeds, each.provisional) for each in stored) == [
+        ("bigram", 6, False),
+        ("transformer", 3, True),
+    ]
+    assert main([*words, "--judge", "transformer", "--confirm"]) == 2
+    assert "--confirm runs the second proxy model" in capsys.readouterr().err
+
+
+def test_options_become_a_question_and_wrong_ones_a_sentence(capsys):
+    from datamask.cli.ablating import question_of
+    from datamask.cli.parser import parse
+
+    question, texts = question_of(parse(["ablate", "x.parquet"]))
+    assert question == AblationQuestion() and texts == []
+    question, _ = question_of(parse(["ablate", "x.parquet", "--target", "high:stars", "--seed-rows", "500"]))
+    assert (question.target.kind, question.target.column, question.rows) == ("score", "stars", 500)
+    for options, said in (
+        (["--seeds", "3"], "--seeds must be at least 6"),
+        (["--methods", "best"], "--methods must be of"),
+        (["--target", "nothing"], "--target must be random"),
+    ):
+        assert main(["ablate", "nowhere.parquet", *options]) == 2
+        assert said in capsys.readouterr().err
