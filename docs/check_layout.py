@@ -37,7 +37,7 @@ VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
     ("runs", "runs", "proved", ("All runs", "Frontier", "Live λ")),
     ("runs, failed", "runs", "failed", ()),
     ("compare", "runs?view=compare", "best", ("Texts", "Where", "Values")),
-    ("evidence", "evidence", "best", ("Which λ", "Scoreboard", "Agreement", "Downstream results")),
+    ("evidence", "evidence", "best", ("What helps", "Scoreboard", "Agreement", "Downstream results")),
     ("data", "data", None, ()),
     ("export", "export", "best", ()),
     ("lab", "lab", "proved", ("Objectives", "Ratio", "Group size", "Transfer")),

@@ -160,13 +160,13 @@ def frontier_live(stage: Stage) -> None:
     stage.shoot("frontier-live")
 
 
-def which_lambda(stage: Stage) -> None:
+def ablation(stage: Stage) -> None:
     stage.go("evidence")
     if stage.page.get_by_test_id("stPlotlyChart").count() == 0:
         stage.page.get_by_role("button", name="Start").click()
-    expect(stage.page.get_by_text("A second opinion: ")).to_be_visible(timeout=600_000)
+    expect(stage.page.get_by_text("Only one proxy model was run.")).to_be_visible(timeout=1_800_000)
     stage.settle(3)
-    stage.shoot("which-lambda")
+    stage.shoot("ablation")
 
 
 def export(stage: Stage) -> None:
@@ -202,7 +202,7 @@ PICTURES: tuple[Callable[[Stage], None], ...] = (
     map_narrow,
     frontier,
     frontier_live,
-    which_lambda,
+    ablation,
     export,
 )
 """In the order in which they are taken: what must not have happened yet comes first."""

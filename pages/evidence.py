@@ -1,11 +1,11 @@
-"""Evidence: what is a selection good for? Lambdas and runs judged by what they were not made from."""
+"""Evidence: what is a selection good for? Methods and runs judged by what they were not made from."""
 
 from datamask.dashboard.analyses import evidence_panel
 from datamask.dashboard.frame import sections
 from datamask.dashboard.frame.frame import frame
 
 DRAWN = {
-    "Which λ": evidence_panel.which_lambda,
+    "What helps": evidence_panel.ablation,
     "Scoreboard": evidence_panel.scoreboard,
     "Agreement": evidence_panel.agreement,
     "Downstream results": evidence_panel.downstream,

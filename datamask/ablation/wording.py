@@ -125,6 +125,16 @@ def _against(difference: Difference | None, other: str, unit: str) -> str:
     return f"{words} ({amount(difference, unit)})"
 
 
+def method_note(result: AblationResult) -> str:
+    """How a result was measured."""
+    training = "all rows" if not result.training else f"{result.training:,} {result.counts}"
+    return (
+        f"{result.seeds} of {result.question.seeds} seeds, each with {result.rows:,} rows of its own, of which "
+        f"{result.selected:,} are selected; {training} of each selection are compared ({result.judge}). Intervals are "
+        "paired by seed and hold for everything compared at once. " + " ".join(result.notes)
+    )
+
+
 def _places(result: AblationResult) -> range:
     return range(len(result.methods))
 

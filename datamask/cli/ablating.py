@@ -104,12 +104,7 @@ def text_of(result: AblationResult, agreement: float | None = None) -> str:
     if result.several:
         parts += ["", f"Difference to random in {result.unit}, lower is better; * can be told apart from random", ""]
         parts.append(_by_target(result))
-    counts = "all rows" if not result.training else f"{result.training:,} {result.counts}"
-    parts.append(
-        f"\n{result.seeds} of {result.question.seeds} seeds, each with {result.rows:,} rows of its own, of which "
-        f"{result.selected:,} are selected; {counts} of each selection are compared ({result.judge}). Intervals are "
-        "paired by seed and hold for everything compared at once. " + " ".join(result.notes)
-    )
+    parts.append("\n" + wording.method_note(result))
     parts += [f"{target.label[0].upper()}{target.label[1:]}: {target.note}" for target in result.targets if target.note]
     if agreement is not None:
         parts.append(f"The two proxy models rank the methods with a rank correlation of {agreement:.2f}.")

@@ -27,12 +27,8 @@ def made_result(
         target=Target("random") if targets == 1 else None, objectives=("facility",), lambdas=(0.0, 0.7), judge=judge
     )
     facts = tuple(TargetFacts(f"t{place}", f"target {place}", 400, circular) for place in range(targets))
-    values = {"question": question, "judge": judge, **given}
+    values = {"n": 5_000, "rows": 400, "selected": 120, "fingerprint": "f" * 16, "question": question, "judge": judge}
     return AblationResult(
-        fingerprint="f" * 16,
-        n=5_000,
-        rows=400,
-        selected=120,
         unit="nats per word",
         training=4_000,
         counts="words",
@@ -41,7 +37,7 @@ def made_result(
         losses=losses,
         of_texts=np.zeros((4, 2, targets)),
         created=1.0,
-        **values,
+        **(values | given),
     )
 
 

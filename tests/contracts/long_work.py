@@ -10,22 +10,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datamask.ablation.question import AblationQuestion
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.config.lambda_question import LambdaQuestion
+from datamask.config.lambda_question import Target
 from datamask.corpus import Corpus, FirstLook
 from datamask.corpus.neighbors import load_neighbors
 from datamask.corpus.projections import DEFAULT
+from datamask.dashboard.analyses.ablation import ablation_job
 from datamask.dashboard.analyses.explanation import explanations
 from datamask.dashboard.analyses.feature_probe import probing
 from datamask.dashboard.analyses.frontier import sweeping
 from datamask.dashboard.analyses.scoreboard import measuring
-from datamask.dashboard.analyses.which_lambda import lambda_search as lambdas
 from datamask.dashboard.data import first_looks, preparing, sample_work
 from datamask.dashboard.data.openings import Openings
 from datamask.dashboard.export import whole_work
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
-from datamask.runs import applying, lambda_answers, stored_measures
+from datamask.runs import ablation_results, applying, stored_measures
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan
@@ -96,10 +97,10 @@ def _projection(world: World) -> str:
     return "PCA" if world.brief else DEFAULT
 
 
-def _question(world: World) -> LambdaQuestion:
-    if not world.brief:
-        return LambdaQuestion()
-    return LambdaQuestion(objectives=("pairwise",), ratios=(0.4,), lambdas=(0.2, 0.8), words=1_000, rows=1_000)
+def _question(world: World) -> AblationQuestion:
+    """Of held-out text, in brief with few methods; much is selected, so that there are words enough."""
+    few = {"methods": ("random", "top-quality"), "objectives": ("pairwise",), "lambdas": (0.5,)} if world.brief else {}
+    return AblationQuestion(target=Target("random"), ratio=0.9, seeds=6, words=1_000, **few)
 
 
 def _of_job(world: World, job: Job) -> tuple[str, str]:
@@ -163,10 +164,10 @@ WORK: dict[str, Work] = {
         kept=lambda world: stored_measures.read_agreement(world.run, world.corpus.fingerprint, world.cache_dir),
         kinds=("agreement",),
     ),
-    "which lambda": Work(
-        lambda world: lambdas.start(world.corpus, _question(world), world.cache_dir),
-        kept=lambda world: lambda_answers.load(world.cache_dir, world.corpus.fingerprint, _question(world).key),
-        kinds=("which lambda", "selection of a search"),
+    "ablation": Work(
+        lambda world: ablation_job.start(world.corpus, _question(world), world.cache_dir),
+        kept=lambda world: ablation_results.load(world.cache_dir, world.corpus.fingerprint, _question(world).key),
+        kinds=("ablation", "selection of a search", "losses of a training"),
     ),
     "plan of all rows": Work(
         lambda world: whole_work.start_plan(applying.over_all_rows(world.run.config)),

@@ -34,8 +34,9 @@ ROWS, SELECTED = 1200, 360
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory) -> CorpusConfig:
-    """A corpus with texts."""
-    return write_shard(tmp_path_factory.mktemp("corpus") / "shard.parquet", ROWS)
+    """A corpus with texts, of words enough for a model to learn from."""
+    tail = ", which goes on for as many words as a proxy model needs to learn from a few selected samples"
+    return write_shard(tmp_path_factory.mktemp("corpus") / "shard.parquet", ROWS, tail=tail)
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,17 @@ from datamask.runs.store import Run, RunStore
 NASTY = "<b>bold</b> & [link](http://x) $x$ =1+1"
 
 
-def write_shard(path: Path, n: int = 240, seed: int = 0) -> CorpusConfig:
-    """Three clumps in 8 dimensions, with text, a source to colour by and token counts; row 0 has a nasty text."""
+def write_shard(path: Path, n: int = 240, seed: int = 0, tail: str = "") -> CorpusConfig:
+    """Three clumps in 8 dimensions, with text, a source to colour by and token counts; row 0 has a nasty text.
+
+    Args:
+        tail: ends every other text.
+    """
     rng = np.random.default_rng(seed)
     clump = rng.integers(0, 3, n)
     features = rng.normal(0, 0.25, (n, 8))
     features[np.arange(n), clump] += 1.0
-    texts = [NASTY, *(f"sample {i} of clump {clump[i]}, a few words long" for i in range(1, n))]
+    texts = [NASTY, *(f"sample {i} of clump {clump[i]}, a few words long{tail}" for i in range(1, n))]
     pq.write_table(
         pa.table(
             {

@@ -25,9 +25,11 @@ from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_end
 from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
 from datamask.evaluation.measures.clusters import _kept_labels, cluster_labels, clusters_entry
 from datamask.evaluation.pool import Pool
-from datamask.runs import lambda_answers, stored_measures
+from datamask.runs import ablation_results, lambda_answers, stored_measures
+from datamask.runs.formats import to_plain
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry
+from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_answers import made_answer
 from tests.evaluation.made import made_corpus
 
@@ -306,6 +308,24 @@ def answer(corpus: Corpus) -> Kind:
     )
 
 
+def ablation(corpus: Corpus) -> Kind:
+    result = made_result(ROBUST, fingerprint=corpus.fingerprint, n=N, rows=N, selected=SIZE)
+    key = result.question.key
+
+    return Kind(
+        ablation_results.result_entry(corpus.fingerprint, key),
+        Content(to_plain(result.to_dict())),
+        lambda folder: ablation_results.load(folder, corpus.fingerprint, key),
+        {
+            "text for a number": lambda value, _: value["losses"][0][0].__setitem__(0, "much"),
+            "fewer targets": lambda value, _: value["targets"].pop(),
+            "another question": lambda value, _: value["question"].update(seeds=30),
+            "another version": say("version", 0),
+            "no seed": say("losses", []),
+        },
+    )
+
+
 def selection(corpus: Corpus) -> Kind:
     kept = kept_for("", corpus.fingerprint, "0123456789ab")
     arrays = {"rows": np.arange(0, 120, 2, dtype=np.int32), "end": np.linspace(0, 1, 12)}
@@ -390,13 +410,14 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "scoreboard": board,
     "agreement": agreed,
     "which lambda": answer,
+    "ablation": ablation,
     "selection of a search": selection,
     "losses of a training": losses,
     "state of a training": training,
     "toy": planted,
 }
 
-NEVER_BEFORE = ("losses of a training", "state of a training")
+NEVER_BEFORE = ("ablation", "losses of a training", "state of a training")
 """Kinds that are younger than digests."""
 
 FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda", "toy")

@@ -1,34 +1,36 @@
-"""The sections of the Evidence page: lambdas judged by held-out text, compared runs by measures, parts and models."""
+"""The sections of the Evidence page: methods compared on targets, compared runs by measures, parts and models."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from datamask.dashboard.analyses.ablation import form as ablation_form
+from datamask.dashboard.analyses.ablation import panel as ablation_panel
 from datamask.dashboard.analyses.agreement import panel as agreement_panel
 from datamask.dashboard.analyses.comparison import choice_panel as compared_runs
 from datamask.dashboard.analyses.comparison import panel as comparison_panel
 from datamask.dashboard.analyses.downstream import panel as downstream_panel
 from datamask.dashboard.analyses.scoreboard import panel as scoreboard_panel
-from datamask.dashboard.analyses.which_lambda import panel as lambda_panel
 from datamask.dashboard.shell import session
 
 
-def which_lambda() -> None:
-    """Selections over lambda judged by text that none of them was made from, or by examples where there is none."""
+def ablation() -> None:
+    """Methods compared on held-out text of one target or of several, or by features where there are no texts."""
     corpus = session.open_corpus_or_stop()
     cache_dir = session.store().cache_dir
-    lambda_panel.follow(corpus)
-    answers = lambda_panel.stored(corpus, cache_dir)
+    ablation_panel.follow(corpus)
     controls, picture = st.columns([1, 2.9], gap="large")
     with controls:
-        lambda_panel.form(corpus, cache_dir)
-        answer = lambda_panel.choose(answers)
+        ablation_form.form(corpus, cache_dir)
+        found = ablation_panel.choose(
+            ablation_panel.stored(corpus, cache_dir), ablation_panel.old_answers(corpus, cache_dir)
+        )
     with picture:
-        searched = lambda_panel.search(corpus, cache_dir)
-        if answer is not None:
-            lambda_panel.show(answer)
-        elif not searched:
-            lambda_panel.nothing_yet(corpus)
+        at_work = ablation_panel.work(corpus, cache_dir)
+        if found is not None:
+            ablation_panel.show(found, corpus, cache_dir)
+        elif not at_work:
+            ablation_panel.nothing_yet(corpus)
 
 
 def scoreboard() -> None:

@@ -42,7 +42,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         Section("Compare", "What changes between these runs?", "compare"),
     ),
     "Evidence": (
-        Section("Which λ", "Does it help, and which lambda?"),
+        Section("What helps", "Which method helps, and on which target?"),
         Section("Scoreboard", "Which run is better at what it was not made for?", "scoreboard"),
         Section("Agreement", "Would the same samples come out again?", "agreement"),
         Section("Downstream results", "Does it help what you care about?", "downstream"),

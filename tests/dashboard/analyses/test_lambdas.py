@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from datamask.config.lambda_question import LambdaQuestion, Target
-from datamask.dashboard.analyses.which_lambda import lambda_search as lambdas
+from datamask.config.lambda_question import Target
 from datamask.dashboard.analyses.which_lambda import tables as view
 from datamask.dashboard.analyses.which_lambda.chart import band
 from datamask.evaluation.lambdas import wording
@@ -256,15 +254,3 @@ def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path
 )
 def test_spoken_lambdas(found, said):
     assert wording.spoken(found) == said and len(LAMBDAS) == 4
-
-
-def test_an_answer_that_cannot_be_kept_is_said_to_whoever_looks_for_it_on_the_page(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    answer = {**made_answer("abc"), "key": LambdaQuestion().key}
-    assert not lambda_answers.save(tmp_path / "file", answer)
-    monkeypatch.setattr("datamask.runs.lambdas.answer", lambda *args, **options: answer)
-    for folder, state in ((tmp_path / "file", "failed"), (tmp_path / "kept", "done")):
-        lambda_answers.save(folder, answer)
-        task = lambdas.start(SimpleNamespace(fingerprint="abc"), LambdaQuestion(), folder)
-        task.wait(120)
-        assert task.state == state and ("cannot be kept" in task.error) is (state == "failed")

@@ -1,4 +1,4 @@
-"""The search for a lambda behind its page: one at a time per corpus, in a thread, its answer on disk. No streamlit."""
+"""The ablation of a corpus in the background: one at a time, in a thread, its result on disk. No streamlit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datamask.config.lambda_question import LambdaQuestion, Target
+from datamask.ablation.question import AblationQuestion
+from datamask.ablation.result import AblationResult
+from datamask.ablation.steering import MODELS
+from datamask.config.lambda_question import Target
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing.signs import Sign
 from datamask.errors import InputError, StoreError
-from datamask.runs.lambda_answers import answer_entry, load
+from datamask.runs.ablation_results import load, result_entry
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
@@ -24,16 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a search is about: the question, and the person's own texts or examples where they are its target."""
+    """What a job is about: the question, and the person's own texts or examples where they are its target."""
 
-    question: LambdaQuestion
+    question: AblationQuestion
     texts: tuple[str, ...] = ()
     examples: Examples | None = None
 
 
 def key_of(corpus: Corpus) -> str:
-    """The name under which the worker knows the search on this corpus."""
-    return f"lambdas-{corpus.fingerprint}"
+    """The name under which the worker knows the ablation of this corpus."""
+    return f"ablation-{corpus.fingerprint}"
 
 
 def examples_of(corpus: Corpus, source: str, name: str, content: bytes) -> tuple[Examples, Target]:
@@ -59,29 +62,35 @@ def examples_of(corpus: Corpus, source: str, name: str, content: bytes) -> tuple
 
 def start(
     corpus: Corpus,
-    question: LambdaQuestion,
+    question: AblationQuestion,
     cache_dir: str | Path,
     texts: Sequence[str] = (),
     sign: Sign | None = None,
     examples: Examples | None = None,
 ) -> Job:
-    """Search in the background, or join the search under way.
+    """Compute a result in the background, or join the job under way.
 
-    The job's result is the answer's key, what it is about an `Asked`.
+    A question to the second proxy model is computed for its first seeds only, which is enough to confirm a result. The
+    job's result is the question's key, what it is about an `Asked`.
     """
 
     def work(job: Job) -> str:
         # torch comes with them, so only in the thread that needs it
         from datamask.evaluation.threads import threads
-        from datamask.runs.lambdas import answer
+        from datamask.runs.ablations import CONFIRM_SEEDS, ablation
         from datamask.runs.run_queue import beside_the_server
 
-        entry, key = answer_entry(corpus.fingerprint, question.key), question.key
+        seeds = CONFIRM_SEEDS if question.judge == MODELS[1] else question.seeds
+
+        def stored() -> AblationResult | None:
+            result = load(cache_dir, corpus.fingerprint, question.key)
+            return result if result is not None and result.seeds >= seeds else None
+
         with threads(beside_the_server()):
             Cache(cache_dir).once(
-                entry,
-                lambda: load(cache_dir, corpus.fingerprint, key),
-                lambda: answer(
+                result_entry(corpus.fingerprint, question.key),
+                stored,
+                lambda: ablation(
                     corpus,
                     question,
                     cache_dir,
@@ -89,15 +98,16 @@ def start(
                     examples=examples,
                     progress=job.report,
                     should_stop=job.should_stop,
+                    seeds=seeds,
                 ),
                 job.should_stop,
             )
-        if not Cache(cache_dir).has(entry):
+        if stored() is None:
             raise StoreError(
-                f"the answer was found, but cannot be kept in {cache_dir}, where this page looks for it; "
-                "make room there, or make the folder writable, and ask again"
+                f"the result cannot be kept in {cache_dir}, where this page looks for it; make room there, or make the "
+                "folder writable, and start again"
             )
-        return key
+        return question.key
 
     return worker().start(
         key_of(corpus),

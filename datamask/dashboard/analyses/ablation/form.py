@@ -1,0 +1,320 @@
+"""The form of an ablation: what methods are compared on, at which ratio, and Start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from datamask.ablation.question import LABEL_REGIONS, LEAST_SEEDS, SEEDS, AblationQuestion, objectives_known
+from datamask.config.lambda_question import (
+    LEAST_EXAMPLES,
+    LEAST_TEXTS,
+    MOST_EXAMPLES,
+    Target,
+    check_texts,
+    texts_of,
+)
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.ablation import ablation_job
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.shell import background
+from datamask.errors import DatamaskError
+from datamask.evaluation.examples import Examples
+
+SEVERAL = "several"
+TARGETS = {
+    SEVERAL: "Several targets at once",
+    "random": "Held-out text of the corpus",
+    "column": "One value of a column",
+    "score": "High scores of another column",
+    "texts": "Texts of my own",
+    "examples": "Examples that also score rows",
+}
+WITHOUT_TEXTS = (SEVERAL, "random", "column", "score", "examples")
+RATIOS = (0.02, 0.05, 0.1, 0.3)
+SOURCES = {"ids": "ids of samples", "features": "features", "examples": "texts"}
+SOURCE_FILES = {"ids": ["txt", "csv", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
+SOURCE_HELP = {
+    "ids": "One id per line, or a table with the corpus's id column.",
+    "features": "A parquet file with a column of features, by the model that made the corpus's.",
+    "examples": "One text per line, or .jsonl with the field text. Only where `datamask prepare` made the corpus's "
+    "features from its texts.",
+}
+STOPS = "Stops within a second or two. Finished seeds are kept."
+VALUES = 200
+"""Values of a column that can be chosen, the most frequent first."""
+
+PRESSED, REFUSED = "ablation_pressed", "ablation_refused"
+"""In the session: on which corpus, and for what target, Start was pressed; the form that was refused, and why."""
+
+
+def has_texts(corpus: Corpus) -> bool:
+    """Whether there is text that proxy models can learn from."""
+    return corpus.provenance.columns.get("text") in corpus.metadata.column_names
+
+
+def form(corpus: Corpus, cache_dir: Path) -> None:
+    """What to compare methods on; Start begins the ablation."""
+    readable = has_texts(corpus)
+    if not readable:
+        st.caption(
+            "**This corpus has no texts**, so methods are judged by examples among its features. Open shards with a "
+            "text column to judge by text."
+        )
+    kind = st.selectbox(
+        "Target",
+        list(TARGETS) if readable else list(WITHOUT_TEXTS),
+        # remembered of a corpus with texts, it may be what is not offered here
+        key="ablation_target" if readable else "ablation_target_without_texts",
+        format_func=TARGETS.__getitem__,
+        persist_state="session",
+        help="A small model learns from each selection and must predict held-out text of the target. Take what your "
+        "own model should be good at, or several targets where you do not know.",
+    )
+    label = column = value = source = ""
+    uploads, pasted = [], ""
+    if kind == SEVERAL:
+        label = _label(corpus)
+    elif kind == "column":
+        column, value = _one_value(corpus)
+    elif kind == "score":
+        column = _score(corpus)
+    elif kind == "texts":
+        uploads = st.file_uploader(
+            "Text files",
+            type=["txt", "md", "jsonl"],
+            accept_multiple_files=True,
+            key="ablation_files",
+            help="One text per line; in .jsonl files the field text of each line. Some hundreds of texts are a good "
+            "number.",
+        )
+        pasted = st.text_area(
+            "Or paste texts, one per line",
+            key="ablation_pasted",
+            height=90,
+            help=f"At least {LEAST_TEXTS} lines. Lines that repeat count once.",
+        )
+    elif kind == "examples":
+        source, uploads, pasted = _examples_form(readable)
+    ratio = st.segmented_control(
+        "Select ratio",
+        RATIOS,
+        default=RATIOS[-1],
+        required=True,
+        key="ablation_ratio",
+        persist_state="session",
+        format_func=words.percent,
+        help="The share of the samples that every method selects.",
+    )
+    seeds = st.number_input(
+        "Seeds",
+        LEAST_SEEDS,
+        50,
+        SEEDS,
+        key="ablation_seeds",
+        persist_state="session",
+        help="Each seed selects from rows of its own. More seeds find smaller differences and take longer.",
+    )
+    ready = not (kind in ("column", "score") and not column)
+    busy = working(corpus)
+    st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="ablation_start",
+        width="stretch",
+        disabled=not ready or busy,
+        on_click=_press,
+        args=(corpus.fingerprint, kind),
+        help=f"Compares simple baselines and {', '.join(objectives_known())} over λ. It runs in the background, and a "
+        "first answer comes after three seeds.",
+    )
+    files = [upload.file_id for upload in uploads]
+    form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, ratio, seeds))
+    if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
+        # not pressed, or for something else than what is asked now
+        st.session_state.pop(PRESSED, None)
+    elif kind in ("texts", "examples") and not uploads and not pasted.strip():
+        _wait()
+    else:
+        del st.session_state[PRESSED]
+        texts: list[str] = []
+        examples = None
+        target: Target | None = None
+        try:
+            if kind == "examples":
+                examples, target = _examples(corpus, source, uploads, pasted)
+            elif kind == "texts":
+                texts, target = _own_texts(uploads, pasted)
+            elif kind != SEVERAL:
+                target = Target(kind, column, value)
+            question = AblationQuestion(target=target, label=label, ratio=ratio, seeds=int(seeds))
+        except DatamaskError as error:
+            st.session_state[REFUSED] = form_now, str(error)
+        else:
+            start(corpus, ablation_job.Asked(question, tuple(texts), examples), cache_dir)
+            st.rerun()
+    refused_form, refusal = st.session_state.get(REFUSED, ("", ""))
+    if refused_form == form_now:
+        st.error(words.sentence(refusal), icon=":material/error:")
+
+
+def start(corpus: Corpus, asked: ablation_job.Asked, cache_dir: Path) -> None:
+    """Start a job, or join the one under way. For a button's `on_click` too."""
+    link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+    sign = Sign("Ablation", "pages/evidence.py", link, STOPS)
+    ablation_job.start(corpus, asked.question, cache_dir, asked.texts, sign, asked.examples)
+
+
+def working(corpus: Corpus) -> bool:
+    """Whether an ablation of this corpus is under way."""
+    return background.working(ablation_job.key_of(corpus))
+
+
+def _press(fingerprint: str, kind: str) -> None:
+    """Remember that Start was pressed, until the page has what the job needs.
+
+    A page that is drawn anew, as by a file that arrives, ends the drawing that knew of the press; and files may still
+    be on their way when it comes.
+    """
+    st.session_state[PRESSED] = fingerprint, kind
+
+
+def _wait() -> None:
+    st.caption("Your texts are not here yet. The ablation starts as soon as they are uploaded or pasted.")
+    st.button(
+        "Do not start",
+        key="ablation_not",
+        type="tertiary",
+        on_click=st.session_state.pop,
+        args=(PRESSED, None),
+        help="Forgets that Start was pressed.",
+    )
+
+
+def _label_columns(corpus: Corpus) -> list[str]:
+    """Columns whose values tell kinds of samples apart; a year does, however many there are."""
+    return [
+        column.name
+        for column in corpus.metadata_columns.values()
+        if column.kind == "class" or (column.kind == "number" and column.cells == "whole")
+    ]
+
+
+def _label(corpus: Corpus) -> str:
+    """What the several targets are."""
+    names = {"": "chosen for you", **{name: name for name in _label_columns(corpus)}, LABEL_REGIONS: "regions"}
+    return st.selectbox(
+        "Label column",
+        list(names),
+        key="ablation_label",
+        format_func=lambda name: names.get(name, name),
+        help="Eight to twenty values of a column. Regions are clusters of the features, for a corpus without labels.",
+    )
+
+
+def _one_value(corpus: Corpus) -> tuple[str, str]:
+    """A metadata column and one of its values."""
+    names = _label_columns(corpus)
+    if not names:
+        st.caption("The corpus has no column that names kinds of text.")
+        return "", ""
+    column = st.selectbox("Column", names, key="ablation_column", help="What tells kinds of text apart.")
+    counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
+    counts = sorted(
+        (entry for entry in counts if entry["values"] is not None and entry["counts"] >= LEAST_TEXTS),
+        key=lambda entry: -entry["counts"],
+    )[:VALUES]
+    sizes = {entry["values"]: entry["counts"] for entry in counts}
+    if not sizes:
+        st.caption(f"No value has {LEAST_TEXTS} samples, which are needed to tell selections apart.")
+        return "", ""
+    value = st.selectbox(
+        "Value",
+        list(sizes),
+        key=f"ablation_value_{column}",
+        format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
+        help="Held-out samples with this value are what is predicted.",
+    )
+    return column, value or ""
+
+
+def _score(corpus: Corpus) -> str:
+    """A metadata column with numbers, other than the quality."""
+    names = [column.name for column in corpus.metadata_columns.values() if column.cells in ("whole", "fraction")]
+    if not names:
+        st.caption("The corpus has no second column with numbers.")
+        return ""
+    return st.selectbox(
+        "Column of scores",
+        names,
+        key="ablation_score",
+        help="The target is the best quarter of the held-out samples by these numbers.",
+    )
+
+
+def _own_texts(uploads: list, pasted: str) -> tuple[list[str], Target]:
+    """The person's own texts and their target.
+
+    Raises:
+        InputError: they are too few.
+    """
+    distinct: dict[str, None] = {}
+    for upload in uploads:
+        distinct.update(dict.fromkeys(texts_of(upload.getvalue().decode("utf-8", "replace"), upload.name)))
+    distinct.update(dict.fromkeys(texts_of(pasted)))
+    name = uploads[0].name if len(uploads) == 1 and not pasted.strip() else "your own texts"
+    return (texts := check_texts(list(distinct), name)), Target.own(texts, name)
+
+
+def _examples_form(readable: bool) -> tuple[str, list, str]:
+    """What the examples are, their file and what is pasted.
+
+    Args:
+        readable: whether the corpus has texts; without, texts are no examples of it.
+    """
+    st.caption(
+        f"{LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} examples. One half scores the rows by how near they are to it. The "
+        "other half evaluates."
+    )
+    source = st.segmented_control(
+        "They are",
+        list(SOURCES) if readable else [name for name in SOURCES if name != "examples"],
+        default="ids",
+        required=True,
+        # remembered of a corpus with texts, it may be what is not offered here
+        key="ablation_source" if readable else "ablation_source_without_texts",
+        persist_state="session",
+        format_func=SOURCES.__getitem__,
+        help="What stands in the file.",
+    )
+    upload = st.file_uploader(
+        "File of examples",
+        type=SOURCE_FILES[source],
+        key=f"ablation_examples_{source}",
+        help=SOURCE_HELP[source],
+    )
+    pasted = ""
+    if source != "features":
+        pasted = st.text_area(
+            f"Or paste {SOURCES[source]}, one per line",
+            key=f"ablation_pasted_{source}",
+            height=90,
+            help=f"At least {LEAST_EXAMPLES:,} lines. A file goes before what is pasted.",
+        )
+    return source, [] if upload is None else [upload], pasted
+
+
+def _examples(corpus: Corpus, source: str, uploads: list, pasted: str) -> tuple[Examples, Target]:
+    """The `Examples` and their target, from what was uploaded or pasted.
+
+    Raises:
+        InputError: they cannot be read, or are too few or too many.
+    """
+    content = uploads[0].getvalue() if uploads else pasted.encode("utf-8", "replace")
+    name = Path(uploads[0].name).name if uploads else "your list.txt"
+    return ablation_job.examples_of(corpus, source, name, content)

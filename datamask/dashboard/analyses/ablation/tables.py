@@ -1,0 +1,126 @@
+"""Results of ablations as small tables and sentences. Pure: a result in, data frames and sentences out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from datamask.ablation import wording
+from datamask.ablation.comparisons import BETTER, LEVEL, WORSE, Difference
+from datamask.ablation.question import LABEL_REGIONS, AblationQuestion
+from datamask.ablation.result import AblationResult
+from datamask.ablation.steering import MODELS, confirmed
+from datamask.dashboard.drawing import words
+
+VERDICTS = {BETTER: "better", WORSE: "worse", LEVEL: "cannot be told apart"}
+MODEL_NAMES = dict(zip(MODELS, ("bigram model", "small transformer"))) | {"features": "distance in the features"}
+
+
+def order(result: AblationResult) -> list[int]:
+    """Places of the methods, that with the smallest largest regret first."""
+    return sorted(range(len(result.methods)), key=lambda place: result.summaries[place].regret)
+
+
+def cells(result: AblationResult) -> pd.DataFrame:
+    """One row per method and target, methods in `order`: ``method, target, difference, low, high, verdict``.
+
+    The difference is to random, below 0 is better; without a finished result there are no ends and no verdict.
+    """
+    rows = []
+    for place in order(result):
+        for at, target in enumerate(result.targets):
+            interval = result.to_random(place, at)
+            rows.append(
+                {
+                    "method": result.methods[place].label,
+                    "target": target.label,
+                    "difference": float(result.means[place, at] - result.means[0, at]),
+                    **_ends(interval),
+                    "verdict": "" if interval is None else VERDICTS[interval.verdict],
+                    "random": place == 0,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _ends(interval: Difference | None) -> dict[str, float]:
+    return (
+        {"low": float("nan"), "high": float("nan")}
+        if interval is None
+        else {"low": interval.low, "high": interval.high}
+    )
+
+
+def regrets(result: AblationResult) -> dict[str, float]:
+    """The largest regret of each method, by its label."""
+    return {summary.method.label: summary.regret for summary in result.summaries}
+
+
+def methods(result: AblationResult) -> pd.DataFrame:
+    """One row per method of a result with several targets, in `order`."""
+    of = len(result.targets)
+    rows = []
+    for place in order(result):
+        summary = result.summaries[place]
+        rows.append(
+            {
+                "method": summary.method.label,
+                "largest regret": summary.regret,
+                "on": summary.regret_on.label,
+                "better than random": "" if result.provisional else f"{summary.better} of {of}",
+                "worse than random": "" if result.provisional else f"{summary.worse} of {of}",
+                "better than best simple": "" if result.provisional else f"{summary.better_than_simple} of {of}",
+                "worse than best simple": "" if result.provisional else f"{summary.worse_than_simple} of {of}",
+                "worst target": summary.worst.label,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def losses(result: AblationResult) -> pd.DataFrame:
+    """One row per method of a result with one target, that with the smallest loss first."""
+    rows = []
+    for place in result.means[:, 0].argsort(kind="stable"):
+        to_random, to_simple = result.to_random(int(place), 0), result.to_simple(int(place), 0)
+        rows.append(
+            {
+                "method": result.methods[place].label,
+                "loss": float(result.means[place, 0]),
+                "to random": wording.amount(to_random),
+                "than random": "" if to_random is None or place == 0 else VERDICTS[to_random.verdict],
+                "to best simple": wording.amount(to_simple),
+                "than best simple": "" if to_simple is None else VERDICTS[to_simple.verdict],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def asked(question: AblationQuestion) -> str:
+    """A question in a line, such as ``several targets, select ratio 30 %, 10 seeds, bigram model``."""
+    if question.target is not None:
+        target = question.target.label
+    elif question.label == LABEL_REGIONS:
+        target = "regions of the features"
+    else:
+        target = f"values of {question.label}" if question.label else "several targets"
+    model = "" if question.judge == MODELS[0] else f", {MODEL_NAMES[question.judge]}"
+    return f"{target}, select ratio {words.percent(question.ratio)}, {question.seeds} seeds{model}"
+
+
+def titles(results: Sequence[AblationResult]) -> dict[str, str]:
+    """Menu lines by key, in the order given."""
+    lines = {}
+    for result in results:
+        so_far = f", {result.seeds} done" if result.provisional else ""
+        lines[result.question.key] = f"{words.ago(result.created)}: {asked(result.question)}{so_far}"
+    return lines
+
+
+def confirmation(result: AblationResult, results: Sequence[AblationResult]) -> str:
+    """What the second proxy model says of a result, "" where it was not asked."""
+    agreement = confirmed(result, results)
+    if agreement is None:
+        return ""
+    alike = "alike" if agreement >= 0.7 else "differently"
+    return f"The small transformer ranks the methods {alike}: rank correlation {agreement:.2f}."

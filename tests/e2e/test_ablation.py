@@ -1,0 +1,144 @@
+"""What helps, in a real browser: stopped, continued, answered, and every word of it the package's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from datamask.ablation import wording
+from datamask.ablation.question import AblationQuestion
+from datamask.config import CorpusConfig
+from datamask.config.lambda_question import Target, texts_of
+from datamask.dashboard.data.openings import openings
+from datamask.evaluation.lambdas.kept import Kept
+from datamask.runs import ablation_results
+from datamask.runs.store import RunStore
+from tests.e2e.serving import STILL, served
+from tests.e2e.test_walk import choose
+from tests.evaluation.lambdas.planted import planted_corpus
+
+LONG = 240_000
+
+
+def written(folder: Path) -> tuple[Path, Path]:
+    """A corpus whose best lambda for a target is known, as a shard, and the target's texts as a file."""
+    corpus, _, texts = planted_corpus(3, n=1500)
+    folder.mkdir()
+    pq.write_table(
+        pa.table(
+            {
+                "chunk_id": corpus.ids,
+                "quality_score": corpus.quality,
+                "text": corpus.metadata["text"],
+                "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(corpus.features.ravel()), corpus.dim),
+            }
+        ),
+        folder / "part.parquet",
+    )
+    target = folder / "wanted.txt"
+    target.write_text("\n".join(texts), encoding="utf-8")
+    return folder / "part.parquet", target
+
+
+@pytest.mark.timeout(900)
+def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: Page):
+    shard, target = written(tmp_path / "corpus")
+    opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
+    opening.wait(LONG / 1000)
+    cache = RunStore(tmp_path / "runs").cache_dir
+    kept = Kept(cache, opening.corpus.fingerprint, "ablation-")
+    with served(tmp_path) as address:
+        page = browser_page
+        page.set_default_timeout(LONG)
+        # a table would ask where to save, in a window that no test can reach; without, it downloads
+        page.add_init_script("window.showSaveFilePicker = () => { throw new Error('no such thing') }")
+        expect.set_options(timeout=LONG)
+        main, menu = page.get_by_test_id("stMain"), page.locator(".st-key-menu")
+        page.goto(f"{address}/evidence?corpus={opening.key}")
+        expect(main.get_by_text("not measured yet")).to_be_visible()
+
+        main.get_by_role("button", name="Start").click()
+        expect(main.get_by_text("Comparing methods")).to_be_visible()
+        expect(main.get_by_text(re.compile(r"Selecting by .*, seed \d+ of 10"))).to_be_visible()
+        expect(menu.get_by_text("Ablation", exact=True).last).to_be_visible()
+        expect(main.get_by_role("button", name="Start")).to_be_disabled()
+        menu.get_by_role("button", name="Stop").click()
+        expect(main.get_by_text(re.compile("Finished selections are kept"))).to_be_visible()
+        expect(menu.get_by_role("button", name="Stop")).to_have_count(0)
+        done = set(kept.names())
+        assert done, "what was selected before the stop is kept"
+        main.get_by_role("button", name="Continue").click()
+        expect(main.get_by_text("Comparing methods")).to_be_visible()
+        main.get_by_role("button", name="Stop").last.click()
+        expect(main.get_by_role("button", name="Continue")).to_be_visible()
+        assert done <= set(kept.names())
+        main.get_by_role("button", name="Dismiss").click()
+        expect(main.get_by_role("button", name="Continue")).to_have_count(0)
+
+        # a page opened anew has the first choices again
+        page.goto(f"{address}/evidence?corpus={opening.key}")
+        choose(page, "Target", "Texts of my own")
+        main.locator("input[type=file]").set_input_files(target)
+        expect(main.get_by_text("wanted.txt")).to_be_visible()
+        main.get_by_label("Seeds").fill("6")
+        main.get_by_label("Seeds").press("Enter")
+        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        main.get_by_role("button", name="Start").click()
+        expect(main.get_by_text(re.compile("better than the best simple baseline, "))).to_be_visible()
+        expect(menu.get_by_role("button", name="Stop")).to_have_count(0)
+
+        texts = texts_of(target.read_text(encoding="utf-8"))
+        question = AblationQuestion(target=Target.own(texts, "wanted.txt"), seeds=6)
+        stored = ablation_results.load(cache, opening.corpus.fingerprint, question.key)
+        assert f"answer={question.key}" in page.url and not stored.provisional
+        expect(main.get_by_text(wording.headline(stored))).to_be_visible()
+        best = stored.recommendation.method
+        assert best.objective and best.lamb is not None, "a joint method was planted"
+
+        # what is written is what was stored, cell by cell
+        main.get_by_text("All numbers").click()
+        main.get_by_test_id("stDataFrame").hover()
+        with page.expect_download() as download:
+            main.get_by_role("button", name="Download as CSV: All methods").click()
+        download.value.save_as(tmp_path / "table.csv")
+        shown = pyarrow.csv.read_csv(tmp_path / "table.csv").to_pylist()
+        order = stored.means[:, 0].argsort(kind="stable")
+        assert [row["method"] for row in shown] == [stored.methods[place].label for place in order]
+        for row, place in zip(shown, order, strict=True):
+            assert row["loss"] == pytest.approx(stored.means[place, 0])
+            to_random, to_simple = stored.to_random(place, 0), stored.to_simple(place, 0)
+            assert row["to random"] == wording.amount(to_random)
+            assert row["to best simple"] == wording.amount(to_simple)
+            for column, difference in (("than random", to_random), ("than best simple", to_simple)):
+                told = "better" if difference.high < 0 else "worse" if difference.low > 0 else "cannot be told apart"
+                assert (row[column] or "cannot be told apart") == told
+
+
+@pytest.mark.timeout(600)
+def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_there(tmp_path, browser_page: Page):
+    shard, target = written(tmp_path / "corpus")
+    opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
+    opening.wait(LONG / 1000)
+    on_their_way: list[Route] = []
+    with served(tmp_path) as address:
+        page = browser_page
+        page.route("**/_stcore/upload_file/**", lambda upload: on_their_way.append(upload))
+        main = page.get_by_test_id("stMain")
+        page.goto(f"{address}/evidence?corpus={opening.key}")
+        choose(page, "Target", "Texts of my own")
+        main.locator("input[type=file]").set_input_files(target)
+        # the browser lists a file before it has sent it
+        expect(main.get_by_role("button", name="Cancel upload of wanted.txt")).to_be_visible()
+        main.get_by_role("button", name="Start").click()
+        expect(main.get_by_text("The ablation starts as soon as they are uploaded")).to_be_visible()
+        page.wait_for_function(STILL)
+        for upload in on_their_way:
+            upload.continue_()
+        answered = main.get_by_text(re.compile("better than the best simple baseline, "))
+        expect(main.get_by_text("Comparing methods").or_(answered).first).to_be_visible()

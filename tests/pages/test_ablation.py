@@ -1,0 +1,281 @@
+"""What helps: an ablation that is started and stopped, a result with its sentence, picture and table."""
+
+from __future__ import annotations
+
+import io
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.ablation.steering import MODELS
+from datamask.config import CorpusConfig
+from datamask.dashboard.analyses.ablation import ablation_job
+from datamask.dashboard.data.openings import openings
+from datamask.errors import InputError, Stopped
+from datamask.runs import ablation_results, lambda_answers
+from datamask.work.job import Job
+from datamask.work.worker import worker
+from tests.ablation.made import ROBUST, made_result
+from tests.dashboard.made_answers import curve, made_answer
+from tests.pages.reading import figure
+
+PAGE = "pages/evidence.py"
+
+
+@pytest.fixture
+def ablation(monkeypatch):
+    """Stands in for the computation: records its questions, reports half, and ends when it is told how."""
+    import datamask.runs.ablations as runs_ablations
+
+    asked, go, ending = [], threading.Event(), []
+
+    def compute(corpus, question, cache_dir, *, texts=(), examples=None, progress, should_stop, seeds, **options):
+        asked.append((question, list(texts) if examples is None else examples))
+        progress(0.5, "selecting by Facility location λ 0")
+        while not go.wait(0.02):
+            if should_stop():
+                raise Stopped("stopped")
+        if ending:
+            raise ending[0]
+        truth = ROBUST if question.target is None else ROBUST[:, :1]
+        result = made_result(
+            truth, seeds=seeds, fingerprint=corpus.fingerprint, question=question, judge=question.judge
+        )
+        ablation_results.save(cache_dir, result)
+        return result
+
+    monkeypatch.setattr(runs_ablations, "ablation", compute)
+    yield asked, go, ending
+    go.set()
+
+
+def said(app) -> str:
+    kinds = (app.markdown, app.caption, app.subheader, app.info, app.error)
+    return " ".join(element.value for kind in kinds for element in kind).replace("\\", "")
+
+
+def ended(opened) -> Job:
+    job = worker().find(ablation_job.key_of(opened.corpus))
+    job.wait(60)
+    return job
+
+
+def test_nothing_yet_then_an_ablation_and_its_result(page, opened, ablation, explained):
+    asked, go, _ = ablation
+    app = page(PAGE, corpus=opened.key)
+    assert "not measured yet" in said(app) and not app.get("plotly_chart")
+    explained(app, 4)
+    app.button(key="ablation_start").click().run()
+    assert not app.exception and app.get_by_key("ablation_stop")
+    go.set()
+    assert ended(opened).state == "done"
+    app.run()
+    ((question, texts),) = asked
+    assert (question.target, question.ratio, question.seeds, texts) == (None, 0.3, 10, [])
+    assert "For an unknown target: Facility location λ 0.7" in said(app)
+    drawn = figure(app, "ablation_heat_map")
+    assert np.size(drawn.data[0].z) == 12 and drawn.layout.annotations, "regrets stand at the rows' ends"
+    table = app.dataframe[0].value
+    assert (
+        table["method"].tolist()[0] == "Facility location λ 0.7" and table["better than random"].tolist()[0] == "2 of 3"
+    )
+
+
+def test_stopping_and_failing_are_said(page, opened, ablation):
+    asked, go, ending = ablation
+    worker().forget(ablation_job.key_of(opened.corpus))
+    app = page(PAGE, corpus=opened.key)
+    app.get_by_key("ablation_ratio").set_value(0.1).run()
+    app.button(key="ablation_start").click().run()
+    # the menu has it too, on every page
+    assert app.get_by_key(f"halt_{ablation_job.key_of(opened.corpus)}") and app.button(key="ablation_start").disabled
+    app.button(key="ablation_stop").click().run()
+    assert ended(opened).state == "stopped"
+    app.run()
+    assert "Stopped" in said(app) and "At 50" in said(app)
+    ending.append(InputError("a selection has only 12 words"))
+    go.set()
+    app.button(key="ablation_again").click().run()
+    assert ended(opened).state == "failed" and asked[0] == asked[1]
+    assert "only 12 words" in said(app.run())
+    app.button(key="ablation_forget").click().run()
+    assert "only 12 words" not in said(app)
+
+
+def test_own_texts_one_value_and_scores(page, opened, ablation):
+    asked, go, _ = ablation
+    go.set()
+    worker().forget(ablation_job.key_of(opened.corpus))
+    app = page(PAGE, corpus=opened.key)
+    app.selectbox(key="ablation_target").set_value("texts").run()
+    app.text_area(key="ablation_pasted").set_value("one\ntwo").run()
+    app.button(key="ablation_start").click().run()
+    assert "at least 60" in said(app) and not asked
+    # a page that is drawn again still says so; another form was not refused
+    assert "at least 60" in said(app.run())
+    assert "at least 60" not in said(app.get_by_key("ablation_ratio").set_value(0.05).run())
+    app.text_area(key="ablation_pasted").set_value("\n".join(f"text {i}" for i in range(80))).run()
+    app.button(key="ablation_start").click().run()
+    ended(opened)
+    assert asked[0][0].target.kind == "texts" and len(asked[0][1]) == 80 and asked[0][0].ratio == 0.05
+    app.run()
+    assert "is better than the best simple baseline" in said(app) and figure(app, "ablation_intervals").data
+    app.selectbox(key="ablation_target").set_value("column").run()
+    app.selectbox(key="ablation_column").set_value("source").run()
+    app.selectbox(key="ablation_value_source").set_value("books").run()
+    app.button(key="ablation_start").click().run()
+    ended(opened)
+    assert (asked[1][0].target.column, asked[1][0].target.value) == ("source", "books")
+    app.selectbox(key="ablation_target").set_value("score").run()
+    assert "no second column with numbers" in said(app) and app.button(key="ablation_start").disabled
+    app.selectbox(key="ablation_target").set_value("several").run()
+    app.selectbox(key="ablation_label").set_value("source").run()
+    app.button(key="ablation_start").click().run()
+    ended(opened)
+    assert (asked[2][0].target, asked[2][0].label) == (None, "source")
+
+
+def test_examples_that_score_rows(page, opened, ablation, explained):
+    asked, go, _ = ablation
+    go.set()
+    worker().forget(ablation_job.key_of(opened.corpus))
+    app = page(PAGE, corpus=opened.key)
+    app.selectbox(key="ablation_target").set_value("examples").run()
+    assert "One half scores the rows" in said(app)
+    explained(app, 5)
+    app.text_area(key="ablation_pasted_ids").set_value("no such id").run()
+    app.button(key="ablation_start").click().run()
+    assert "1 of its 1 ids are not in the corpus" in said(app) and "your list" in said(app) and not asked
+    ids = opened.corpus.ids.to_pylist()
+    app.text_area(key="ablation_pasted_ids").set_value("\n".join(map(str, ids[:120]))).run()
+    app.button(key="ablation_start").click().run()
+    assert ended(opened).state == "done"
+    question, examples = asked[0]
+    assert question.target.kind == "ids" and len(examples) + examples.repeated == 120
+    app.get_by_key("ablation_source").set_value("features").run()
+    table = pa.table({opened.corpus.provenance.columns["feature"]: opened.corpus.features[:130].tolist()})
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    app.file_uploader(key="ablation_examples_features").upload("liked.parquet", sink.getvalue()).run()
+    app.button(key="ablation_start").click().run()
+    assert ended(opened).state == "done"
+    question, examples = asked[1]
+    assert (question.target.kind, question.target.name, examples.texts) == ("features", "liked.parquet", None)
+
+
+def test_a_corpus_without_texts_is_judged_by_its_features(page, opened, runs_dir, tmp_path, ablation):
+    asked, go, _ = ablation
+    go.set()
+    bare = tmp_path / "bare.parquet"
+    # other rows too: what is remembered goes by the rows
+    pq.write_table(pq.read_table(tmp_path / "shard.parquet").drop_columns(["text"]).slice(0, 200), bare)
+    opening = openings(runs_dir).start(CorpusConfig((str(bare),)), "bare")
+    opening.wait(60)
+    # a session that comes from a corpus with texts remembers what only that one has
+    app = page(PAGE, corpus=opened.key)
+    app.selectbox(key="ablation_target").set_value("texts").run()
+    app.query_params["corpus"] = opening.key
+    app.run()
+    assert not app.exception and "This corpus has no texts" in said(app)
+    menu = app.selectbox(key="ablation_target_without_texts")
+    assert "Texts of my own" not in menu.options
+    menu.set_value("examples").run()
+    source = app.get_by_key("ablation_source_without_texts")
+    assert [option.content for option in source.proto.options] == ["ids of samples", "features"]
+    app.text_area(key="ablation_pasted_ids").set_value("\n".join(f"doc-{row:04d}" for row in range(120))).run()
+    app.button(key="ablation_start").click().run()
+    assert not app.exception, app.exception[0].message
+    assert ended(opening).state == "done"
+    ((question, examples),) = asked
+    assert question.target.kind == "ids" and len(examples) == 120
+
+
+def test_start_waits_for_texts_that_are_not_there_yet(page, opened, ablation):
+    asked, go, _ = ablation
+    go.set()
+    lines, waiting = "\n".join(f"text {i}" for i in range(80)), "not here yet"
+    worker().forget(ablation_job.key_of(opened.corpus))  # other tests have worked on this corpus
+
+    def pressed():
+        app.selectbox(key="ablation_target").set_value("texts").run()
+        app.button(key="ablation_start").click().run()
+        assert waiting in said(app) and waiting in said(app.run()) and not asked
+
+    app = page(PAGE, corpus=opened.key)
+    app.get_by_key("ablation_ratio").set_value(0.02).run()
+    pressed()
+    app.button(key="ablation_not").click().run()
+    assert waiting not in said(app)
+    # what was pressed for other texts starts nothing
+    pressed()
+    app.selectbox(key="ablation_target").set_value("random").run()
+    app.selectbox(key="ablation_target").set_value("texts").run()
+    assert waiting not in said(app)
+    app.text_area(key="ablation_pasted").set_value(lines).run()
+    assert worker().find(ablation_job.key_of(opened.corpus)) is None
+    app.text_area(key="ablation_pasted").set_value("").run()
+    pressed()
+    app.text_area(key="ablation_pasted").set_value(lines).run()
+    assert ended(opened).state == "done" and len(asked) == 1 and len(asked[0][1]) == 80
+    # once: not again with every drawing
+    worker().forget(ablation_job.key_of(opened.corpus))
+    app.run()
+    assert worker().find(ablation_job.key_of(opened.corpus)) is None
+
+
+def test_a_provisional_result_recommends_nothing(page, opened, store):
+    result = made_result(ROBUST, seeds=3, fingerprint=opened.corpus.fingerprint)
+    ablation_results.save(store.cache_dir, result)
+    app = page(PAGE, corpus=opened.key, answer=result.question.key)
+    assert "Provisional: 3 of 10 seeds are done" in said(app) and "For an unknown target" not in said(app)
+    assert not any(
+        "better" in str(text) or "+" in str(text)
+        for row in figure(app, "ablation_heat_map").data[0].text
+        for text in row
+    )
+    assert not [button for button in app.button if button.key == "ablation_confirm"]
+
+
+def test_the_second_proxy_model_says_its_minutes_first_and_confirms(page, opened, store, ablation, monkeypatch):
+    import datamask.runs.ablations as runs_ablations
+
+    asked, go, _ = ablation
+    go.set()
+    worker().forget(ablation_job.key_of(opened.corpus))
+    result = made_result(ROBUST, fingerprint=opened.corpus.fingerprint)
+    ablation_results.save(store.cache_dir, result)
+    monkeypatch.setattr(runs_ablations, "confirmation", lambda result: (result.question.by(MODELS[1]), 14.2))
+    app = page(PAGE, corpus=opened.key, answer=result.question.key)
+    assert "Only one proxy model was run" in said(app)
+    app.button(key="ablation_confirm").click().run()
+    assert "about 14 minutes" in said(app) and not asked
+    app.button(key="ablation_confirm_start").click().run()
+    assert ended(opened).state == "done" and asked[0][0].judge == MODELS[1]
+    app.run()
+    assert "ranks the methods alike: rank correlation" in said(app) and "For an unknown target" in said(app)
+    assert app.query_params["answer"] == result.question.key
+
+
+def words_in(app) -> str:
+    """What is written in the picture of the main measure of an answer to "which lambda?"."""
+    return " ".join(label.text for label in figure(app, "lambda_band").layout.annotations)
+
+
+def test_stored_answers_to_which_lambda_stay_visible(page, opened, store):
+    print_ = opened.corpus.fingerprint
+    first = made_answer(print_, created=1.0)
+    second = made_answer(print_, curve("pairwise", (0.5, 0.5, 0.4, 0.2), best=3), created=2.0)
+    for answer in (first, second):
+        lambda_answers.save(store.cache_dir, answer)
+    app = page(PAGE, corpus=opened.key, answer=second["key"])
+    assert "Nothing tried here helps" in said(app)
+    (menu,) = [menu for menu in app.selectbox if menu.label == "Results so far"]
+    assert sum(line.startswith("Which λ: ") for line in menu.options) == 2
+    app = page(PAGE, corpus=opened.key, answer=first["key"])
+    assert "Facility location helps" in said(app) and "equally many" in said(app)
+    assert "recommended" in words_in(app) and "Pair-wise similarity: +0.40 to +0.50" in words_in(app)
+    app.get_by_key("lambda_near").set_value("everything").run()
+    assert not app.exception and "+0.40 to" not in words_in(app)
