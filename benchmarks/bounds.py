@@ -90,6 +90,15 @@ class Case:
         moment = self._mean(member, np.einsum("na,nb->nab", y, y)[:, ~np.eye(d, dtype=bool)])
         return -(moment**2).sum(1) / (d * (d - 1))
 
+    def _vendi(self, member: np.ndarray) -> np.ndarray:
+        outer = np.einsum("na,nb->nab", self.x, self.x)
+        if self.lengths is None:
+            return _extended(np.tensordot(member / member.sum(1, keepdims=True), outer, 1))
+        counted = np.where(self.lengths <= self.budget.most, self.lengths, 0.0)
+        share = member * self.lengths / self.budget.most
+        average = np.tensordot(counted / counted.sum(), outer, 1)
+        return _extended(np.tensordot(share, outer, 1)) + (1 - share.sum(1)) * _extended(average)
+
     def _facility(self, member: np.ndarray) -> np.ndarray:
         near = np.maximum(self.x @ self.x.T, 0.0)
         if len(near) > 24:
@@ -99,6 +108,12 @@ class Case:
         codes = (member @ 2.0 ** np.arange(len(near))).astype(np.int64)
         first, second = (_served(near[:, part]) for part in (slice(0, half), slice(half, None)))
         return np.maximum(first[codes % 2**half], second[codes // 2**half]).mean(1)
+
+
+def _extended(moments: np.ndarray) -> np.ndarray:
+    """``-tr(M log M) + tr M - 1`` of matrices ``(..., d, d)``: the entropy of the spectrum where the trace is 1."""
+    values = np.linalg.eigvalsh(moments)
+    return (values - values * np.log(np.maximum(values, 1e-300))).sum(-1) - 1
 
 
 def _served(near: np.ndarray) -> np.ndarray:

@@ -26,7 +26,8 @@ from datamask.options import (
 from datamask.runs.store import default_root
 
 NAMES = {
-    "objectives": ", ".join(entry.name for entry in catalogue.OBJECTIVES),
+    "objectives": ", ".join(entry.name for entry in catalogue.OBJECTIVES if not entry.more)
+    + f" (more: {', '.join(entry.name for entry in catalogue.OBJECTIVES if entry.more)})",
     "estimators": ", ".join(entry.name for entry in catalogue.ESTIMATORS),
     "auto": catalogue.AUTO_RULE,
 }

@@ -43,7 +43,7 @@ COARSE = tuple(round(0.1 * k, 1) for k in range(11))
 """The same for objectives that take long to solve and whose answers are all from solved lambdas."""
 
 QUICK = ("pairwise", "facility")
-SLOW = ("disf", "disf_fixed")
+SLOW = ("vendi", "disf", "disf_fixed")
 
 PROOF_STEPS = 300
 """Of facility's dual per lambda, from the prices of the nearest one proved."""

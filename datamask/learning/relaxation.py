@@ -6,9 +6,10 @@ Where every term has a concave function F of inclusion weights that equals f on 
     F(p) + max over masks v of g . (v - p)
 
 (the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows (under
-the rules, where there are any). F is at most quadratic, so the line search is exact and the gradient after a step is a
-mix of two known ones: a step costs one evaluation at the vertex. Under a token budget the maximum runs over fractional
-selections too (`datamask.learning.budget`), and is no smaller for that.
+the rules, where there are any). Where F is at most quadratic, the line search is exact and the gradient after a step is
+a mix of two known ones: a step costs one evaluation at the vertex. Else the best share of the way is searched for.
+Under a token budget the maximum runs over fractional selections too (`datamask.learning.budget`), and is no smaller for
+that.
 """
 
 from __future__ import annotations

@@ -296,6 +296,9 @@ _REFUSED = {
 WAY_OUT = "leave --scope and --scratch-dir out for a sample, and carry its selection over by a recipe"
 """What to do instead, at the command line."""
 
+SAMPLE_ALONE = "leave --scope and --scratch-dir out for a selection from a sample"
+"""The same where no recipe is made."""
+
 
 def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
     """The solver for these settings.
@@ -331,6 +334,8 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
                 )
             return solver
     able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)
+    if way_out == WAY_OUT and not set(names) <= set(RULED):
+        way_out = SAMPLE_ALONE
     raise OptionError(
         f"--objective {config.objective} by {config.estimator} is not solved over all rows of a corpus out of core "
         f"(what is: {able}); {way_out}"

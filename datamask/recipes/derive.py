@@ -54,9 +54,12 @@ def refusal(config: SelectionConfig) -> str:
         )
     unruled = [name for name, _ in config.terms if name not in RULED]
     if unruled and config.lamb < 1:
+        made_of = f"recipes are made of runs with {' or '.join(RULED)}, or a sum of them"
+        if catalogue.objective(unruled[0]).proof == "relaxation":
+            return f"Objective {unruled[0]} is not made into a rule: export the ids, or your rows filtered; {made_of}."
         return (
             f"Objective {unruled[0]} has no rule of one row's own numbers: whether a row is in depends on which of its "
-            f"neighbours are; recipes are made of runs with {' or '.join(RULED)}, or a sum of them."
+            f"neighbours are; {made_of}."
         )
     return ""
 

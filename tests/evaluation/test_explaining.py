@@ -43,7 +43,7 @@ def made(pool, **options):
 
 
 @pytest.mark.parametrize(
-    "objective", ["pairwise", "facility", "disf", "disf_fixed", "graphcut", "pairwise:0.3,facility:0.7"]
+    "objective", ["pairwise", "facility", "disf", "disf_fixed", "graphcut", "vendi", "pairwise:0.3,facility:0.7"]
 )
 def test_parts_add_up_and_the_threshold_cuts_s_samples(pool, objective):
     _, mask, explainer = made(pool, objective=objective)

@@ -145,7 +145,7 @@ def test_where_all_features_are_the_same_the_best_by_quality_is_proved_best(tmp_
     assert answer.joint == pytest.approx(0.25) and answer.gap == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["pairwise", "facility", "disf_fixed", "disf"])
+@pytest.mark.parametrize("name", ["pairwise", "facility", "disf_fixed", "vendi", "disf"])
 @pytest.mark.parametrize("seed", range(3))
 def test_between_solved_lambdas_nothing_is_above_the_proved_band(tmp_path, name, seed):
     """Against every selection there is; of one seed, among the rows that pruning and collapsing leave."""

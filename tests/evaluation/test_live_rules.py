@@ -209,7 +209,7 @@ def test_no_allowed_selection_is_worth_more_than_its_bound(tmp_path, objective, 
 
 
 @pytest.mark.parametrize("limits", ("all rules", "tokens and rules"))
-@pytest.mark.parametrize("objective", ["disf_fixed", "disf"])
+@pytest.mark.parametrize("objective", ["disf_fixed", "vendi", "disf"])
 def test_what_is_learned_obeys_rules_too_and_answers_with_what_is_solved(corpus, ruled, tmp_path, objective, limits):
     config = settings(objective, ruled[limits])
     live = open_live(corpus, config, tmp_path)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from datamask.config import SelectionConfig
+from datamask.evaluation.measures.reading import Measured
 from datamask.evaluation.measures.vendi import effective_number, spectrum
+from datamask.evaluation.verdicts import HATCHED, optimised_by, verdicts
 from tests.evaluation.made import ground_of, made_corpus, reading
 from tests.reference.truth import unit_rows
+
+VENDI = SelectionConfig.from_options(objective="vendi", lamb=0.3)
 
 
 def by_kernel(x: np.ndarray) -> float:
@@ -38,6 +43,10 @@ def test_draws_along_the_tangent_are_those_of_the_real_bootstrap(tmp_path, rng):
     found = reading(ground, "vendi", rows)
     x = ground.corpus.features[rows].astype(float)
     assert found.value == pytest.approx(by_kernel(x), rel=1e-5)
+    # the run that maximized its logarithm is marked as made by it
+    assert (
+        verdicts(Measured("vendi", "", "", "higher", True, {"it": found}), {"it": optimised_by(VENDI)})["it"] == HATCHED
+    )
     real = [score(np.repeat(x, weights, axis=0)) for weights in ground.weights()[rows].T]
     assert np.std(found.draws) == pytest.approx(np.std(real), rel=0.1)
     assert np.corrcoef(found.draws, real)[0, 1] > 0.98

@@ -57,6 +57,7 @@ def test_without_an_interval_nobody_is_best():
     [
         ({"objective": "pairwise", "lamb": 0.5}, {"quality", "pairwise"}),
         ({"objective": "facility", "lamb": 0.0}, {"facility"}),
+        ({"objective": "vendi", "lamb": 0.0}, {"vendi"}),
         ({"objective": "pairwise:0.7,facility:0.3", "lamb": 0.2}, {"quality", "pairwise", "facility"}),
         ({"objective": "disf", "lamb": 1.0}, {"quality"}),
         ({"objective": "disf", "lamb": 0.0, "prune": 0.2}, {"quality", "disf"}),

@@ -22,7 +22,7 @@ from pathlib import Path
 
 SOLVED, SAMPLED = "solved", "sampled"
 
-OBJECTIVES = ("facility", "pairwise", "disf", "disf_fixed", "graphcut")
+OBJECTIVES = ("facility", "pairwise", "disf", "disf_fixed", "graphcut", "vendi")
 RULES = ["--pin", "pin.txt", "--ban", "ban.txt", "--quota", "domain=b:0.1:0.2"]
 MASKS = ["--estimator", "counterfactual", "--n_epochs", "12"]
 PAPER = ["--estimator", "reinforce", "--n_epochs", "40", "--n_rollout", "16"]
@@ -34,7 +34,7 @@ CONFIGURATIONS: dict[str, list[str]] = {
     **{f"reinforce {name}": [*PAPER, "--objective", name] for name in OBJECTIVES},
     **{
         f"relaxed {name}": ["--estimator", "relaxed", "--objective", name]
-        for name in ("facility", "pairwise", "disf_fixed")
+        for name in ("facility", "pairwise", "disf_fixed", "vendi")
     },
     **{
         f"greedy {name}": ["--estimator", "greedy", "--objective", name]
@@ -53,6 +53,7 @@ CONFIGURATIONS: dict[str, list[str]] = {
     "rules pairwise masks": [*MASKS, "--objective", "pairwise", *RULES],
     "given": ["--estimator", "relaxed", "--objective", "facility", "--given", "given.txt"],
     "budget relaxed": ["--estimator", "relaxed", "--objective", "pairwise", "--budget", "9000"],
+    "budget vendi": ["--estimator", "relaxed", "--objective", "vendi", "--budget", "9000"],
     "budget masks": [*MASKS, "--objective", "facility", "--budget", "9000"],
     "collapsed": [*MASKS, "--objective", "facility", "--collapse", "0.95"],
     "pruned": [*MASKS, "--objective", "disf", "--prune", "0.4"],

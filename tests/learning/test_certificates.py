@@ -56,7 +56,9 @@ def mask_of(members, n):
     return mask
 
 
-@pytest.mark.parametrize("objective", [*PROVED, "pairwise+facility", "pairwise+disf_fixed"])
+@pytest.mark.parametrize(
+    "objective", [*PROVED, "pairwise+facility", "pairwise+disf_fixed", "pairwise+vendi", "vendi+facility"]
+)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_bound_is_never_below_the_best_subset(objective, seed):
     rng = np.random.default_rng([seed, len(objective)])
@@ -142,7 +144,9 @@ def test_relaxation_closes_on_larger_pools(rng):
     assert -1e-9 <= bound - value < 1e-4
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "facility", "pairwise+disf_fixed"])
+@pytest.mark.parametrize(
+    "objective", ["pairwise", "disf_fixed", "vendi", "facility", "pairwise+disf_fixed", "pairwise+vendi"]
+)
 def test_relaxed_comes_close_to_the_best_subset(objective):
     gaps = []
     for seed in range(8):

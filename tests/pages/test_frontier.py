@@ -254,7 +254,7 @@ def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, expla
 
 def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, mapped):
     app = page("pages/runs.py", view="live", corpus=opened.key)
-    app.selectbox(key="frontier_objective_4").set_value("pairwise").run()
+    app.selectbox(key="frontier_objective_5").set_value("pairwise").run()
     session = list(live._holder().sessions.values())[-1]
     session.wait(LONG)
     app.run()
@@ -271,7 +271,7 @@ def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, 
 
 def test_what_the_live_slider_proves_is_not_its_last_word_while_it_is_solving(page, opened, store, mapped, monkeypatch):
     app = page("pages/runs.py", view="live", corpus=opened.key)
-    app.selectbox(key="frontier_objective_4").set_value("pairwise").run()
+    app.selectbox(key="frontier_objective_5").set_value("pairwise").run()
     list(live._holder().sessions.values())[-1].wait(LONG)
     with monkeypatch.context() as earlier:
         earlier.setattr(live.Session, "ready", False)

@@ -123,7 +123,7 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
         assert worth - 5e-4 <= answer.joint <= worth + spot.gap + 1e-6
         # and the live slider of the frontier says the very same
         front = page("pages/runs.py", view="live", corpus=opened.key)
-        front.selectbox(key="frontier_objective_4").set_value(objective).run()
+        front.selectbox(key="frontier_objective_5").set_value(objective).run()
         front.slider(key="live_lamb").set_value(lamb).run()
         metric = {shown.label: shown.value for shown in front.metric}
         assert [metric["Quality"], metric["Diversity"]] == [anew["quality"], anew["diversity"]]

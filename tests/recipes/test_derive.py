@@ -285,6 +285,7 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
     [
         ({"objective": "facility"}, "objective facility has no rule of one row's own numbers"),
         ({"objective": "pairwise:1,graphcut:1"}, "objective graphcut has no rule"),
+        ({"objective": "vendi"}, "objective vendi is not made into a rule: export the ids"),
     ],
 )
 def test_an_objective_without_a_rule_is_refused_in_a_sentence(selection, sentence, tmp_path):

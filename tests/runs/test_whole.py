@@ -196,6 +196,7 @@ def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, caps
         ({"prune": 0.1}, {}, "--prune: pruning do"),
         ({"collapse": "exact"}, {}, "--collapse looks for copies in memory"),
         ({"objective": "disf"}, {}, "--objective disf by counterfactual is not solved over all rows"),
+        ({"objective": "vendi"}, {}, "--objective vendi by relaxed is not solved over all rows.*from a sample$"),
         ({}, {"scores": ("x.parquet",)}, "--scores joins shards by id"),
     ],
 )

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from tests.reference import budgets, truth
 
-OBJECTIVES = ("pairwise", "facility", "disf", "disf_fixed", "graphcut")
+OBJECTIVES = ("pairwise", "facility", "disf", "disf_fixed", "graphcut", "vendi")
 KIND = "kind"
 """The metadata column that quotas are on."""
 
@@ -136,7 +136,7 @@ def value_of(name: str, x: np.ndarray, lengths: np.ndarray, budget: float | None
     """An objective from its definition; one dimension has no pairs of dimensions, and one row no pairs of rows."""
     if name.startswith("disf") and x.shape[1] < 2:
         return 0.0
-    if budget is not None and name in ("pairwise", "disf_fixed"):
+    if budget is not None and name in ("pairwise", "disf_fixed", "vendi"):
         if name == "pairwise" and budgets._average(lengths, budget) @ lengths / budget > 1 - 1e-9:
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,10 +207,12 @@ SUMS = (
     "facility:0.6,graphcut:0.4",
     "disf:0.5,facility:0.3,pairwise:0.2",
     "disf_fixed:0.5,facility:0.5",
+    "vendi:0.6,pairwise:0.4",
+    "vendi:0.5,facility:0.5",
 )
 ESTIMATORS = ("counterfactual", "relaxed", "greedy", "reinforce", "semdedup", "direct", "top-quality", "random")
 RULES = ("free", "free", "pins", "bans", "quotas", "given", "pins and bans", "budget")
-CONCAVE = ("pairwise", "disf_fixed", "pairwise:0.7,disf_fixed:0.3")
+CONCAVE = ("pairwise", "disf_fixed", "vendi", "pairwise:0.7,disf_fixed:0.3", "vendi:0.6,pairwise:0.4")
 SPENDS = ("counterfactual", "relaxed", "random", "top-quality")
 RELATED = {"random": "soft-quality", "top-quality": "soft-quality", "semdedup": "cluster-balanced"}
 """Every second problem of the first is one of the other; one quality column is too few for ODiS."""

@@ -128,7 +128,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
     },
     "Frontier": {"ratio": RATIO},
     "Live λ": {
-        "objective": _one_of("frontier_objective_4", live.OFFERED),
+        "objective": _one_of(f"frontier_objective_{len(live.OFFERED)}", live.OFFERED),
         "ratio": RATIO,
         "lambda": _number("live_lamb", 0.5, 0.0, 1.0),
     },

@@ -255,7 +255,7 @@ def run_form(
             _place_of("objective", objectives),
             key=_key("objective"),
             help=HELP["objective"],
-            format_func=outcome.objective_label,
+            format_func=outcome.objective_choice,
             on_change=_objective_changed,
             args=(estimator,),
         )

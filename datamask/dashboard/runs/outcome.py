@@ -53,6 +53,12 @@ def objective_label(objective: str) -> str:
     return " + ".join(f"{catalogue.objective(name).label} {words.percent(weight)}" for name, weight in terms)
 
 
+def objective_choice(objective: str) -> str:
+    """What a menu shows for an objective: its name, and before it *More* where it is one of those that come last."""
+    known = next((entry for entry in catalogue.OBJECTIVES if entry.name == objective), None)
+    return f"More: {known.label}" if known is not None and known.more else objective_label(objective)
+
+
 def numbers(run: Run) -> tuple[Number, ...]:
     """Quality, diversity and size of a finished run; empty before."""
     summary = run.status().summary

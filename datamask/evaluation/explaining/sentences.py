@@ -78,6 +78,11 @@ def _phrase(part: Part, explanation: Explanation) -> str:
     if part.name == "graphcut":
         count = explanation.witness_counts.get("graphcut", 0)
         return f"{count:,} of its near neighbours {'is' if count == 1 else 'are'} selected too"
+    if part.name == "vendi":
+        return (
+            f"the members point its way {'less' if part.value > 0 else 'more'} than that of "
+            f"{_percent(above if part.value > 0 else 1 - above)} of the corpus"
+        )
     if part.name in ("disf", "disf_fixed"):
         return (
             f"it makes the members' feature dimensions {'less' if part.value > 0 else 'more'} correlated than "

@@ -71,7 +71,7 @@ def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None
             wrap=True,
             help=about,
             # what stands in brackets would be cut off in the narrow column
-            format_func=lambda name: outcome.objective_label(name).partition(" (")[0],
+            format_func=lambda name: outcome.objective_choice(name).partition(" (")[0],
         )
     else:
         remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
@@ -83,7 +83,7 @@ def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None
                 first,
                 key=f"frontier_objective_{len(names)}",
                 help=about,
-                format_func=outcome.objective_label,
+                format_func=outcome.objective_choice,
                 persist_state="session",
             )
         ]

@@ -43,7 +43,7 @@ REMEMBERED = 16
 QUICK = ("pairwise", "facility")
 """Objectives that answer anew at every lambda, and are prepared in moments; the others answer with what was solved."""
 
-OFFERED = (*QUICK, "disf_fixed", "disf")
+OFFERED = (*QUICK, "disf", "vendi", "disf_fixed")
 
 ASKED_SECONDS = 0.2
 """Between two looks at whether a request is being worked on."""
