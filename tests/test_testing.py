@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from datamask.objectives.pairwise import Pairwise
+from datamask.objectives.vendi import Vendi
 from datamask.testing import CHECKS, check_objective
 
 
@@ -51,6 +52,16 @@ class ConcaveOnMasksAlone(Pairwise):
         return super().concave(weights, size, poll, wide) if whole else None
 
 
+class CurvedUnsaid(Vendi):
+    quadratic = True
+
+
+class StraightWay(Vendi):
+    def along(self, start, end, size, poll=lambda: None):
+        first, last = (self.concave(weights, size, poll)[0] for weights in (start, end))
+        return lambda share: first + share * (last - first)
+
+
 class HalfASwap(Pairwise):
     def interaction(self, inside, outside, size):
         return 2 * super().interaction(inside, outside, size)
@@ -84,6 +95,8 @@ class Breaks(Pairwise):
         (NoChance, "random_value", "got 0"),
         (Optimistic, "concave", "expected"),
         (ConcaveOnMasksAlone, "concave", "at all inclusion weights, got None"),
+        (CurvedUnsaid, "concave", "must be quadratic in the weights"),
+        (StraightWay, "concave", "along expected"),
         (HalfASwap, "interaction", "of a swap"),
         (NeverStops, "polls", "gains must call poll"),
         (Tampers, "value", "work on copies"),

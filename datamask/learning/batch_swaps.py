@@ -84,7 +84,7 @@ def _best_move(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, gain:
     best = score.masked_fill(mask | ~may, -torch.inf).topk(min(PAIRS, others)).indices
     change = gain[best][:, None] - gain[worst][None, :]
     for term in joint.counting:
-        second = term.function.interaction(worst, best, problem.size)
+        second = term.function.interaction_at(mask, worst, best, problem.size)
         if second is not None:
             change = change + (1 - joint.lamb) * term.weight * term.scale.slope * second
     if (limits := problem.limits) is not None:

@@ -168,6 +168,10 @@ class SetFunction(abc.ABC):
         """
         return None
 
+    def interaction_at(self, mask: Tensor, inside: Tensor, outside: Tensor, size: int) -> Tensor | None:
+        """`interaction` where it depends on the mask ``(n,)`` too; else as that."""
+        return self.interaction(inside, outside, size)
+
     def missed(self, mask: Tensor) -> float:
         """Share of the pool whose value the steps cannot see at this mask; 0 where there are no lists."""
         return 0.0

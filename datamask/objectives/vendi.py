@@ -202,6 +202,23 @@ class Vendi(SetFunction):
 
         return value
 
+    def interaction_at(self, mask: Tensor, inside: Tensor, outside: Tensor, size: int) -> Tensor:
+        """``integral of log(1 + u_i u_j phi_ij^2 / ((1 + u_i phi_ii) (1 - u_j phi_jj))) ds``."""
+        quadrature, share = QUADRATURES[torch.float64], self.shares(int(mask.sum()))
+        values, axes = torch.linalg.eigh(self.moment(share * mask, torch.float64))
+        leaving, coming = (
+            (self.features[rows].double() / self.exact_lengths[rows, None]) @ axes * share[rows, None].sqrt()
+            for rows in (inside, outside)
+        )
+        total = torch.zeros(len(outside), len(inside), dtype=torch.float64, device=self.device)
+        for node in quadrature.nodes(self.device):
+            resolvent = 1.0 / (values.clamp_min(0.0) + node)
+            grown = 1.0 + coming.square() @ resolvent
+            left = (1.0 - leaving.square() @ resolvent).clamp_min_(quadrature.least)
+            between = ((coming * resolvent) @ leaving.T).square_()
+            total += (between / (grown[:, None] * left)).log1p_() * (quadrature.step * node)
+        return total
+
     def batch(self, rows: Tensor, size: int) -> Vendi:
         return Vendi(self.features[rows])
 

@@ -181,7 +181,7 @@ def test_polish_improves_and_keeps_the_rules(objective, rng):
     assert problem.joint.evaluate(better).joint > problem.joint.evaluate(start).joint
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "graphcut", "facility"])
+@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "graphcut", "facility"])
 def test_after_polish_no_single_swap_helps(objective, rng):
     problem, f = make(rng, objective, 26, 6, 0.3)
     members = polish(problem, mask_of(range(6), 26)).nonzero().squeeze(1).tolist()

@@ -88,6 +88,18 @@ def test_changes_are_exact_whatever_the_members_span(rng, size):
     assert Vendi.bind(features).final_marginals(mask).numpy() == pytest.approx(expected, rel=1e-9, abs=1e-11)
 
 
+@pytest.mark.parametrize("size", [2, 5, 30])
+def test_single_swaps_are_exact_whatever_the_members_span(rng, size):
+    function = Vendi.bind(torch.from_numpy(truth.unit_rows(rng, 40, 8)).float())
+    x, mask = exact_rows(function.features), torch.arange(40) < size
+    marginals = function.final_marginals(mask)
+    inside, outside = torch.arange(size), torch.arange(size, 40)
+    promised = marginals[outside, None] - marginals[inside] + function.interaction_at(mask, inside, outside, size)
+    here = truth.vendi(x, range(size))
+    expected = [[truth.vendi(x, [*(set(range(size)) - {j}), i]) - here for j in range(size)] for i in range(size, 40)]
+    assert promised.numpy() == pytest.approx(np.array(expected), rel=1e-8, abs=1e-10)
+
+
 @pytest.mark.parametrize("kind", ["one member", "copies", "opposite"])
 def test_it_is_exactly_zero_along_one_line(rng, kind):
     x = truth.unit_rows(rng, 9, 5)
