@@ -144,9 +144,7 @@ def test_relaxation_closes_on_larger_pools(rng):
     assert -1e-9 <= bound - value < 1e-4
 
 
-@pytest.mark.parametrize(
-    "objective", ["pairwise", "disf_fixed", "vendi", "facility", "pairwise+disf_fixed", "pairwise+vendi"]
-)
+@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "facility", "pairwise+disf_fixed"])
 def test_relaxed_comes_close_to_the_best_subset(objective):
     gaps = []
     for seed in range(8):
@@ -188,6 +186,15 @@ def test_after_polish_no_single_swap_helps(objective, rng):
     here = f(members)
     best = max(f([*(m for m in members if m != j), i]) for j in members for i in set(range(26)) - set(members))
     assert best <= here + 1e-6
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 5])
+def test_the_last_swaps_of_vendi_are_exact(seed):
+    """By marginals alone they ended where another swap gains 0.06 to 0.11."""
+    problem, f = make(np.random.default_rng(seed), "vendi", 12, 3, 0.3)
+    members = polish(problem, mask_of(range(3), 12)).nonzero().squeeze(1).tolist()
+    best = max(f([*(m for m in members if m != j), i]) for j in members for i in set(range(12)) - set(members))
+    assert best <= f(members) + 1e-6
 
 
 @pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "graphcut"])
