@@ -26,6 +26,9 @@ from datamask.errors import poll_of
 SAMPLE = 4_000
 """Rows that are looked at: a second or two, and a correlation of shuffled labels within 0.03 of zero."""
 
+WIDE = 512
+"""Above so many dimensions half as many rows are looked at, since the time grows with the dimensions squared."""
+
 LEAST = 40
 """Rows below which a probe says nothing."""
 
@@ -84,7 +87,7 @@ class FeatureProbe:
 def probe_features(
     corpus: Corpus, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
 ) -> FeatureProbe:
-    """Return what the features of a uniform sample of `SAMPLE` rows can do; the same for the same corpus.
+    """Return what the features of a uniform sample of rows can do; the same for the same corpus.
 
     Args:
         corpus: N rows.
@@ -101,10 +104,14 @@ def probe_features(
     poll, report = poll_of(should_stop), progress or (lambda share, what: None)
     report(0.0, "Choosing rows")
     hashes = row_hash(corpus.ids, 0)
-    sample = np.argpartition(hashes, SAMPLE)[:SAMPLE] if len(hashes) > SAMPLE else np.arange(len(hashes))
+    most = SAMPLE if corpus.dim <= WIDE else SAMPLE // 2
+    sample = np.argpartition(hashes, most)[:most] if len(hashes) > most else np.arange(len(hashes))
     sample = sample[np.argsort(hashes[sample], kind="stable")]
     poll()
-    rows = sample[np.sort(np.unique(corpus.features[sample], axis=0, return_index=True)[1])]
+    firsts: dict[bytes, int] = {}
+    for row in sample.tolist():
+        firsts.setdefault(corpus.features[row].tobytes(), row)
+    rows = np.fromiter(firsts.values(), np.int64)
     report(0.2, "Fitting a linear probe")
     features, correlation, shuffled = corpus.features[rows], None, None
     if len(rows) >= LEAST and len(np.unique(corpus.quality[rows])) > 1:

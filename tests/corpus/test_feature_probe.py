@@ -76,6 +76,8 @@ def test_a_large_corpus_is_sampled(planted, monkeypatch):
     monkeypatch.setattr(feature_probe, "SAMPLE", 100)
     found = probe_features(planted)
     assert found.rows == 100 and probe_features(planted) == found
+    monkeypatch.setattr(feature_probe, "WIDE", 5)
+    assert probe_features(planted).rows == 50
 
 
 @pytest.mark.parametrize("case", ["few", "constant", "no labels"])

@@ -156,7 +156,7 @@ def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs
     assert opening.ready
 
 
-def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path):
+def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path, explained):
     write_model(tmp_path / "tiny", np.random.default_rng(1).normal(size=(len(WORDS), 4)).astype(np.float32))
     rng = np.random.default_rng(0)
     pq.write_table(
@@ -164,6 +164,7 @@ def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path):
         tmp_path / "texts.parquet",
     )
     app = choose_path(page(DATA), tmp_path / "texts.parquet")
+    explained(app, 10)
     assert app.selectbox(key="prepare_text").value == "text" and button(app, "Open").disabled
     embedders = next(c for c in app.get("segmented_control") if c.key == "prepare_embedder")
     # a function of somebody's own is for the command line

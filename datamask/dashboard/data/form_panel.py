@@ -247,7 +247,7 @@ def _mapping(config: CorpusConfig, weight: Weight) -> None:
         f"**{amount}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
     )
     if seen.columns["feature"] is None and not config.features:
-        preparing_panel.show(config, seen, _used, lambda made: _open(made, title_of(made)))
+        preparing_panel.show(config, seen, _used, lambda made: _open(made, title_of(made)), weight)
     quality = _quality(seen)
     left, right = st.columns(2)
     with left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -37,12 +38,14 @@ def show(
     seen: Inspection,
     used: Callable[[], Iterable[CorpusConfig]],
     open_corpus: Callable[[CorpusConfig], None],
+    weight: Literal["primary", "secondary"],
 ) -> None:
     """Draw the form for files without features; what is made is opened once it is there.
 
     Args:
         config: of the files, every path checked. seen: what the look at them found.
         used: corpora whose uploads must stay. open_corpus: makes a corpus the session's.
+        weight: how much the button asks to be pressed.
     """
     columns = seen.candidates.get("text", [])
     if not columns:
@@ -50,7 +53,11 @@ def show(
     with st.container(border=True):
         st.markdown("**Create scores and features from the texts**")
         text_column = st.selectbox(
-            "Text column", columns, index=columns.index(TEXT) if TEXT in columns else 0, key="prepare_text"
+            "Text column",
+            columns,
+            index=columns.index(TEXT) if TEXT in columns else 0,
+            key="prepare_text",
+            help="The column whose texts are scored and embedded. Rows without text are left out.",
         )
         kind = st.segmented_control(
             "Features by",
@@ -77,7 +84,7 @@ def show(
         background.ending(name, "Stopped. Starting again continues from what a model has embedded.")
         if pressed(
             "Create features",
-            type="primary",
+            type=weight,
             icon=":material/auto_awesome:",
             width="stretch",
             key="prepare_start",
