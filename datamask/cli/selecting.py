@@ -167,7 +167,8 @@ def prepare(options: argparse.Namespace) -> int:
     from datamask.corpus.preparation import prepare_shards
 
     paths, embedder = list(inputs(options)), embedder_of(options.embedder)
-    with stop_on_signals("and keeping what is embedded") as stop, Progress() as progress:
+    ending = "without output" if embedder is None else "and keeping what is embedded"
+    with stop_on_signals(ending) as stop, Progress() as progress:
         report = prepare_shards(
             paths,
             options.output,

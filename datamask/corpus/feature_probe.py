@@ -92,7 +92,7 @@ def probe_features(
     Args:
         corpus: N rows.
         progress: called with a share of the whole and a sentence.
-        should_stop: polled between parts of some tenths of a second.
+        should_stop: polled between parts that take a second at most.
 
     Raises:
         Stopped: `should_stop` answered true.
@@ -150,7 +150,9 @@ def _correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 def _labels(corpus: Corpus, rows: np.ndarray, features: np.ndarray) -> tuple[SharedLabel, ...]:
     """The shares of the first label columns, over pairs of which both rows have a label."""
-    columns = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
+    columns = [
+        column.name for column in corpus.metadata_columns.values() if column.kind == "class" and column.distinct > 1
+    ][:LABEL_COLUMNS]
     if not columns:
         return ()
     from sklearn.neighbors import NearestNeighbors
@@ -166,9 +168,9 @@ def _labels(corpus: Corpus, rows: np.ndarray, features: np.ndarray) -> tuple[Sha
             share = float((codes[:, None] == codes[near])[both].mean())
             total = int(counts.sum())
             shares.append(SharedLabel(name, share, float((counts * (counts - 1.0)).sum() / (total * (total - 1.0)))))
-    return tuple(shares[:LABEL_COLUMNS])
+    return tuple(shares)
 
 
 def _number(value: float) -> str:
     """Two digits behind the point, and no minus before a zero."""
-    return f"{value + 0.0:.2f}" if abs(value) >= 0.005 else "0.00"
+    return f"{value:.2f}" if abs(value) >= 0.005 else "0.00"

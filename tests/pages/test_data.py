@@ -167,7 +167,7 @@ def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path, explained):
     explained(app, 10)
     assert app.selectbox(key="prepare_text").value == "text" and button(app, "Open").disabled
     embedders = next(c for c in app.get("segmented_control") if c.key == "prepare_embedder")
-    # a function of somebody's own is for the command line
+    # a function of one's own is for the command line
     assert list(embedders.options) == ["TF-IDF", "Static model"]
     embedders.set_value("model2vec").run()
     assert button(app, "Create features").disabled

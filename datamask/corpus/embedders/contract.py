@@ -16,7 +16,7 @@ METADATA_KEY = b"datamask.embedder"
 
 
 class Features(Protocol):
-    """What turns texts into features, one row a text, whatever the other texts are.
+    """What turns texts into features, one row a text, independent of the other texts.
 
     Attributes:
         dim: d, the number of dimensions. batch: texts given at a time, so that Stop is answered soon.
@@ -67,6 +67,6 @@ def embedder_note(metadata: Mapping[bytes, bytes] | None) -> str | None:
     try:
         facts = json.loads(text)
         kind, name, digest = (str(facts[key]) for key in ("kind", "name", "digest"))
-    except (ValueError, KeyError, TypeError):  # somebody else's, or damaged: the features are none the worse
+    except (ValueError, KeyError, TypeError):  # of another program, or damaged: the features are as good
         return None
     return f"Features by {name[:80]} ({kind[:20]}, digest {digest[:12]})."

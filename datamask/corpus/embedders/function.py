@@ -50,7 +50,7 @@ class FunctionEmbedder:
         module_name, _, function_name = name.partition(":")
         try:
             module = importlib.import_module(module_name)
-        except Exception as error:  # code of a stranger to us: whatever it raises, the way out is the same
+        except Exception as error:  # code of other people raises anything
             raise OptionError(
                 f"--embedder {name}: {module_name} cannot be imported ({type(error).__name__}: {error}); "
                 "it is looked for where Python looks, and in the folder you are in"

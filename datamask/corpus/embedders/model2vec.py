@@ -21,7 +21,7 @@ from datamask.storage.address import is_address
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 """What a published model consists of; other files of its folder are not looked at."""
 
-UNSAFE = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib", ".npy", ".npz")
+UNSAFE = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
 """Endings of formats that can run code when they are read."""
 
 
@@ -82,10 +82,11 @@ def _load(folder: Path) -> Any:
     try:
         model = StaticModel.from_pretrained(folder, force_download=False)
         vectors, weights, mapping = model.embedding, model.weights, model.token_mapping
-        tokens = model.tokenizer.get_vocab_size()
+        last = max(model.tokenizer.get_vocab().values())
         fitting = vectors.ndim == 2 and vectors.size > 0 and bool(np.isfinite(vectors).all())
-        fitting &= weights is None or (len(weights) >= tokens and bool(np.isfinite(weights).all()))
-        fitting &= mapping is None or (len(mapping) >= tokens and 0 <= mapping.min() <= mapping.max() < len(vectors))
+        fitting &= len(vectors if mapping is None else mapping) > last
+        fitting &= weights is None or (len(weights) > last and bool(np.isfinite(weights).all()))
+        fitting &= mapping is None or 0 <= mapping.min() <= mapping.max() < len(vectors)
     except Exception as error:  # the libraries that read these files have no common type
         raise OptionError(f"{folder} cannot be read as a model2vec model: {error}") from error
     if not fitting:

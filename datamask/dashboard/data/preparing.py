@@ -83,7 +83,7 @@ def start(
 
 
 def _tidy(folder: Path) -> None:
-    """Remove what killed preparations left, and embeddings that nobody came back for."""
+    """Remove what killed preparations left, and embeddings of more than a day ago."""
     sweep(folder)
     with contextlib.suppress(OSError):
         for file in folder.glob(".*.embeddings"):
