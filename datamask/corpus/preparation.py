@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -30,7 +31,7 @@ from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_shards import batches, strings, text_files
 from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Survey, TextPlan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
-from datamask.files import replacing, replacing_folder, user_path
+from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
 from datamask.storage.address import FilePath, harmless, is_address
 from datamask.storage.remote import file_stamp
 
@@ -188,6 +189,9 @@ def prepare_shards(
             f"{files[0]} has {FEATURES} already; leave out --embedder to keep it, or remove that column first"
         )
     counts = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
+    for part in target.parent.glob(f".{escape(target.name)}.????????.part"):
+        with suppress(OSError):  # in use, or gone: it was for tidiness alone
+            remove_abandoned(part)
     found, begun = 0, 0.4 if embedder is None else 0.1
     with ExitStack() as stack:
         features: Features | None = None
