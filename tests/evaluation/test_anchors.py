@@ -16,8 +16,13 @@ from datamask.config import SelectionConfig
 from datamask.evaluation import anchors
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, diversity_best, kept_ends
 from datamask.evaluation.pool import Pool
+from datamask.learning import block_swaps
 from datamask.learning.newton import PairwiseDual
+from datamask.learning.problem import Problem
 from datamask.objectives.contract import no_poll
+from datamask.objectives.disf_fixed import DiSFFixed
+from datamask.objectives.joint import Joint, Term
+from datamask.objectives.quality import Quality
 from datamask.work.cache import Cache
 from tests.evaluation.made import made_corpus
 from tests.reference import truth
@@ -267,3 +272,61 @@ def test_a_y_that_proves_nothing_is_not_believed(kept_proof, y, tmp_path):
     arrays = {name: array for name, array in content.arrays.items() if name != "y"}
     assert cache.keep(entry, content.value, arrays if y is None else {**arrays, "y": y})
     assert kept_ends(pool, "pairwise", 500) is None
+
+
+def _heavy(rng, rows, dim):
+    return rng.standard_t(2, size=(rows, dim))
+
+
+def _offset(rng, rows, dim):
+    return rng.normal(size=(rows, dim)) + 3 * rng.normal(size=dim)
+
+
+def _clustered(rng, rows, dim):
+    return rng.normal(size=(5, dim))[rng.integers(0, 5, rows)] + 0.3 * rng.normal(size=(rows, dim))
+
+
+MADE = [_heavy, _offset, _clustered]
+
+
+def disf_fixed_of(features):
+    """The objective alone on such features; its problems by size."""
+    units = features / np.linalg.norm(features, axis=1, keepdims=True)
+    function = DiSFFixed.bind(torch.from_numpy(units.astype(np.float32)))
+    n = len(features)
+    joint = Joint(Quality(torch.zeros(n)), (Term("reference", 1.0, function),), 0.0)
+    return function, lambda size: Problem(joint, size, torch.arange(n), torch.arange(n))
+
+
+def best_end(function, problem):
+    random = anchors._random_end(problem, no_poll)
+    return random, function.value(anchors._best_end(problem, function, random, no_poll, lambda share: None).mask)
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_the_best_end_of_disf_fixed_is_the_best_there_is(made):
+    """Of few rows, where all subsets can be tried."""
+    rng = np.random.default_rng(4)
+    for _ in range(12):
+        n, dim = int(rng.integers(9, 14)), int(rng.integers(3, 9))
+        function, of_size = disf_fixed_of(made(rng, n, dim))
+        size = int(rng.integers(2, 7))
+        random, found = best_end(function, of_size(size))
+        y = function.y.double()
+        kernel = function.kernel(y, y).numpy()
+        least = min(kernel[np.ix_(each, each)].sum() for each in itertools.combinations(range(n), size))
+        best = -least / (size * size * function.pairs)
+        assert best - found <= 1e-6 * (best - random)
+
+
+@pytest.mark.parametrize("size", [20, 400])
+@pytest.mark.parametrize("made", MADE)
+def test_the_best_end_of_disf_fixed_is_no_lower_than_by_random_blocks_alone(made, size, monkeypatch):
+    """How it was found before: from one start, and by blocks of random rows."""
+    function, of_size = disf_fixed_of(made(np.random.default_rng(5), 1500, 24))
+    random, found = best_end(function, of_size(size))
+    monkeypatch.setattr(block_swaps, "ROUNDS", 0)
+    monkeypatch.setattr(anchors, "MOST_STARTS", 0)
+    before = best_end(function, of_size(size))[1]
+    assert found >= before - 1e-6 * (before - random)
+    assert size > 20 or found > before

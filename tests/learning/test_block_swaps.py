@@ -65,6 +65,20 @@ def test_many_blocks_end_higher_than_swaps_all_at_once():
     assert by_blocks - at_once > 0.01 * (at_once - at_random)
 
 
+@pytest.mark.parametrize("size", [12, 200])
+def test_no_single_swap_among_many_blocks_helps(size):
+    """Random blocks of 256 hold few members: the best swap there is mostly lies between two of them."""
+    rng = np.random.default_rng(3)
+    function = DiSFFixed.bind(torch.from_numpy(rng.standard_t(3, size=(2000, 16))).float())
+    joint = Joint(Quality(torch.zeros(2000)), (Term("disf_fixed", 1.0, function),), 0.0)
+    problem = Problem(joint, size, torch.arange(2000), torch.arange(2000))
+    mask = block_swaps(problem, mask_of(rng.choice(2000, size, replace=False), 2000))
+    members, others = mask.nonzero().squeeze(1), (~mask).nonzero().squeeze(1)
+    marginals = function.final_marginals(mask)
+    gains = marginals[others][:, None] - marginals[members][None, :] + function.interaction(members, others, size)
+    assert float(gains.max()) <= 1e-5 * -function.value(mask)
+
+
 def test_it_serves_this_objective_alone_and_stops():
     rng = np.random.default_rng(0)
     problem, _ = make(rng, "disf_fixed", 20, 5, 0.5)
