@@ -2,7 +2,8 @@
 
 Quality's are exact. The random end of a diversity term is in closed form; the best end is the value of the selection
 that the dual finds over all rows, with the run's own S: it contains ``-1 / (S - 1)`` (pair-wise similarity) or grows
-with ``1 / S`` (DiSF with fixed scale), so no sample says it. All are valued on the rows as the shards have them.
+with ``1 / S`` (DiSF with fixed scale), so no sample says it. All are valued on the rows as the shards have them. Ends
+that are known from memory, where it holds all rows, are taken over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import StoreError
 from datamask.files import read_bounded, write_text
 from datamask.out_of_core import streamed_dual
-from datamask.out_of_core.exact_values import Candidate, PoolSquares, exact_values
+from datamask.out_of_core.exact_values import Candidate, ExactValues, PoolSquares, exact_values
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Recipe, ScoreRule
@@ -68,6 +70,7 @@ def scale_ends(
     size: int,
     starts: Mapping[str, Start],
     *,
+    known: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     block_rows: int,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
@@ -76,6 +79,7 @@ def scale_ends(
 
     Args:
         recipe: of the objective, with the standardisation of all rows. size: S. starts: by term.
+        known: by term, ends of all rows that were found otherwise, as runs keep them.
         block_rows: bounds the memory; see `streamed_dual.memory_bytes`.
 
     Raises:
@@ -83,36 +87,46 @@ def scale_ends(
         RemoteError: a store does not answer.
         Stopped: `should_stop` answered true; finished passes are kept in the scratch.
     """
-    streamed_dual.check_size(scratch, size)
+    streamed_dual.check_size(scratch.rows, size)
     names = [name for name, _ in recipe.terms]
     path, made_of = scratch.folder / ENDS_FILE, {"scratch": scratch.digest, "size": size, "terms": names}
     if (kept := _kept(path, made_of)) is not None:
         return kept
+    unknown = [name for name in names if name not in known]
     candidates = []
-    for number, name in enumerate(names):
-        share = within(progress, SOLVED * number / len(names), SOLVED * (number + 1) / len(names))
+    for number, name in enumerate(unknown):
+        share = within(progress, SOLVED * number / len(unknown), SOLVED * (number + 1) / len(unknown))
         candidates.append(_solved_alone(scratch, recipe, name, size, starts, block_rows, share, should_stop))
-    values, squares = exact_values(
-        corpus,
-        scratch,
-        candidates,
-        size,
-        squares="disf_fixed" in names,
-        progress=within(progress, SOLVED, 1.0),
-        should_stop=should_stop,
-    )
-    diversity = {}
-    for name, found in zip(names, values):
-        random = _random(scratch, name, size, squares)
-        best = max(found.raw[name], random)
-        if best - random <= ROUNDING * max(abs(best), abs(random)):
-            best = random
-        gap = found.bound - best
-        proved = -streamed_dual.ROUNDING * max(1.0, abs(best)) <= gap <= PROVED_GAP * (best - random)
-        diversity[name] = {"random": random, "best": best, "best_kind": PROVED if proved else FOUND}
-    ends = {"quality": _quality_ends(scratch.quality, size), "diversity": diversity}
+    diversity = dict(known)
+    if unknown:
+        values, squares = exact_values(
+            corpus,
+            scratch,
+            candidates,
+            size,
+            squares="disf_fixed" in unknown,
+            progress=within(progress, SOLVED, 1.0),
+            should_stop=should_stop,
+        )
+        diversity |= {
+            name: _ends_of(found, name, _random(scratch, name, size, squares)) for name, found in zip(unknown, values)
+        }
+    ends = {
+        "quality": _quality_ends(scratch.quality, size),
+        "diversity": {name: dict(diversity[name]) for name in names},
+    }
     write_text(path, json.dumps({"made_of": made_of, "ends": ends}))
     return ends
+
+
+def _ends_of(found: ExactValues, name: str, random: float) -> dict[str, Any]:
+    """The ends of a term, the best of which was found."""
+    best = max(found.raw[name], random)
+    if best - random <= ROUNDING * max(abs(best), abs(random)):
+        best = random
+    gap = found.bound - best
+    proved = -streamed_dual.ROUNDING * max(1.0, abs(best)) <= gap <= PROVED_GAP * (best - random)
+    return {"random": random, "best": best, "best_kind": PROVED if proved else FOUND}
 
 
 def _solved_alone(
@@ -128,7 +142,8 @@ def _solved_alone(
     """What a term alone selects from all rows."""
     shuffled = _Shuffled(scratch)
     least = LEAST / (size - 1)
-    rule = _first_rule(scratch, name, starts.get(name, Start()))
+    pilot = _pilot_squares(scratch) if name == "disf_fixed" else None
+    rule = _first_rule(scratch, starts.get(name, Start()), pilot)
     alone = replace(recipe, objective=name, lamb=least, scale="raw", rule=rule)
     told = None if progress is None else _naming(progress, name)
     dual = streamed_dual.solve(
@@ -137,7 +152,7 @@ def _solved_alone(
         size,
         block_rows=block_rows,
         state=f"dual-{name}.npz",
-        random=_random(scratch, name, size, None),
+        random=_random(scratch, name, size, pilot),
         progress=told,
         should_stop=should_stop,
     )
@@ -157,20 +172,19 @@ class _Shuffled(Scratch):
         vars(self)["quality"] = scratch.id_hash * 2.0**-64
 
 
-def _first_rule(scratch: Scratch, name: str, start: Start) -> ScoreRule:
-    """The rule under which the first pass scores.
+def _first_rule(scratch: Scratch, start: Start, pilot: PoolSquares | None) -> ScoreRule:
+    """The rule under which the first pass scores; `pilot`: squares of some rows, where the rule has moments.
 
     Where the members of the sample cancel each other far better than rows without structure would, the optimum is
     flat, and any direction would take its members from one side alone. There the first members are random ones.
     """
     d = scratch.dim
-    if name == "pairwise":
+    if pilot is None:
         direction = scratch.moments.mean if start.direction is None else start.direction
         flat = start.members * float(direction @ direction) < FLAT
         return ScoreRule(0.0, direction=np.zeros(d) if flat else direction)
     mean, inverse_sd = scratch.moments.standardisation()
     moment = np.zeros((d, d)) if start.moment is None else start.moment
-    pilot = _pilot_squares(scratch)
     flat = start.members * float(np.square(moment).sum()) < FLAT * pilot.own / max(pilot.rows, 1)
     return ScoreRule(0.0, moment=np.zeros((d, d)) if flat else moment, mean=mean, inverse_sd=inverse_sd)
 
@@ -192,11 +206,11 @@ def _quality_ends(quality: np.ndarray, size: int) -> dict[str, Any]:
 
 
 def _random(scratch: Scratch, name: str, size: int, squares: PoolSquares | None) -> float:
-    """Value of a random selection; without `squares` that of `disf_fixed` is estimated by some rows."""
-    if name == "pairwise":
+    """Value of a random selection; of `disf_fixed` by the squares of all rows, or estimated by those of some."""
+    if squares is None or name == "pairwise":
         rows, mean = scratch.rows, scratch.moments.mean
         return -(rows * float(mean @ mean) - 1.0) / (rows - 1)
-    return (squares or _pilot_squares(scratch)).random(size)
+    return squares.random(size)
 
 
 def _kept(path: Path, made_of: dict[str, Any]) -> dict[str, Any] | None:

@@ -42,6 +42,7 @@ class WholeProblem:
         corpus: the shards that the scratch was made of.
         recipe: the rule of the sample's selection; None: its objective has none.
         starts: what each term alone selects from the sample, by term.
+        ends: of the scales of terms, as runs keep them, where memory holds all rows and they were found there.
     """
 
     config: SelectionConfig
@@ -51,6 +52,7 @@ class WholeProblem:
     corpus: WholeCorpus
     recipe: Recipe | None
     starts: Mapping[str, Start] = field(default_factory=dict)
+    ends: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class WholeSolver:
         memory: bytes that it takes at most, by settings, rows, d and S. disk: bytes of files beside the scratch, by
             rows, d and S. seconds: that it takes for each row, and for each row and dimension, about, on two cores.
         solve: does it.
+        check_size: refuses, by rows and S, a size that it cannot select.
         tasks: whether it does so by tasks of an engine; else by threads of this process.
         estimates: whether the value is an estimate; else it is exact.
     """
@@ -116,6 +119,7 @@ class WholeSolver:
     disk: Callable[[int, int, int], int]
     seconds: tuple[float, float]
     solve: Callable[[WholeProblem, Watch], WholeSolution]
+    check_size: Callable[[int, int], None] = lambda rows, size: None
     tasks: bool = False
     estimates: bool = False
 
@@ -131,6 +135,7 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
         recipe,
         size,
         problem.starts,
+        known=problem.ends,
         block_rows=problem.block_rows,
         progress=within(watch.progress, 0.0, ENDS_FOUND),
         should_stop=watch.should_stop,
@@ -266,6 +271,7 @@ SOLVERS: tuple[WholeSolver, ...] = (
         lambda rows, dim, size: 0,
         (4e-7, 6e-8),
         _by_passes,
+        check_size=streamed_dual.check_size,
     ),
     WholeSolver(
         ("facility",),

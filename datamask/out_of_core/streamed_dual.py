@@ -57,6 +57,9 @@ NEARBY = 1e-3
 SHORTEST = 0.1
 """Share of a step that is left, at least, where it led too far."""
 
+BLOCK_BYTES = 10
+"""Of memory for each number of a block of rows."""
+
 NEAR_ROWS = (512, 8192)
 """Rows near the threshold that may be swapped, at least and at most."""
 
@@ -137,7 +140,7 @@ class Dual:
 
 def memory_bytes(rows: int, dim: int, block_rows: int) -> int:
     """The most anonymous memory that `solve` takes beside what the program itself takes."""
-    return 600_000_000 + 40 * rows + 10 * block_rows * dim
+    return 600_000_000 + 40 * rows + BLOCK_BYTES * block_rows * dim
 
 
 def solve(
@@ -166,7 +169,7 @@ def solve(
         InputError: no such selection is possible.
         Stopped: `should_stop` answered true; the finished passes are kept in the scratch and not done again.
     """
-    check_size(scratch, size)
+    check_size(scratch.rows, size)
     weights = Weights.of(recipe)
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
     path = scratch.folder / state
@@ -200,15 +203,15 @@ def solve(
     return dual
 
 
-def check_size(scratch: Scratch, size: int) -> None:
+def check_size(rows: int, size: int) -> None:
     """Refuse a size that no selection by passes has: a single row has no pair, and all rows leave nothing to choose.
 
     Raises:
-        InputError: it is below 2, or not below the rows of the scratch.
+        InputError: it is below 2, or not below the rows.
     """
-    if not 2 <= size < scratch.rows:
+    if not 2 <= size < rows:
         raise InputError(
-            f"a selection from all {scratch.rows:,} rows must have from 2 to {scratch.rows - 1:,}, got {size:,}; "
+            f"a selection from all {rows:,} rows must have from 2 to {rows - 1:,}, got {size:,}; "
             "choose another --select_ratio"
         )
 

@@ -22,10 +22,10 @@ import pyarrow as pa
 import torch
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.opening import fits_in_memory
+from datamask.corpus.opening import fits_in_memory, open_corpus
 from datamask.corpus.threads import within
-from datamask.errors import StoreError
-from datamask.evaluation.anchors import diversity_best
+from datamask.errors import NoRoomError, StoreError
+from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.selection import Selection
@@ -34,6 +34,7 @@ from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes, scratch_folder
 from datamask.out_of_core.scratch_writing import centered, write_scratch
 from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, driving, solver_for
+from datamask.out_of_core.streamed_dual import BLOCK_BYTES
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.learned import standardisation, weighted_mean, weighted_moment
@@ -49,6 +50,10 @@ from datamask.work.pace import duration
 
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
 """Phases after those of the sample."""
+
+IN_MEMORY = "disf_fixed"
+"""The objective whose scale ends where memory says, if it holds all rows. Pair-wise similarity needs none of that: its
+search is proved right in both places."""
 
 AVERAGED = 0.4
 """Share of the first of these that is done when the mean of all rows is known, where it is subtracted."""
@@ -123,6 +128,7 @@ class WholeExecution(Execution):
         sample = selection_of_sample(self.run.config, pool.corpus, posed, selection, self.poll)
         whole = WholeCorpus.open(self.run.config.corpus, quality=sample.quality, should_stop=self.poll.stopped)
         block_rows = self.config.block_rows or BLOCK_ROWS
+        self.solver.check_size(whole.source.rows, self.config.size(whole.source.rows))
         self.announce(whole, block_rows)
         self.pace.begin(SCRATCH, 0.0)
         beside = self.solver.disk(whole.source.rows, whole.dim, self.config.size(whole.source.rows))
@@ -145,10 +151,11 @@ class WholeExecution(Execution):
         )
         size = self.config.size(scratch.rows)
         self.know(rows=scratch.rows, selected=size)
+        ends = self.ends_in_memory(pool, scratch, size, block_rows)
         self.pace.begin(PASSES, 0.0)
         recipe = sample.recipe
         starts = {} if recipe is None else self.starts(pool, posed)
-        problem = WholeProblem(self.config, scratch, size, block_rows, whole, recipe, starts)
+        problem = WholeProblem(self.config, scratch, size, block_rows, whole, recipe, starts, ends)
         solution = self.solver.solve(problem, self.watch(recorder))
         recorder.count_seconds()
         self.know(**solution.facts)
@@ -190,6 +197,28 @@ class WholeExecution(Execution):
                 starts[name] = Start(members, moment=weighted_moment(features, shares, *standard, self.poll))
         return starts
 
+    def ends_in_memory(self, pool: Pool, scratch: Scratch, size: int, block_rows: int) -> dict[str, dict[str, Any]]:
+        """Ends of scales over all rows that are taken from memory, as runs keep them, by term; mostly none.
+
+        Two searches for the best end of `IN_MEMORY` end apart, and calibrated values with them. Where the memory that
+        the run was announced to take holds all rows, there is one search.
+        """
+        copies = 3 if self.config.center else 2
+        if IN_MEMORY not in dict(self.config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * block_rows:
+            return {}
+        if len(pool) != scratch.rows:
+            corpus = replace(self.run.config.corpus, rows=None)
+            if scratch.dropped or not fits_in_memory(corpus, self.poll.stopped):
+                return {}
+            try:
+                opened = open_corpus(corpus, progress=self.say_share, should_stop=self.poll.stopped)
+                pool = Pool(
+                    opened, pool.device, pool.cache_dir, poll=self.poll, progress=self.say_share, center=pool.center
+                )
+            except NoRoomError:  # others hold the memory, and passes need little of it
+                return {}
+        return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, self.poll).to_dict()}
+
     def announce(self, whole: WholeCorpus, block_rows: int) -> None:
         """Say, before anything of it is written, what the work takes."""
         rows, size = whole.source.rows, self.config.size(whole.source.rows)
@@ -208,6 +237,10 @@ class WholeExecution(Execution):
         self.writer.beat(
             0, self.config.n_epochs or 0, what + ("" if left is None else f", about {duration(left)} left")
         )
+
+    def say_share(self, share: float, what: str) -> None:
+        """What is being done, in the middle of a phase."""
+        self.say(what)
 
     def know(self, **facts: Any) -> None:
         """Add to what the run says of the whole."""

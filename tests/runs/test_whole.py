@@ -302,7 +302,7 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
 @pytest.mark.parametrize("state", ["dual.npz", "dual-disf_fixed.npz"])
 def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
     """Of the selection, or of what finds the end of a scale."""
-    run = _created(tmp_path, folder, objective="disf_fixed")
+    run = _created(tmp_path, folder, objective="disf_fixed", block_rows=500)  # memory for fewer rows than there are
     script = textwrap.dedent(
         """
         import sys, time

@@ -15,6 +15,8 @@ from tests.runs.whole_runs import done_run, units_of, written_shards
 
 ALONE = {"pairwise": truth.pairwise, "disf_fixed": truth.disf_fixed}
 SAMPLE = 1000
+FEW = 1000
+"""Rows of a block whose memory does not hold the rows of these tests."""
 
 
 NEARLY_EQUAL = [("float16", 30.0), ("float32", 30.0), ("float64", 1000.0), ("float32", 0.5)]
@@ -66,7 +68,7 @@ def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path
     place = written_shards(tmp_path / "shards", features, rng.normal(size=10_000))
     options = {"objective": "pairwise:1,disf_fixed:1", "lamb": 0.4, "select_ratio": 0.3, "center": center}
     inside, _ = done_run(place, scratch=False, **options)
-    outside, _ = done_run(place, rows=SAMPLE, **options)
+    outside, _ = done_run(place, rows=SAMPLE, block_rows=FEW, **options)
     assert outside["anchors"]["quality"] == pytest.approx(inside["anchors"]["quality"])
     for name, ends in inside["anchors"]["diversity"].items():
         found, reach = outside["anchors"]["diversity"][name], ends["best"] - ends["random"]
@@ -75,22 +77,58 @@ def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path
     assert outside["calibrated"]["joint"] >= inside["calibrated"]["joint"] - 1e-5
 
 
-def test_the_end_of_few_members_is_no_lower_than_in_memory(tmp_path):
+def _heavy(rng, rows, dim):
+    return rng.standard_t(3, size=(rows, dim))
+
+
+def _offset(rng, rows, dim):
+    return rng.normal(size=(rows, dim)) + 3 * rng.normal(size=dim)
+
+
+@pytest.mark.parametrize(
+    ("made", "size", "center", "rows"),
+    [
+        (_heavy, 20, False, 400),
+        (_heavy, 300, True, None),
+        (_offset, 20, True, 400),
+        (_offset, 400, False, None),
+        (_clouds, 20, False, None),
+        (_clouds, 400, True, 400),
+    ],
+)
+def test_a_selection_is_worth_the_same_in_memory_and_out_of_core(made, size, center, rows, tmp_path):
+    """Also where the sample is a third of the rows. No bound says what the best end is: two searches end apart."""
+    rng = np.random.default_rng(2)
+    features, quality = made(rng, 1200, 12).astype(np.float32), rng.normal(size=1200)
+    options = {"objective": "disf_fixed", "lamb": 0.5, "select_ratio": size / 1200, "center": center}
+    inside, _ = done_run(written_shards(tmp_path / "a" / "shards", features, quality), scratch=False, **options)
+    outside, members = done_run(written_shards(tmp_path / "b" / "shards", features, quality), rows=rows, **options)
+    common = features.astype(np.float64).mean(axis=0) if center else 0.0
+    value = truth.disf_fixed(units_of(features - common), members)
+    ends = (summary["anchors"]["diversity"]["disf_fixed"] for summary in (inside, outside))
+    shares = [(value - each["random"]) / (each["best"] - each["random"]) for each in ends]
+    assert shares[0] == pytest.approx(shares[1], abs=1e-6)
+    assert outside["calibrated"]["diversity"] == pytest.approx(shares[0], abs=1e-6)
+
+
+def test_the_end_of_few_members_is_nearly_that_in_memory_where_memory_cannot_hold_all_rows(tmp_path):
     """20 of 1,500 rows of 24 dimensions: a rule of 276 unknowns says little of so few, and swaps find the rest."""
     rng = np.random.default_rng(2)
     features, quality = rng.standard_t(3, size=(1500, 24)).astype(np.float32), rng.normal(size=1500)
     place = written_shards(tmp_path / "shards", features, quality)
     options = {"objective": "disf_fixed", "lamb": 0.5, "select_ratio": 20 / 1500}
-    inside, outside = (done_run(place, scratch=scratch, **options)[0] for scratch in (False, True))
+    inside, _ = done_run(place, scratch=False, **options)
+    outside, _ = done_run(place, block_rows=FEW, **options)
     ends, found = (summary["anchors"]["diversity"]["disf_fixed"] for summary in (inside, outside))
     assert found["best"] >= ends["best"] - 0.02 * (ends["best"] - ends["random"])
 
 
 @pytest.mark.parametrize("objective", ALONE)
-def test_a_single_row_is_refused_before_a_pass(objective, tmp_path):
+def test_a_single_row_is_refused_before_anything_is_written(objective, tmp_path):
     place = written_shards(tmp_path / "shards", np.eye(6, 3, dtype=np.float32) + 0.1, np.arange(6.0))
     with pytest.raises(InputError, match="must have from 2 to 5, got 1; choose another --select_ratio"):
         done_run(place, objective=objective, lamb=0.5, select_ratio=1 / 6)
+    assert not (tmp_path / "scratch").exists()
 
 
 def test_best_ends_are_called_proved_by_the_same_rule_as_in_memory():
