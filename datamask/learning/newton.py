@@ -239,17 +239,21 @@ class PairwiseDual:
         mu = max(point.mu / MU_FALL, LAST_MU * _spread(g)) if share_of_step == 1.0 else point.mu
         return self._weighed(y, after_step, mu, tau, poll)
 
-    def upper_bound(self, y: Tensor, poll: Poll = no_poll, rounding: float = ROUNDING) -> float:
+    def upper_bound(
+        self, y: Tensor, poll: Poll = no_poll, rounding: float = ROUNDING, along: Tensor | None = None
+    ) -> float:
         """No selection of S eligible samples has a higher value of the objective on these features.
 
         Args:
             y: float64 ``(d,)``, any; the lowest bound is that of the solution.
             rounding: how far the rows may lie from those that the bound is to hold for; 0: it holds for the rows as
                 they are in float32.
+            along: float64 ``(m,)``, x_i . y where it is known; None: it is computed.
         """
         if self.modular:
             return self.constant + float(self.b.topk(self.problem.size).values.sum())
-        along = products(self.x, self.lengths, y, poll)
+        if along is None:
+            along = products(self.x, self.lengths, y, poll)
         g = self.b - 2 * self.kappa * along
         square = float(y @ y)
         if rounding:

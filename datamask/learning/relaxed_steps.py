@@ -146,7 +146,7 @@ class NewtonSteps(RelaxedSteps):
             mask,
             joint.evaluate(mask, poll),
             point.gap <= TOLERANCE,
-            point.bound,
+            dual.upper_bound(point.y, poll, along=point.products),
         )
 
     def best(self, state: State, poll: Poll) -> Tensor:

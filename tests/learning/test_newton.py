@@ -199,6 +199,17 @@ def test_a_bound_holds_for_the_rows_before_float32_rounded_them(seed, offset):
     assert min(dual.upper_bound(y) for y in ys) >= 1.0 - 1e-15 / (max(values) - scale.zero)
 
 
+def test_the_bound_of_every_step_holds_for_those_rows_too():
+    _, kept = with_common_offset(np.random.default_rng(6), 400, 8, 30.0)
+    joint = Joint(Quality(torch.zeros(400)), (Term("pairwise", 1.0, objectives.load("pairwise").bind(kept)),), 0.0)
+    problem = Problem(joint, 80, torch.arange(400), torch.arange(400))
+    learner, dual = Relaxed(problem, SelectionConfig.from_options(estimator="relaxed", lamb=0.0)), PairwiseDual(problem)
+    state, record = learner.step(learner.init())
+    y = state.logits[:-2]
+    assert record.metrics["upper_bound"] == pytest.approx(dual.upper_bound(y), abs=1e-13)
+    assert dual.upper_bound(y) > dual.upper_bound(y, rounding=0.0) + 1e-9
+
+
 def test_a_value_is_that_of_the_rows_before_float32_made_them_unit_length():
     """Mean cosine .999: what rounding adds to the lengths would be some millionths of the scale."""
     rng = np.random.default_rng(3)
