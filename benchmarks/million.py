@@ -32,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,45 +129,53 @@ def interval(work: Path, draws: int = 100) -> dict[str, Any]:
 
 
 def pairwise(corpus: Path, base: str) -> dict[str, Any]:
-    """The same selection by the tree of commit `base` and by this one, in turn: what each took, and what it found."""
+    """Pair-wise similarity by the tree of commit `base` and by this one, in turn."""
+    words = ("--objective", "pairwise", "--select_ratio", str(RATIO), "--lamb", str(PAIRWISE_LAMB))
+    return compare_trees(corpus, base, words, THREADS)
+
+
+def compare_trees(
+    corpus: Path, base: str, words: Sequence[str], threads: Sequence[str], rounds: int = TURNS
+) -> dict[str, Any]:
+    """The same selection by the tree of commit `base` and by this one, in turn: what each took, and what it found.
+
+    Args:
+        words: of the selection. threads: numbers of threads, or ``all``. rounds: how often each tree takes its turn.
+    """
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "base"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), base], cwd=ROOT, check=True)
         try:
             turns = {
-                threads: [
-                    {name: timed(corpus, root, threads) for name, root in (("base", tree), ("here", ROOT))}
-                    for _ in range(TURNS)
+                number: [
+                    {name: timed(corpus, root, number, words) for name, root in (("base", tree), ("here", ROOT))}
+                    for _ in range(rounds)
                 ]
-                for threads in THREADS
+                for number in threads
             }
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
     ratios = {
-        threads: sorted(turn["here"]["cpu_seconds"] / turn["base"]["cpu_seconds"] for turn in both)
-        for threads, both in turns.items()
+        number: sorted(turn["here"]["cpu_seconds"] / turn["base"]["cpu_seconds"] for turn in both)
+        for number, both in turns.items()
     }
     return {"base": commit(base), "cpu_seconds_here_over_base": ratios, "turns": turns}
 
 
-def timed(corpus: Path, root: Path, threads: str) -> dict[str, Any]:
+def timed(corpus: Path, root: Path, threads: str, words: Sequence[str]) -> dict[str, Any]:
     """One selection by the tree at `root`: CPU and wall seconds of the command, and the values of its selection.
 
     Args:
-        threads: a number of threads, or ``all``.
+        threads: a number of threads, or ``all``. words: of the selection.
     """
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    environment = {name: value for name, value in os.environ.items() if name not in ("OMP_NUM_THREADS", "PYTHONPATH")}
     if threads != "all":
         environment["OMP_NUM_THREADS"] = threads
     with tempfile.TemporaryDirectory() as folder:
-        words = [
-            *("select", str(corpus), "--output", str(Path(folder) / "out.parquet"), "--json"),
-            *("--runs-dir", str(Path(folder) / "runs"), "--objective", "pairwise"),
-            *("--select_ratio", str(RATIO), "--lamb", str(PAIRWISE_LAMB)),
-        ]
+        places = ("--output", str(Path(folder) / "out.parquet"), "--runs-dir", str(Path(folder) / "runs"), "--json")
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-m", "datamask", *words],
+            [sys.executable, "-m", "datamask", "select", str(corpus), *places, *words],
             cwd=root,
             env=environment,
             capture_output=True,
@@ -177,7 +185,8 @@ def timed(corpus: Path, root: Path, threads: str) -> dict[str, Any]:
         wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    kept = {name: summary[name] for name in ("quality", "diversity", "calibrated", "anchors", "upper_bound", "gap")}
+    names = ("quality", "diversity", "joint", "calibrated", "anchors", "upper_bound", "gap", "steps")
+    kept = {name: summary[name] for name in names}
     return {"cpu_seconds": used, "seconds_command": wall, **kept, "peak_memory_bytes": summary["peak_memory_bytes"]}
 
 

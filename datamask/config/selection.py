@@ -172,19 +172,24 @@ class SelectionConfig(SelectionOptions):
         )
         return s
 
+    @property
+    def steps_chosen(self) -> bool:
+        """Whether somebody chose the ceiling on steps, so that all of them are taken."""
+        return self.preset is not None or self.n_epochs != OPTIONS["n_epochs"].owners.get(self.estimator)
+
     def planned_steps(self, n: int) -> int | None:
         """The most update steps on n eligible rows; None for an estimator without steps.
 
         As many as `n_epochs` says, or fewer: a step of sampled masks costs in proportion to the rows, and where swaps
         follow, most steps change nothing. On 20,000 rows the value after the swaps is the same from 4 to 60 steps, with
-        2 masks a step as with 32: to 6e-4 (facility location) and to 1e-5 (pair-wise similarity). The DiSFs gain 0.2 %
-        by the later steps and keep them, as do the paper's preset and a ceiling that somebody chose.
+        2 masks a step as with 32: to 6e-4 (facility location) and to 1e-5 (pair-wise similarity). The DiSFs have a
+        stop rule instead (`datamask.learning.counterfactual`), and the paper's preset and a ceiling that somebody chose
+        are kept.
         """
         if self.n_epochs is None or self.n_rollout is None or self.partial is None:
             return self.n_epochs
-        chosen = self.preset is not None or self.n_epochs != OPTIONS["n_epochs"].owners[self.estimator]
         swapped = self.polish == "swaps" and all(name in SWAPPED_TO_ONE_END for name, _ in self.terms)
-        if n <= PLANNED_FROM or chosen or not swapped:
+        if n <= PLANNED_FROM or self.steps_chosen or not swapped:
             return self.n_epochs
         return min(self.n_epochs, max(FEWEST_STEPS, int(MASK_ROWS / (self.n_rollout * self.partial * n))))
 

@@ -371,8 +371,7 @@ def _learned(problem: Problem, poll: Poll, tell: Callable[[float], None]) -> Ten
         min_lr=0.05,
         partial=1.0,
         init="same",
-        polish="none",
+        polish="swaps",
     )
     estimator = Counterfactual(problem, config)
-    learned = learn(estimator, poll=poll, watch=ShareWatch(estimator, lambda share, steps: tell(0.6 * share)))
-    return polish(problem, learned.mask, poll)
+    return learn(estimator, poll=poll, watch=ShareWatch(estimator, lambda share, steps: tell(0.6 * share))).mask

@@ -7,11 +7,17 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.learning import diagnostics
 from datamask.learning.estimators import counterfactual_step
-from datamask.learning.learner import Learner
+from datamask.learning.learner import STILL, Learner
 from datamask.learning.problem import Problem
+from datamask.learning.solvers import solver_of
+from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
 from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Joint
+
+BEFORE_SWAPS = 12
+"""Steps after which swaps that outdo learned masks go on. On sparse features steps overshoot for long: on 100,000 texts
+of 384 dimensions by TF-IDF they still change 1 % of the selection after 50, and swaps need no good start."""
 
 
 class Counterfactual(Learner):
@@ -21,6 +27,9 @@ class Counterfactual(Learner):
     form for all samples at once, so a step costs about one evaluation and its signal does not fade with n. The reward
     is then the credit of each sample, and its variance over the samples is what the terms share. Under a token budget
     logits say in which order rows are drawn until it is spent, so the credit is what a sample adds per token.
+
+    Where swaps follow that outdo learned masks, learning stops once a step changes less than 0.5 % of the selection,
+    or after `BEFORE_SWAPS` steps.
     """
 
     keeps_best = True
@@ -32,6 +41,18 @@ class Counterfactual(Learner):
         # drawn independently of the next step: what the two share tells signal from noise. Only a diagnostic, so no
         # part of the state; batches of different rows cannot be compared
         self._last_step: Tensor | None = None
+        self._swaps_find_the_rest = (
+            config.polish == "swaps" and not config.steps_chosen and solver_of(problem).outdoes_masks
+        )
+
+    def finished(self, state: State) -> str | None:
+        """Finished with the last step, or where the selection stands still and swaps find the rest."""
+        if self._swaps_find_the_rest:
+            if state.quiet:
+                return f"a step changed less than {STILL:.1%} of the selection; swaps go on from there"
+            if state.step >= BEFORE_SWAPS:
+                return f"{BEFORE_SWAPS} steps done; swaps go on from there"
+        return super().finished(state)
 
     def direction(
         self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None

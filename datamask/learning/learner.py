@@ -32,6 +32,11 @@ DECIDED = 0.05
 """A sample is decided once its inclusion probability is within this of 0 or 1."""
 
 
+STILL = 0.005
+"""A selection stands still where an evaluation finds less than this share of its rows changed since the last one, of
+the rows that steps look at. Swaps by blocks then find what is left in less time than another two steps."""
+
+
 class Learner(abc.ABC):
     """Learns one logit per eligible sample by sampled masks; the subclass says how a batch turns into a step.
 
@@ -202,7 +207,7 @@ class Learner(abc.ABC):
         }
         if state.subset is not None:
             diagnostics["changed"] = float((mask & ~state.subset).sum() / mask.sum())
-        quiet = state.quiet + 1 if diagnostics.get("changed") == 0.0 else 0
+        quiet = state.quiet + 1 if diagnostics.get("changed", 1.0) < STILL * self.partial else 0
         state = replace(state, subset=mask, quiet=quiet)
         if values.joint > state.best_joint:
             state = replace(state, best=mask, best_joint=values.joint)

@@ -1,7 +1,7 @@
 """Polish: swaps after any learner, until no single swap helps or the effort is spent.
 
 How, is the solver's (`datamask.learning.solvers`): eager swaps on neighbour lists for facility location, swaps by
-blocks for the DiSF with fixed scale, batches of swaps for everything else.
+blocks for both DiSFs, batches of swaps for everything else.
 """
 
 from __future__ import annotations

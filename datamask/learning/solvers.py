@@ -23,6 +23,7 @@ from datamask.learning.block_swaps import polish_by_blocks
 from datamask.learning.bounds import Certificate, Effort, dual_bound, facility_terms, frank_wolfe_bound, newton_bound
 from datamask.learning.facility_solver import medoid_swaps, medoids
 from datamask.learning.newton import PairwiseDual
+from datamask.learning.own_scale_swaps import polish_on_own_scale
 from datamask.learning.pickers import LazyPicker, NaivePicker, Picker
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import relaxable
@@ -30,6 +31,7 @@ from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, Newton
 from datamask.learning.settled import Settled, settled_by_pairwise
 from datamask.learning.trace import Trace
 from datamask.objectives.contract import Poll, SetFunction
+from datamask.objectives.disf import DiSF
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.facility import Facility
 from datamask.objectives.pairwise import Pairwise
@@ -53,7 +55,8 @@ class Solver:
         direct: the whole solution at once, bool ``(n,)``.
         dual: a search whose `solve` goes on from the dual solution of a nearby problem.
         settled: which rows are in every selection as good as one and its value, or in none; None: it cannot tell.
-        outdoes_masks: whether its polish ends higher than learned masks even where roundings are far from the bound.
+        outdoes_masks: whether its polish ends higher than learned masks even where roundings are far from the bound;
+            masks that it polishes are learned only until they stand still.
     """
 
     name: str
@@ -108,6 +111,12 @@ SOLVERS: tuple[Solver, ...] = (
         polish=polish_by_blocks,
         bound=frank_wolfe_bound,
         relaxed=FrankWolfeSteps,
+        outdoes_masks=True,
+    ),
+    Solver(
+        "swaps by blocks, own scale",
+        lambda problem: alone(problem, DiSF) and problem.budget is None,
+        polish=polish_on_own_scale,
         outdoes_masks=True,
     ),
     Solver("Frank-Wolfe", relaxable, bound=frank_wolfe_bound, relaxed=FrankWolfeSteps),

@@ -24,7 +24,7 @@ class State:
         rng: state of the generator, uint8.
         subset: bool ``(n,)``, the readout at the last evaluation; None before the first.
         best: bool ``(n,)``, the best evaluated readout; best_joint: its value.
-        quiet: evaluations in a row that changed nothing in the readout.
+        quiet: evaluations in a row that left the readout as it was, or nearly.
     """
 
     logits: Tensor

@@ -9,8 +9,11 @@ import torch
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError, Stopped
+from datamask.learning import counterfactual
+from datamask.learning import learner as learner_module
 from datamask.learning.problem import Problem
 from datamask.learning.state import State
+from datamask.objectives.disf import DiSF
 from datamask.objectives.facility import Facility, exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
@@ -126,6 +129,43 @@ def test_evaluations_are_spread_over_the_run():
             seen.append(record.step)
     assert seen[-1] == 250 and 100 <= len(seen) <= 126
     assert {"decided", "missed"} <= set(record.metrics)
+
+
+def decorrelating(estimator, **options):
+    """A learner of DiSF on 400 rows."""
+    rng = np.random.default_rng(3)
+    function = DiSF.bind(torch.from_numpy(rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6))).float())
+    joint = Joint(
+        Quality(torch.from_numpy(rng.normal(size=400))), (Term("disf", 1.0, function, Scale(-0.1, 20.0)),), 0.5
+    )
+    problem = Problem(joint, 100, torch.arange(400), torch.randperm(400, generator=torch.Generator().manual_seed(1)))
+    config = SelectionConfig.from_options(objective="disf", estimator=estimator, lamb=0.5, select_ratio=0.25, **options)
+    return learning.load(estimator)(problem, config)
+
+
+def test_learning_stops_once_the_selection_stands_still_where_swaps_outdo_it(monkeypatch):
+    learner = decorrelating("counterfactual")
+    ended = run(learner)
+    assert 2 <= ended.step < learner.total_steps and "changed less than 0.5%" in learner.finished(ended)
+    monkeypatch.setattr(counterfactual, "STILL", -1.0)
+    monkeypatch.setattr(learner_module, "STILL", -1.0)
+    assert run(decorrelating("counterfactual")).step == counterfactual.BEFORE_SWAPS
+    joint = learner.problem.joint
+    every = decorrelating("counterfactual", n_epochs=59)
+    assert joint.evaluate(learner.result(ended)).joint >= joint.evaluate(every.result(run(every))).joint - 0.005
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        ("counterfactual", {"polish": "none"}),
+        ("counterfactual", {"n_epochs": 20}),
+        ("reinforce", {"n_epochs": 20, "n_rollout": 4, "max_lr": 1e-6, "min_lr": 0.0, "polish": "swaps"}),
+    ],
+)
+def test_all_steps_are_taken_where_no_swaps_follow_or_somebody_chose_their_number(estimator, options):
+    learner = decorrelating(estimator, **options)
+    assert run(learner).step == learner.total_steps
 
 
 def test_sampled_readout_is_one_mask_of_the_law():

@@ -61,7 +61,7 @@ RULES = Rules(np.arange(N) == 0, np.zeros(N, dtype=np.int64), np.zeros(1, dtype=
         (["disf_fixed"], {}, "swaps by blocks"),
         (["disf_fixed"], {"restricted": RULES}, "swaps by blocks"),
         (["disf_fixed"], {"budget": True}, "Frank-Wolfe"),
-        (["disf"], {}, "learned masks"),
+        (["disf"], {}, "swaps by blocks, own scale"),
         (["disf"], {"budget": True}, "learned masks"),
         (["graphcut"], {}, "learned masks"),
         (["pairwise", "disf_fixed"], {}, "Frank-Wolfe"),

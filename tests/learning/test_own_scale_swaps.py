@@ -1,0 +1,120 @@
+"""Swaps by blocks for DiSF: prices against exact values, under rules, from two starts, and stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from datamask.errors import Stopped
+from datamask.learning.batch_swaps import batch_swaps
+from datamask.learning.own_scale_swaps import Moments, own_scale_swaps, polish_on_own_scale
+from datamask.learning.polish import polish
+from datamask.learning.problem import Problem
+from datamask.learning.solvers import solver_of
+from datamask.objectives.contract import no_poll
+from datamask.objectives.disf import DiSF
+from datamask.objectives.joint import Joint, Scale, Term
+from datamask.objectives.quality import Quality
+from tests.learning.test_certificates import make, mask_of
+from tests.learning.test_rules import random_rules
+
+
+def test_prices_are_what_swaps_change():
+    """Against the exact value of DiSF in float64, one swap after another, at 600 members."""
+    rng = np.random.default_rng(3)
+    function = DiSF.bind(torch.from_numpy(rng.normal(size=(2000, 8)) @ rng.normal(size=(8, 8))).float())
+    mask = mask_of(rng.choice(2000, 600, replace=False), 2000)
+    moments, unit = Moments(function, mask), 600**2 * function.pairs
+    assert moments.total == pytest.approx(-function.value(mask) * unit, rel=1e-4)
+    rows = torch.cat([mask.nonzero()[:40, 0], (~mask).nonzero()[:40, 0]])
+    crowding, kernel = moments.block(rows)
+    own = kernel.diagonal()
+    priced, true = [], []
+    for j, i in zip(range(40), range(40, 80)):
+        priced.append(float(crowding[i] + own[i] - crowding[j] + own[j] - 2.0 * kernel[i, j]))
+        trial = mask.clone()
+        trial[rows[j]], trial[rows[i]] = False, True
+        true.append((function.value(mask) - function.value(trial)) * unit)
+    slope = np.polyfit(true, priced, 1)[0]
+    assert np.corrcoef(priced, true)[0, 1] > 0.999 and slope == pytest.approx(1.0, abs=0.02)
+    leaving, coming = rows[:40], rows[40:]
+    moments.swap(leaving, coming)
+    mask[leaving], mask[coming] = False, True
+    assert moments.total == pytest.approx(-function.value(mask) * unit, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_rows_end_where_no_exact_swap_helps_much(seed):
+    rng = np.random.default_rng([seed, 2])
+    problem, f = make(rng, "disf", 30, 9, 0.4)
+    start = mask_of(rng.choice(30, 9, replace=False), 30)
+    members = polish(problem, start).nonzero().squeeze(1).tolist()
+    here, others = f(members), [i for i in range(30) if i not in members]
+    assert here >= f(start.nonzero().squeeze(1).tolist())
+    swaps = [f([*(m for m in members if m != out), into]) for out in members for into in others]
+    assert max(swaps) <= here + 0.02 * abs(here)  # frozen-size marginals of nine rows rank the swaps, roughly
+
+
+def test_few_rows_start_a_second_time_from_what_diversity_alone_selects():
+    rng = np.random.default_rng(6)
+    cloud = rng.choice(9, 300, p=np.arange(9, 0, -1) / 45)
+    features = rng.normal(size=(9, 16))[cloud] + 0.4 * rng.normal(size=(300, 16))
+    function = DiSF.bind(torch.from_numpy(features).float())
+    quality = Quality(torch.from_numpy(rng.normal(size=300) + 0.5 * (cloud == 0)))
+    joint = Joint(quality, (Term("disf", 1.0, function, Scale(-0.09, 12.4)),), 0.5, Scale(0.07, 0.64))
+    problem = Problem(joint, 60, torch.arange(300), torch.from_numpy(rng.permutation(300)))
+    start = problem.subset(quality.scores)
+    once = batch_swaps(problem, own_scale_swaps(problem, start)[0], no_poll)
+    assert joint.evaluate(polish(problem, start)).joint > joint.evaluate(once).joint + 0.01
+
+
+def test_many_blocks_end_higher_than_swaps_all_at_once():
+    rng = np.random.default_rng(5)
+    features = rng.normal(size=(3000, 64)) ** 3  # a few rows dominate every moment, as in sparse texts
+    function = DiSF.bind(torch.from_numpy(features / np.linalg.norm(features, axis=1, keepdims=True)).float())
+    joint = Joint(Quality(torch.from_numpy(rng.normal(size=3000))), (Term("disf", 1.0, function),), 0.0)
+    problem = Problem(joint, 300, torch.arange(3000), torch.from_numpy(rng.permutation(3000)))
+    start = mask_of(rng.choice(3000, 300, replace=False), 3000)
+    at_random, by_blocks, at_once = map(
+        function.value, (start, polish(problem, start), batch_swaps(problem, start, no_poll))
+    )
+    assert by_blocks - at_once > 0.002 * (at_once - at_random)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rules_hold_and_the_pinned_stay(seed):
+    rng = np.random.default_rng([seed, 1])
+    problem, f = make(rng, "disf", 40, 12, 0.3)
+    problem = replace(problem, rules=random_rules(rng, 40, 12))
+    start = problem.subset(torch.from_numpy(rng.normal(size=40)))
+    swapped = polish(problem, start)
+    assert problem.allowed(swapped) and bool(swapped[problem.pinned].all())
+    assert f(swapped.nonzero().squeeze(1).tolist()) >= f(start.nonzero().squeeze(1).tolist())
+
+
+def test_the_count_of_swaps_rises_through_both_kinds():
+    rng = np.random.default_rng(0)
+    problem, _ = make(rng, "disf", 120, 30, 0.5)
+    points = []
+    polish(problem, mask_of(range(30), 120), trace=points.append)
+    counts = [point.metrics["swaps"] for point in points]
+    assert len(counts) > 2 and all(first < second for first, second in pairwise(counts))
+
+
+def test_it_serves_this_objective_alone_and_stops():
+    rng = np.random.default_rng(0)
+    problem, _ = make(rng, "disf", 20, 5, 0.5)
+    assert solver_of(problem).polish is polish_on_own_scale
+    others = [make(rng, name, 20, 5, 0.5)[0] for name in ("disf_fixed", "pairwise", "pairwise+disf")]
+    others.append(make(rng, "disf", 20, 5, 1.0)[0])  # no diversity counts there
+    assert not any(solver_of(other).polish is polish_on_own_scale for other in others)
+
+    def poll():
+        raise Stopped("stop")
+
+    with pytest.raises(Stopped):
+        own_scale_swaps(problem, mask_of(range(5), 20), poll)
