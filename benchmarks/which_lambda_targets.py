@@ -12,14 +12,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.evidence_document import signed, table
 from benchmarks.million import commit
+from datamask.cli.targets import target_of
+from datamask.config.lambda_question import LambdaQuestion
 from datamask.evaluation.lambdas.wording import spans, spoken
 
 RESULTS = Path(__file__).parent / "results" / "which-lambda-targets.json"
@@ -33,12 +33,16 @@ VERDICTS = {"helps": "**helps**", "level": "cannot be told apart", "hurts": "doe
 
 
 def answer(target: str, seed: int, corpus: str, texts: str, work: Path) -> dict[str, Any]:
-    """The answer for a target, by the command line; kept in `work`."""
+    """The answer for a target; kept in `work`."""
+    from datamask import CorpusConfig, open_corpus
+    from datamask.runs.lambdas import answer as computed
+
     path = work / f"{target.replace(' ', '-')}-{seed}.json"
     if not path.exists():
-        asked = {HELD_OUT: "random", DOCSTRINGS: texts}.get(target, f"domain={target}")
-        words = ["which-lambda", corpus, "--target", asked, "--seed", str(seed), "--runs_dir", str(work / "runs")]
-        subprocess.run([sys.executable, "-m", "datamask", *words, "--output", str(path)], check=True)
+        asked, own = target_of({HELD_OUT: "random", DOCSTRINGS: texts}.get(target, f"domain={target}"))
+        question = LambdaQuestion(target=asked, seed=seed)
+        found = computed(open_corpus(CorpusConfig((corpus,))), question, work / "runs" / ".cache", texts=own)
+        path.write_text(json.dumps(found, indent=1))
     whole: dict[str, Any] = json.loads(path.read_text())
     return whole
 

@@ -94,9 +94,9 @@ def test_options_become_a_question_and_wrong_ones_a_sentence(capsys):
     from datamask.cli.ablating import question_of
     from datamask.cli.parser import parse
 
-    question, texts = question_of(parse(["ablate", "x.parquet"]))
+    question, texts = question_of(parse(["ablate", "x.parquet"]), 0.3)
     assert question == AblationQuestion() and texts == []
-    question, _ = question_of(parse(["ablate", "x.parquet", "--target", "high:stars", "--seed-rows", "500"]))
+    question, _ = question_of(parse(["ablate", "x.parquet", "--target", "high:stars", "--seed-rows", "500"]), 0.3)
     assert (question.target.kind, question.target.column, question.rows) == ("score", "stars", 500)
     for options, said in (
         (["--seeds", "3"], "--seeds must be at least 6"),

@@ -1,4 +1,4 @@
-"""`which-lambda` from shards to its answer."""
+"""`which-lambda` is another name of `ablate`: it takes the options that it took, and its stored answers stay visible."""
 
 from __future__ import annotations
 
@@ -7,107 +7,91 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from datamask.cli import main
-from datamask.evaluation.lambdas import proxy_models, trial
-from datamask.evaluation.lambdas.transformer import Size
+from datamask.cli.ablating import question_of
+from datamask.cli.parser import parse
+from datamask.config import CorpusConfig
+from datamask.config.lambda_question import LAMBDAS, LambdaQuestion
+from datamask.corpus import open_corpus
 from datamask.runs import lambda_answers
+from datamask.runs.lambdas import answer
+from tests.evaluation.lambdas.planted import language
 
 
-def test_which_lambda_from_shard_to_answer(tmp_path, capsys):
-    rng, n = np.random.default_rng(0), 700
-    pq.write_table(
-        pa.table(
-            {
-                "chunk_id": np.arange(n),
-                "quality_score": rng.normal(size=n),
-                "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=n * 6).astype("f4")), 6),
-                "text": [" ".join(f"w{w}" for w in rng.zipf(1.5, 20) % 90) for _ in range(n)],
-            }
-        ),
-        tmp_path / "in.parquet",
-    )
-    words = [
-        "which-lambda",
-        str(tmp_path / "in.parquet"),
-        "--objectives",
-        "pairwise",
-        "--lambdas",
-        "0,1",
-        "--ratios",
-        "0.2",
-        "--runs-dir",
-        str(tmp_path / "runs"),
-        "--output",
-        str(tmp_path / "out.json"),
-        "--device",
-        "cpu",
-    ]
-    assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    written = json.loads((tmp_path / "out.json").read_text())
-    assert found["headline"] == written["headline"] and found["rows"] == n
-    (kept,) = lambda_answers.answers(tmp_path / "runs" / ".cache", found["fingerprint"])
-    assert kept["key"] == found["key"] and [len(one["curves"][0]["points"]) for one in kept["measures"]] == [2, 2]
-    assert main(words) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith(found["headline"]) and "LEVEL WITH BEST" in shown
-
-
-def test_examples_steer_and_judge_from_the_command_line(tmp_path, capsys):
-    rng, n = np.random.default_rng(1), 1200
-    features = rng.normal(size=(n, 6)).astype("f4")
-    shard = pa.table(
-        {
-            "chunk_id": np.arange(n),
-            "quality_score": rng.normal(size=n),
-            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), 6),
-        }
-    )
-    pq.write_table(shard, tmp_path / "in.parquet")
-    liked = np.argsort(-features[:, 0])[:240]
-    (tmp_path / "liked.txt").write_text("\n".join(map(str, liked)))
-    pq.write_table(shard.take(pa.array(liked)), tmp_path / "liked.parquet")
-    words = ["which-lambda", str(tmp_path / "in.parquet"), "--objectives", "pairwise", "--lambdas", "0,1"]
-    words += ["--ratios", "0.2", "--runs-dir", str(tmp_path / "runs"), "--device", "cpu", "--target"]
-    answers = []
-    for target in ("ids:liked.txt", "features:liked.parquet"):
-        kind, _, name = target.partition(":")
-        assert main([*words, f"{kind}:{tmp_path / name}", "--json"]) == 0
-        answers.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
-    by_ids, by_features = answers
-    points = [[point["difference"] for point in one["measures"][0]["curves"][0]["points"]] for one in answers]
-    assert points[0] == pytest.approx(points[1], abs=1e-6) and by_ids["key"] != by_features["key"]
-    assert by_ids["target"]["examples"] == 240 and by_ids["target"]["near_copies"] >= 240
-    assert main([*words, f"ids:{tmp_path / 'liked.txt'}"]) == 0
-    shown = capsys.readouterr().out
-    assert "120 steer" in shown and "words of each selection" not in shown
-    (tmp_path / "liked.txt").write_text("\n".join(map(str, range(n - 100, n + 30))))
-    assert main([*words, f"ids:{tmp_path / 'liked.txt'}"]) == 2
-    assert "30 of its 130 ids are not in the corpus of 1,200 rows, such as '1200'" in capsys.readouterr().err
-
-
-def test_a_transformer_judges_from_the_command_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(trial, "SMALL", Size(layers=1, width=8, heads=1, context=64, batch=64))
-    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 1_000)
-    rng, n = np.random.default_rng(2), 700
+def shard_of(path, n: int, text: bool = True) -> np.ndarray:
+    """Write rows in one file; returns their features."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(n, 24)).astype("f4")
     table = {
         "chunk_id": np.arange(n),
         "quality_score": rng.normal(size=n),
-        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=n * 6).astype("f4")), 6),
-        "text": [" ".join(f"w{w}" for w in rng.zipf(1.5, 20) % 90) for _ in range(n)],
+        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), 24),
+        **({"text": language(rng, n, "w", 60)} if text else {}),
     }
-    pq.write_table(pa.table(table), tmp_path / "in.parquet")
+    pq.write_table(pa.table(table), path)
+    return features
+
+
+def test_every_option_that_it_took_is_taken(tmp_path, capsys):
+    shard_of(tmp_path / "in.parquet", 1500)
     words = ["which-lambda", str(tmp_path / "in.parquet"), "--objectives", "pairwise", "--lambdas", "0,1"]
-    words += ["--ratios", "0.2", "--runs-dir", str(tmp_path / "runs"), "--device", "cpu"]
-    assert main([*words, "--judge", "transformer", "--train-bytes", "5000"]) == 0
-    shown = capsys.readouterr().out
-    assert "nats per byte" in shown and "5,000 bytes of each selection trained on (transformer)" in shown
-    assert main([*words, "--train-bytes", "5000"]) == 2
-    assert "--train-bytes belongs to --judge transformer" in capsys.readouterr().err
+    words += ["--ratios", "0.2,0.3", "--words", "2000", "--judge", "bigram", "--seed", "1", "--device", "cpu"]
+    words += ["--runs-dir", str(tmp_path / "runs"), "--output", str(tmp_path / "out.json")]
+    quick = ["--methods", "top-quality", "--seeds", "6"]
+    assert main([*words, *quick, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [each["question"]["ratio"] for each in found["results"]] == [0.2, 0.3]
+    assert json.loads((tmp_path / "out.json").read_text())["results"][0]["losses"] == found["results"][0]["losses"]
+    assert [method["name"] for method in found["results"][0]["methods"]] == ["random", "top-quality", "pairwise-0"]
+    # selected before, so that only what is said is new
+    assert main([*words, *quick]) == 0
+    assert capsys.readouterr().out.startswith(found["results"][0]["headline"])
 
 
-def test_a_wrong_target_is_one_sentence(tmp_path, capsys):
-    assert main(["which-lambda", "nowhere.parquet", "--target", "nothing"]) == 2
-    assert "--target must be random, quality, COLUMN=VALUE or a file" in capsys.readouterr().err
+def test_its_defaults_are_those_that_it_had():
+    options = parse(["which-lambda", "x.parquet"])
+    question, _ = question_of(options, options.select_ratio)
+    had = LambdaQuestion()
+    assert (question.objectives, question.target) == (had.objectives, had.target)
+    assert question.lambdas == LAMBDAS[:-1] and (question.ratio,) == had.ratios
+    assert options.ratios is None and options.judge == had.judge
+
+
+def test_examples_score_and_evaluate_from_the_command_line(tmp_path, capsys):
+    features = shard_of(tmp_path / "in.parquet", 1200, text=False)
+    liked = np.argsort(-features[:, 0])[:240]
+    (tmp_path / "liked.txt").write_text("\n".join(map(str, liked)))
+    pq.write_table(pq.read_table(tmp_path / "in.parquet").take(pa.array(liked)), tmp_path / "liked.parquet")
+    words = ["which-lambda", str(tmp_path / "in.parquet"), "--objectives", "pairwise", "--lambdas", "0,1"]
+    words += ["--ratios", "0.2", "--methods", "top-quality", "--runs-dir", str(tmp_path / "runs"), "--device", "cpu"]
+    answers = []
+    for target in ("ids:liked.txt", "features:liked.parquet"):
+        kind, _, name = target.partition(":")
+        assert main([*words, "--target", f"{kind}:{tmp_path / name}", "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
+    by_ids, by_features = answers
+    assert np.allclose(by_ids["losses"], by_features["losses"], atol=1e-6) and by_ids["key"] != by_features["key"]
+    assert by_ids["judge"] == "features" and "120 steer" in " ".join(by_ids["notes"])
+    (tmp_path / "liked.txt").write_text("\n".join(map(str, range(1100, 1230))))
+    assert main([*words, "--target", f"ids:{tmp_path / 'liked.txt'}"]) == 2
+    assert "30 of its 130 ids are not in the corpus of 1,200 rows, such as '1200'" in capsys.readouterr().err
+
+
+def test_answers_that_were_stored_stay_visible(tmp_path):
+    shard_of(tmp_path / "in.parquet", 700)
+    corpus = open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),)))
+    question = LambdaQuestion(("pairwise",), (0.2,), (0.0, 1.0))
+    found = answer(corpus, question, tmp_path / "runs" / ".cache", device="cpu")
+    (kept,) = lambda_answers.answers(tmp_path / "runs" / ".cache", corpus.fingerprint)
+    assert kept["headline"] == found["headline"]
+
+
+def test_a_wrong_target_or_option_is_one_sentence(capsys):
+    for options, said in (
+        (["--target", "nothing"], "--target must be random, quality, COLUMN=VALUE or a file"),
+        (["--train-bytes", "5000"], "--train-bytes belongs to --judge transformer"),
+        (["--ratios", "x"], "--ratios must be numbers"),
+    ):
+        assert main(["which-lambda", "nowhere.parquet", *options]) == 2
+        assert said in capsys.readouterr().err

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from datamask.cli.lambdas import examples_named, ratios_of, target_of, training_text
+from datamask.cli.targets import examples_named, ratios_of, target_of, training_text
 from datamask.config import lambda_question
 from datamask.config.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
 from datamask.errors import DatamaskError, InputError, OptionError

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from datamask import endings
-from datamask.cli.ablating import ablate
+from datamask.cli.ablating import ablate, which_lambda
 from datamask.cli.common import BAD, DONE, STOPPED
 from datamask.cli.copies import copies
 from datamask.cli.explaining import explain
-from datamask.cli.lambdas import which_lambda
 from datamask.cli.opening import open_dashboard
 from datamask.cli.output import say
 from datamask.cli.own import check_objective, permit_own

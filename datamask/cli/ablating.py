@@ -1,9 +1,10 @@
-"""The command that compares methods on targets: `ablate`."""
+"""The command that compares methods on targets: `ablate`, and `which-lambda`, its other name."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,32 @@ from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS, confirmed
 from datamask.cli.common import DONE, check_device, stop_on_signals
-from datamask.cli.lambdas import examples_named, target_of, training_text
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
+from datamask.cli.targets import examples_named, ratios_of, target_of, training_text
 from datamask.config.lambda_question import parse_lambdas
 from datamask.errors import OptionError
 from datamask.files import write_text
+from datamask.runs.formats import to_plain
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 
 
 def ablate(options: argparse.Namespace) -> int:
     """`ablate`: methods compared on held-out text of one target or of several."""
-    question, texts = question_of(options)
+    return _compare(options, [options.select_ratio])
+
+
+def which_lambda(options: argparse.Namespace) -> int:
+    """`which-lambda`: `ablate` by its old name and defaults, and for several ratios one after another."""
+    return _compare(options, [options.select_ratio] if options.ratios is None else ratios_of(options.ratios))
+
+
+def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
+    """An ablation for each select ratio."""
+    asked = [question_of(options, ratio) for ratio in ratios]
+    question, texts = asked[0]
     named = None if options.target is None else examples_named(options.target)
     corpus_wanted = absolute_corpus(corpus_config(options, question.seed))
     if options.output is not None:
@@ -38,7 +51,7 @@ def ablate(options: argparse.Namespace) -> int:
     from datamask.runs.ablations import CONFIRM_SEEDS, ablation, confirmation
 
     cache_dir: Path = RunStore(options.runs_dir).cache_dir
-    agreement = None
+    results: list[tuple[AblationResult, float | None]] = []
     with stop_on_signals() as stop, Progress() as progress:
         corpus = open_corpus(corpus_wanted, progress=progress, should_stop=stop.is_set)
         given: dict[str, Any] = {
@@ -48,27 +61,33 @@ def ablate(options: argparse.Namespace) -> int:
             "progress": progress,
             "should_stop": stop.is_set,
         }
-        result = ablation(
-            corpus, question, cache_dir, **given, first=lambda early: progress.note(wording.headline(early))
-        )
-        if options.confirm:
-            second, minutes = confirmation(result, options.device)
-            progress.note(f"Confirming with the transformer takes about {max(1, round(minutes)):,} minutes.")
-            by_second = ablation(corpus, second, cache_dir, **given, seeds=CONFIRM_SEEDS)
-            agreement = confirmed(result, [by_second])
+        for each, _ in asked:
+            result = ablation(
+                corpus, each, cache_dir, **given, first=lambda early: progress.note(wording.headline(early))
+            )
+            agreement = None
+            if options.confirm:
+                second, minutes = confirmation(result, options.device)
+                progress.note(f"Confirming with the transformer takes about {max(1, round(minutes)):,} minutes.")
+                by_second = ablation(corpus, second, cache_dir, **given, seeds=CONFIRM_SEEDS)
+                agreement = confirmed(result, [by_second])
+            results.append((result, agreement))
+    records = [
+        {**result.to_dict(), "headline": wording.headline(result), "agreement": agreement}
+        for result, agreement in results
+    ]
+    record = records[0] if len(records) == 1 else {"results": records}
     if options.output is not None:
-        write_text(options.output, json.dumps(result.to_dict(), indent=1))
+        write_text(options.output, json.dumps(to_plain(record), indent=1))
     if options.json:
-        print_json(
-            {**result.to_dict(), "headline": wording.headline(result), "agreement": agreement, "output": options.output}
-        )
+        print_json({**record, "output": options.output})
     else:
-        print_text(text_of(result, agreement))
+        print_text("\n\n".join(text_of(result, agreement) for result, agreement in results))
     return DONE
 
 
-def question_of(options: argparse.Namespace) -> tuple[AblationQuestion, list[str]]:
-    """The question that the options ask, and the texts of a target that is a file of texts.
+def question_of(options: argparse.Namespace, ratio: float) -> tuple[AblationQuestion, list[str]]:
+    """The question that the options ask at a select ratio, and the texts of a target that is a file of texts.
 
     Raises:
         OptionError: a value out of range. InputError: the file of texts cannot be read, or holds too few.
@@ -84,7 +103,7 @@ def question_of(options: argparse.Namespace) -> tuple[AblationQuestion, list[str
     question = AblationQuestion(
         target=target,
         label=options.label,
-        ratio=options.select_ratio,
+        ratio=ratio,
         seeds=options.seeds,
         seed=options.seed or 0,
         judge=options.judge,

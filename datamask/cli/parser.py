@@ -29,6 +29,7 @@ from datamask.cli.arguments import (
 )
 from datamask.cli.streams import print_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config.lambda_question import LAMBDAS
 from datamask.config.run import MEASURING
 from datamask.errors import OptionError
 from datamask.options import CORPUS_OPTIONS, OPTIONS
@@ -348,36 +349,11 @@ def _ablate(parser: Parser) -> None:
 
 
 def _which_lambda(parser: Parser) -> None:
-    add_corpus(parser)
-    group = parser.add_argument_group("what to try, and what to judge by")
-    add = group.add_argument
-    add(
-        "--target",
-        default="random",
-        metavar="TARGET",
-        help="the text to predict: random held-out rows, COLUMN=VALUE for held-out rows of one kind, a file of your "
-        "own texts (one per line, or .jsonl with text), or quality, which is circular (random). Or 100 to 10,000 "
-        "examples of what you care about, of which half gives the quality to select by and the other half judges: "
-        "ids:FILE names rows of the corpus (.parquet, .csv, .txt), features:FILE.parquet holds features of the same "
-        "model, examples:FILE texts, where datamask prepare made the features",
+    _ablate(parser)
+    parser.add_argument("--ratios", metavar="SHARE,SHARE", help="select ratios, an ablation each (0.1)")
+    parser.set_defaults(
+        target="random", select_ratio=0.1, objectives="facility,pairwise", lambdas=",".join(map(str, LAMBDAS))
     )
-    add("--objectives", default="facility,pairwise", metavar="NAME,NAME", help="a curve each (facility,pairwise)")
-    add("--ratios", default="0.1", metavar="SHARE,SHARE", help="select ratios, each judged by itself (0.1)")
-    add("--lambdas", metavar="VALUES", help="START:STOP:COUNT or a list (nine values from 0 to 1)")
-    add(
-        "--judge",
-        default="bigram",
-        metavar="MODEL",
-        help="the model that learns from each selection: bigram, or transformer, a small one over bytes that takes "
-        "seconds to minutes for each of them, kept on the way (bigram)",
-    )
-    add("--words", type=whole, metavar="N", help="words of each selection to train the bigram model on (250000)")
-    add("--train_bytes", type=whole, metavar="N", help="bytes of each selection to train the transformer on (150000)")
-    add("--seed", type=whole, metavar="N", help="of random selections, cuts and ties (0)")
-    add("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
-    add("--output", metavar="OUT.json", help="everything that was found")
-    add_runs_dir(group)
-    add_json(group)
 
 
 def _explain(parser: Parser) -> None:
@@ -506,7 +482,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
         "How many rows nearly repeat another, here and in a larger corpus; which cosine to collapse at.",
     ),
     "ablate": (_ablate, "Which methods help on which targets: selections compared by held-out text."),
-    "which-lambda": (_which_lambda, "Which lambda helps: selections judged by text that none of them was made from."),
+    "which-lambda": (_which_lambda, "Another name of ablate, with the defaults that which-lambda had."),
     "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
     "check-objective": (_check_objective, "Check an objective of your own on small random problems."),
     "recipe": (_recipe, "The rule behind a run's selection (pairwise, disf_fixed), as JSON of a few numbers."),
