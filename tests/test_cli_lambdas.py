@@ -1,4 +1,4 @@
-"""`which-lambda` is another name of `ablate`: it takes the options that it took, and its stored answers stay visible."""
+"""`which-lambda` is another name of `ablate`: it takes what it took, and its stored answers stay visible."""
 
 from __future__ import annotations
 

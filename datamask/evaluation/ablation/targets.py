@@ -224,8 +224,10 @@ def _labels(pool: Pool, question: AblationQuestion, poll: Poll) -> tuple[list[tu
     count = int(np.clip(len(corpus) // ROWS_PER_REGION, LEAST_TARGETS, MOST_TARGETS))
     region = kmeans_labels(pool.features, min(count, len(corpus)), question.seed, poll).cpu().numpy()
     found = [(f"region {place + 1}", region == place) for place in range(count)]
+    # k-means leaves some small ones, whose regrets would be noise
+    large = [(name, rows) for name, rows in found if rows.sum() >= 2 * LEAST_HELD]
     return (
-        [(name, rows) for name, rows in found if rows.sum() >= LEAST_TEXTS],
+        large if len(large) >= LEAST_TARGETS else [(name, rows) for name, rows in found if rows.sum() >= LEAST_TEXTS],
         "The targets are k-means regions of the features that methods select by, because no label column was named "
         f"or has {LEAST_TARGETS} values with {2 * LEAST_HELD} rows each.",
     )
