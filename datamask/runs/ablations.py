@@ -12,7 +12,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError, poll_of
 from datamask.evaluation.ablation import ablate
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas.kept import Kept
+from datamask.evaluation.lambdas.kept import ABLATION, Kept
 from datamask.evaluation.lambdas.proxy_models import seconds_of_training
 from datamask.learning.device import resolve
 from datamask.runs.ablation_results import save
@@ -60,7 +60,7 @@ def ablation(
         device=device,
         progress=progress,
         poll=poll_of(should_stop, "the ablation was stopped; the same command continues where it stopped"),
-        keep=Kept(cache_dir, corpus.fingerprint, "ablation-"),
+        keep=Kept(cache_dir, corpus.fingerprint, ABLATION),
         first=first_answer,
         seeds=seeds,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from datamask.ablation.result import AblationResult
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.graph_checkpoint import entry_of as graph_checkpoint_entry
@@ -26,7 +27,6 @@ from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
 from datamask.evaluation.measures.clusters import _kept_labels, cluster_labels, clusters_entry
 from datamask.evaluation.pool import Pool
 from datamask.runs import ablation_results, lambda_answers, stored_measures
-from datamask.runs.formats import to_plain
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry
 from tests.ablation.made import ROBUST, made_result
@@ -308,22 +308,26 @@ def answer(corpus: Corpus) -> Kind:
     )
 
 
-def ablation(corpus: Corpus) -> Kind:
-    result = made_result(ROBUST, fingerprint=corpus.fingerprint, n=N, rows=N, selected=SIZE)
-    key = result.question.key
-
+def ablated(corpus: Corpus) -> Kind:
+    result = replace(made_result(ROBUST), fingerprint=corpus.fingerprint)
+    value = result.to_dict()
     return Kind(
-        ablation_results.result_entry(corpus.fingerprint, key),
-        Content(to_plain(result.to_dict())),
-        lambda folder: ablation_results.load(folder, corpus.fingerprint, key),
+        ablation_results.result_entry(corpus.fingerprint, value["key"]),
+        Content(value),
+        lambda folder: _plain(ablation_results.load(folder, corpus.fingerprint, value["key"])),
         {
             "text for a number": lambda value, _: value["losses"][0][0].__setitem__(0, "much"),
-            "fewer targets": lambda value, _: value["targets"].pop(),
-            "another question": lambda value, _: value["question"].update(seeds=30),
+            "a seed short of a method": lambda value, _: value["losses"][0].pop(),
+            "another question": lambda value, _: value["question"].update(seed=1),
             "another version": say("version", 0),
-            "no seed": say("losses", []),
+            "no target": say("targets", []),
+            "of rows that are not there": say("rows", 10**9),
         },
     )
+
+
+def _plain(result: AblationResult | None) -> dict | None:
+    return None if result is None else result.to_dict()
 
 
 def selection(corpus: Corpus) -> Kind:
@@ -410,7 +414,7 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "scoreboard": board,
     "agreement": agreed,
     "which lambda": answer,
-    "ablation": ablation,
+    "ablation": ablated,
     "selection of a search": selection,
     "losses of a training": losses,
     "state of a training": training,

@@ -26,6 +26,10 @@ SELECTION, LOSSES, TRAINING = "lambda-selection", "lambda-losses", "lambda-train
 """What is kept: selections, what trainings gave, and the state of the one under way."""
 
 
+ABLATION = "ablation-"
+"""Before the names of what ablations keep: it goes by what it was made from, and serves more than one question."""
+
+
 class Kept:
     """The selections of one question on one corpus, by name.
 
@@ -122,11 +126,11 @@ def kept_for(cache_dir: str | Path, fingerprint: str, key: str) -> Kept:
 
 
 def forget(cache_dir: str | Path, fingerprint: str, but: str | None = None) -> None:
-    """Remove what searches on a corpus have kept, except for the question of the key `but`."""
+    """Remove what searches on a corpus have kept, except for the question of the key `but`, and ablations' cells."""
     everything = Kept(cache_dir, fingerprint)
     for kind in (SELECTION, LOSSES, TRAINING):
         for name in everything.names(kind):
-            if but is None or not name.startswith(f"{but}-"):
+            if not name.startswith(ABLATION) and (but is None or not name.startswith(f"{but}-")):
                 Cache(cache_dir).drop(everything.entry(name, kind))
 
 

@@ -8,7 +8,7 @@ import pytest
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.errors import Stopped
 from datamask.evaluation.lambdas import selecting
-from datamask.evaluation.lambdas.kept import Kept, kept_for
+from datamask.evaluation.lambdas.kept import ABLATION, Kept, forget, kept_for
 from datamask.runs.lambdas import answer
 from datamask.work.cache import Cache
 from tests.evaluation.made import made_corpus
@@ -44,6 +44,14 @@ def test_another_question_lets_the_kept_go(tmp_path):
     with pytest.raises(Stopped):
         answer(corpus, QUESTION, tmp_path, should_stop=lambda: True)
     assert not first.names()
+
+
+def test_cells_of_ablations_stay_where_another_question_is_asked(tmp_path):
+    cells = Kept(tmp_path, "abc", ABLATION)
+    cells.put("0123", np.arange(3), None)
+    kept_for(tmp_path, "abc", "0123456789ab").put("1-0-0", np.arange(3), None)
+    forget(tmp_path, "abc")
+    assert cells.names() == ["0123"] and not kept_for(tmp_path, "abc", "0123456789ab").names()
 
 
 def test_kept_selections_come_back_as_they_were(tmp_path):
