@@ -1,6 +1,6 @@
 """Does an ablation name what is planted, and claim nothing where nothing is?
 
-    python -m benchmarks.planted_ablation [--planted 20] [--null 200] [--output FILE.json]
+    python -m benchmarks.planted_ablation [--planted 20] [--null 200] [--workers 1] [--output FILE.json]
 
 On made corpora of 2,000 rows (`tests/evaluation/lambdas/planted.py`). Planted: rows of the target's language have
 middling quality and lie a little to one side; right is that the planted method, pair-wise similarity at the lambda that
@@ -19,6 +19,7 @@ import json
 import platform
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,16 +132,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--planted", type=int, default=20, help="seeds with a method that is best")
     parser.add_argument("--null", type=int, default=200, help="seeds without a difference to find")
+    parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    torch.set_num_threads(1)
     seeds: dict[str, dict[str, dict]] = {"planted": {}, "null": {}}
     if options.output.exists():
         seeds = json.loads(options.output.read_text())["seeds"]
-    for name, once, count in (("planted", planted, options.planted), ("null", null, options.null)):
-        for seed in range(count):
-            if str(seed) not in seeds[name]:
-                seeds[name][str(seed)] = once(seed)
+    with ProcessPoolExecutor(options.workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        for name, once, count in (("planted", planted, options.planted), ("null", null, options.null)):
+            left = [seed for seed in range(count) if str(seed) not in seeds[name]]
+            for seed, answer in zip(left, pool.map(once, left)):
+                seeds[name][str(seed)] = answer
                 options.output.write_text(json.dumps(report_of(seeds), indent=1) + "\n")
     for name, counted in report_of(seeds)["counts"].items():
         low, high = counted["wrong_interval"]

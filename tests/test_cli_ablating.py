@@ -11,6 +11,7 @@ import pytest
 
 from datamask.ablation.question import AblationQuestion
 from datamask.cli import main
+from datamask.evaluation.ablation.meters import asked_bytes
 from datamask.evaluation.lambdas import proxy_models, trial
 from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import ablation_results
@@ -81,6 +82,7 @@ def test_confirm_says_its_minutes_first_and_ranks_by_a_second_model(shard, tmp_p
     found = json.loads(shown.out.splitlines()[-1])
     assert shown.err.index("Confirming with the transformer takes about") < shown.err.rindex("seed 3 of 3")
     assert -1 <= found["agreement"] <= 1
+    assert asked_bytes(1) == asked_bytes(4) == 1_000 and asked_bytes(20) == 5_000
     stored = ablation_results.results(tmp_path / "runs" / ".cache", found["fingerprint"])
     assert sorted((each.judge, each.seeds, each.provisional) for each in stored) == [
         ("bigram", 6, False),

@@ -215,19 +215,24 @@ def regrets(losses: np.ndarray) -> np.ndarray:
 
 
 def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
-    """How alike two proxy models rank the methods: Spearman's correlation over methods, in the mean over targets.
+    """How alike two proxy models rank the methods by their mean over targets: Spearman's correlation over methods.
 
     Args:
         first, second: float64 ``(M, T)``, mean losses of the same methods and targets.
 
     Returns:
         NaN where there are fewer than three methods, or a model gives all the same.
+
+    Example:
+        >>> rank_agreement(np.array([[1.0], [2.0], [3.0]]), np.array([[0.1], [0.2], [0.4]]))
+        1.0
     """
     from scipy.stats import spearmanr
 
     if first.shape != second.shape or len(first) < 3:
         return float("nan")
-    constant = (np.ptp(first, axis=0) == 0) | (np.ptp(second, axis=0) == 0)
-    if constant.any():
+    overall = first.mean(axis=1), second.mean(axis=1)
+    if any(np.ptp(means) == 0 for means in overall):
         return float("nan")
-    return float(np.mean([spearmanr(a, b).statistic for a, b in zip(first.T, second.T)]))
+    # rounding puts a perfect agreement beyond 1
+    return float(np.clip(spearmanr(*overall).statistic, -1.0, 1.0))

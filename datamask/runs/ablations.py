@@ -11,6 +11,7 @@ from datamask.ablation.steering import MODELS
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError, poll_of
 from datamask.evaluation.ablation import ablate
+from datamask.evaluation.ablation.meters import asked_bytes
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas.kept import ABLATION, Kept
 from datamask.evaluation.lambdas.proxy_models import seconds_of_training
@@ -82,4 +83,5 @@ def confirmation(result: AblationResult, device: str = "auto") -> tuple[Ablation
     question = result.question.by(MODELS[1])
     # random selection is drawn several times
     trainings = CONFIRM_SEEDS * (len(result.methods) + 3)
-    return question, trainings * seconds_of_training(question.train_bytes, resolve(device)) / 60
+    each = seconds_of_training(question.train_bytes, asked_bytes(len(result.targets)), resolve(device))
+    return question, trainings * each / 60

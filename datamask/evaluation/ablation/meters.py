@@ -9,12 +9,21 @@ from typing import Protocol
 import numpy as np
 
 from datamask.errors import InputError
+from datamask.evaluation.lambdas import proxy_models
 from datamask.evaluation.lambdas.aiming import nearest_cosine
 from datamask.evaluation.lambdas.holdout import hashed
 from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
-from datamask.evaluation.lambdas.proxy_models import ASKED_BYTES, ProxyModel, cut
+from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
 from datamask.evaluation.measures.words import Words
 from datamask.objectives.contract import Poll, no_poll
+
+FULL_TARGETS = 4
+"""Targets that share the transformer's usual bytes; each further one brings as many as one of these."""
+
+
+def asked_bytes(targets: int) -> int:
+    """Bytes that the transformer must predict at most, of all targets together: fewer of each where there are many."""
+    return proxy_models.ASKED_BYTES * max(1, targets) // min(max(1, targets), FULL_TARGETS)
 
 
 class Meter(Protocol):
@@ -65,7 +74,8 @@ class TextMeter:
     def asked(self, texts: np.ndarray, targets: int) -> np.ndarray:
         if self.judge == "bigram":
             return texts
-        most = int(np.searchsorted(np.cumsum(self._proxy.lengths[texts]), ASKED_BYTES / targets, side="right"))
+        bound = asked_bytes(targets) / targets
+        most = int(np.searchsorted(np.cumsum(self._proxy.lengths[texts]), bound, side="right"))
         return texts[: max(1, most)]
 
     def budget(self, selections: Sequence[np.ndarray]) -> int:

@@ -20,10 +20,12 @@ def parts(units: np.ndarray, seeds: int, rows: int, seed: int = 0) -> list[np.nd
         seed: of the dealing.
 
     Example:
-        >>> [len(part) for part in parts(np.arange(1000) // 2, 2, 10_000)]
-        [484, 516]
+        >>> [len(part) for part in parts(np.arange(1000) // 2, 4, 10_000)]
+        [250, 250, 250, 250]
     """
-    drawn = hashed(units, 7_919 + seed)
-    dealt = (drawn % np.uint64(seeds)).astype(np.int64)
-    order = np.lexsort((np.arange(len(units)), units, drawn))
-    return [np.sort(order[dealt[order] == j][:rows]) for j in range(seeds)]
+    # one order of whole units, cut into pieces of equally many rows
+    order = np.lexsort((np.arange(len(units)), units, hashed(units, 7_919 + seed)))
+    first = np.flatnonzero(np.r_[True, np.diff(units[order]) != 0])
+    sizes = np.diff(np.r_[first, len(units)])
+    dealt = np.repeat(np.minimum(first * seeds // max(len(units), 1), seeds - 1), sizes)
+    return [np.sort(order[dealt == j][:rows]) for j in range(seeds)]

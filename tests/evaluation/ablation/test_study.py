@@ -93,7 +93,7 @@ def test_high_scores_of_a_second_column_are_a_target_and_of_the_first_circular(t
 @pytest.mark.parametrize("texts", [True, False])
 def test_examples_score_with_one_half_and_evaluate_with_the_other(texts, tmp_path):
     corpus = made_corpus(1600, dim=40, texts=texts)
-    rows = np.flatnonzero(np.array(corpus.metadata["domain"].to_pylist()) == "d2")[:110]
+    rows = np.flatnonzero(np.array(corpus.metadata["domain"].to_pylist()) == "d1")[:130]
     spelled = tuple(corpus.metadata["text"].to_pylist()[row] for row in rows) if texts else None
     _, first = np.unique(corpus.features[rows], axis=0, return_index=True)
     examples = Examples(
@@ -158,6 +158,7 @@ def test_parts_are_disjoint_whole_and_bounded():
     dealt = parts(units, 7, 10_000)
     assert sorted(np.concatenate(dealt)) == list(range(3000))
     assert all(len(np.unique(units[part])) * 3 == len(part) for part in dealt)
+    assert max(map(len, dealt)) - min(map(len, dealt)) <= 3
     assert [len(part) for part in parts(units, 7, 50)] == [50] * 7
     assert any(len(a) != len(b) or (a != b).any() for a, b in zip(dealt, parts(units, 7, 10_000, seed=1)))
 
