@@ -106,6 +106,21 @@ def method_sentence(result: AblationResult, place: int) -> str:
     return f"{summary.method.label}: {_clause(result, place)}."
 
 
+def method_note(result: AblationResult) -> str:
+    """How the result was measured, in two sentences, and its notes."""
+    used = "all rows" if not result.training else f"{result.training:,} {result.counts}"
+    return " ".join(
+        (
+            f"Select ratio {result.question.ratio:g}; {result.seeds} of {result.question.seeds} seeds, each with "
+            f"{result.rows:,} rows of its own, of which {result.selected:,} are selected; {used} of each selection are "
+            f"compared ({result.judge}).",
+            "Intervals are paired by seed and hold for everything compared at once.",
+            *result.notes,
+            *(f"{target.note}" for target in result.targets if target.note),
+        )
+    )
+
+
 def _clause(result: AblationResult, place: int) -> str:
     """One method on the one target: against random, and against the best simple baseline."""
     assert result.comparisons is not None
@@ -123,16 +138,6 @@ def _against(difference: Difference | None, other: str, unit: str) -> str:
     verdict = _verdict(difference)
     words = f"{verdict} than {other}" if verdict in (BETTER, WORSE) else f"cannot be told apart from {other}"
     return f"{words} ({amount(difference, unit)})"
-
-
-def method_note(result: AblationResult) -> str:
-    """How a result was measured."""
-    training = "all rows" if not result.training else f"{result.training:,} {result.counts}"
-    return (
-        f"{result.seeds} of {result.question.seeds} seeds, each with {result.rows:,} rows of its own, of which "
-        f"{result.selected:,} are selected; {training} of each selection are compared ({result.judge}). Intervals are "
-        "paired by seed and hold for everything compared at once. " + " ".join(result.notes)
-    )
 
 
 def _places(result: AblationResult) -> range:

@@ -15,7 +15,7 @@ from datamask.ablation.steering import MODELS, confirmed
 from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
-from datamask.cli.streams import print_text
+from datamask.cli.streams import print_aside, print_text
 from datamask.cli.targets import examples_named, ratios_of, target_of, training_text
 from datamask.config.lambda_question import parse_lambdas
 from datamask.errors import OptionError
@@ -62,9 +62,7 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
             "should_stop": stop.is_set,
         }
         for each, _ in asked:
-            result = ablation(
-                corpus, each, cache_dir, **given, first=lambda early: progress.note(wording.headline(early))
-            )
+            result = ablation(corpus, each, cache_dir, **given, first=lambda early: print_aside(text_of(early)))
             agreement = None
             if options.confirm:
                 second, minutes = confirmation(result, options.device)
@@ -121,28 +119,34 @@ def text_of(result: AblationResult, agreement: float | None = None) -> str:
     parts = [wording.headline(result), ""]
     parts.append(_over_targets(result) if result.several else _on_one_target(result))
     if result.several:
-        parts += ["", f"Difference to random in {result.unit}, lower is better; * can be told apart from random", ""]
+        apart = "" if result.provisional else "; * can be told apart from random"
+        parts += ["", f"Difference to random in {result.unit}, lower is better{apart}", ""]
         parts.append(_by_target(result))
-    parts.append("\n" + wording.method_note(result))
-    parts += [f"{target.label[0].upper()}{target.label[1:]}: {target.note}" for target in result.targets if target.note]
+    parts += ["", wording.method_note(result)]
     if agreement is not None:
         parts.append(f"The two proxy models rank the methods with a rank correlation of {agreement:.2f}.")
     return "\n".join(parts)
 
 
 def _over_targets(result: AblationResult) -> str:
-    ordered = sorted(result.summaries, key=lambda summary: summary.regret)
+    """A row a method, by its largest regret; how often it is better or worse only where that is known."""
     return table_text(
         [
             {
                 "method": summary.method.label,
-                "than random": f"{summary.better} better, {summary.worse} worse",
-                "than best simple": f"{summary.better_than_simple} better, {summary.worse_than_simple} worse",
+                **(
+                    {}
+                    if result.provisional
+                    else {
+                        "than random": f"{summary.better} better, {summary.worse} worse",
+                        "than best simple": f"{summary.better_than_simple} better, {summary.worse_than_simple} worse",
+                    }
+                ),
                 "worst target": f"{summary.worst.label} {wording.signed(summary.worst_difference)}",
                 "largest regret": f"{summary.regret:.3f}",
                 "on": summary.regret_on.label,
             }
-            for summary in ordered
+            for summary in sorted(result.summaries, key=lambda summary: summary.regret)
         ]
     )
 
@@ -161,17 +165,19 @@ def _by_target(result: AblationResult) -> str:
 
 
 def _on_one_target(result: AblationResult) -> str:
+    """A row a method, the best first; verdicts only where they are known."""
     rows = []
-    for place in result.means[:, 0].argsort(kind="stable"):
-        to_random, to_simple = result.to_random(int(place), 0), result.to_simple(int(place), 0)
-        rows.append(
-            {
-                "method": result.methods[place].label,
-                "loss": f"{result.means[place, 0]:.3f}",
-                "to random": wording.amount(to_random) or wording.signed(result.means[place, 0] - result.means[0, 0]),
-                "than random": "" if to_random is None else to_random.verdict,
+    for place in map(int, result.means[:, 0].argsort(kind="stable")):
+        to_random, to_simple = result.to_random(place, 0), result.to_simple(place, 0)
+        row = {"method": result.methods[place].label, "loss": f"{result.means[place, 0]:.3f}"}
+        if to_random is None or to_simple is None:
+            row["to random"] = wording.signed(result.means[place, 0] - result.means[0, 0])
+        else:
+            row |= {
+                "to random": wording.amount(to_random),
+                "than random": to_random.verdict,
                 "to best simple": wording.amount(to_simple),
-                "than best simple": "" if to_simple is None else to_simple.verdict,
+                "than best simple": to_simple.verdict,
             }
-        )
+        rows.append(row)
     return table_text(rows)

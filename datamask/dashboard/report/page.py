@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamask.ablation import wording
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, STAND_IN
 from datamask.dashboard.analyses.comparison import tables as comparison
@@ -24,6 +25,7 @@ from datamask.dashboard.report import figures, raster
 from datamask.dashboard.report.samples import samples
 from datamask.dashboard.report.sentence import sentence
 from datamask.dashboard.runs import listing, outcome, provenance
+from datamask.runs.ablation_results import results
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import read_boards
 
@@ -87,6 +89,7 @@ def report(
         _convergence(run),
         _groups(run, corpus),
         _frontier(run, runs, fingerprint),
+        _ablation(fingerprint, cache_dir),
         _values(run),
         _scoreboard(run, runs, fingerprint, cache_dir, values),
         _texts(run, corpus),
@@ -228,6 +231,31 @@ def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> _Section | Non
                 ),
             )
     return None
+
+
+def _ablation(fingerprint: str, cache_dir: Path | None) -> _Section | None:
+    """The newest finished ablation of the corpus: its answer, and its methods by their largest regret."""
+    finished = [result for result in results(cache_dir, fingerprint) if not result.provisional] if cache_dir else []
+    if not finished:
+        return None
+    result = finished[0]
+    rows = [
+        (
+            summary.method.label,
+            f"{summary.better} / {summary.worse}",
+            f"{summary.better_than_simple} / {summary.worse_than_simple}",
+            f"{summary.worst.label} {wording.signed(summary.worst_difference)}",
+            f"{summary.regret:.3f}",
+        )
+        for summary in sorted(result.summaries, key=lambda summary: summary.regret)
+    ]
+    heads = ("method", "better / worse than random", "than the best simple", "worst target", "largest regret")
+    return _Section(
+        "Which methods help",
+        f"<p>{svg.escape(wording.headline(result))}</p>"
+        + _table(heads, rows, numbers=(1, 2, 4))
+        + f'<p class="small">{svg.escape(wording.method_note(result))}</p>',
+    )
 
 
 def _values(run: Run) -> _Section:

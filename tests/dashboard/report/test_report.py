@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from datamask.ablation import wording
 from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map import map_layout
@@ -21,8 +23,10 @@ from datamask.dashboard.report import raster, report, sentence
 from datamask.dashboard.report.page import stored_board
 from datamask.dashboard.report.samples import EACH, samples
 from datamask.dashboard.runs import provenance
+from datamask.runs.ablation_results import save
 from datamask.runs.store import RunStore
 from datamask.runs.stored_measures import keep_board
+from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_runs import finish_run, write_shard
 
 EVIL = "<script>alert('x')</script><img src=https://evil.example/a.png onerror=alert(1)>"
@@ -105,6 +109,17 @@ def test_nothing_foreign_becomes_markup_and_nothing_is_fetched(world):
     assert reader.text.count(EVIL) > 20, "it is all still there to read"
     policy = next(a["content"] for tag, a in reader.tags if a.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in policy
+
+
+def test_the_newest_finished_ablation_of_the_corpus_is_in_it(world):
+    store, corpus, runs = world
+    assert "Which methods help" not in report(runs[1], runs, corpus, store.cache_dir)
+    result = replace(made_result(ROBUST), fingerprint=corpus.fingerprint)
+    save(store.cache_dir, result)
+    save(store.cache_dir, replace(result, question=replace(result.question, seeds=20), created=2.0))
+    text = " ".join(read(report(runs[1], runs, corpus, store.cache_dir)).text.split())
+    assert "Which methods help" in text and wording.headline(result) in text
+    assert "better / worse than random" in text and "10 of 10 seeds" in text
 
 
 def test_numbers_are_the_summarys(world):
