@@ -84,7 +84,7 @@ def _colored(result: AblationResult, results: Sequence[AblationResult], objectiv
         return Track(
             GRAY, "The target of the ablation is circular: it is made from the quality that methods select by."
         )
-    agreement = confirmed(result, results)
+    agreement = compare_models(result, results)
     if agreement is None:
         return Track(GRAY, "Only one proxy model was run. Confirm the ablation with the second one.")
     if not agreement >= LEAST_AGREEMENT:
@@ -101,7 +101,7 @@ def _colored(result: AblationResult, results: Sequence[AblationResult], objectiv
     return Track(COLORED, f"Two proxy models rank the methods alike (rank correlation {agreement:.2f}).", points)
 
 
-def confirmed(result: AblationResult, results: Sequence[AblationResult]) -> float | None:
+def compare_models(result: AblationResult, results: Sequence[AblationResult]) -> float | None:
     """The rank correlation with the second proxy model's result for the same question, which may be of its first seeds;
     None: there is none."""
     wanted = result.question.by(MODELS[1]).key

@@ -11,7 +11,7 @@ from typing import Any
 from datamask.ablation import wording
 from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS, confirmed
+from datamask.ablation.steering import MODELS, compare_models
 from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
@@ -48,7 +48,7 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
     check_device(options.device)
     from datamask.corpus import open_corpus
     from datamask.evaluation.examples import read_examples
-    from datamask.runs.ablations import CONFIRM_SEEDS, ablation, confirmation
+    from datamask.runs.ablations import CONFIRM_SEEDS, compute, plan_confirmation
 
     cache_dir: Path = RunStore(options.runs_dir).cache_dir
     results: list[tuple[AblationResult, float | None]] = []
@@ -62,13 +62,13 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
             "should_stop": stop.is_set,
         }
         for each, _ in asked:
-            result = ablation(corpus, each, cache_dir, **given, first=lambda early: print_aside(text_of(early)))
+            result = compute(corpus, each, cache_dir, **given, first=lambda early: print_aside(text_of(early)))
             agreement = None
             if options.confirm:
-                second, minutes = confirmation(result, options.device)
+                second, minutes = plan_confirmation(result, options.device)
                 progress.note(f"Confirming with the transformer takes about {max(1, round(minutes)):,} minutes.")
-                by_second = ablation(corpus, second, cache_dir, **given, seeds=CONFIRM_SEEDS)
-                agreement = confirmed(result, [by_second])
+                by_second = compute(corpus, second, cache_dir, **given, seeds=CONFIRM_SEEDS)
+                agreement = compare_models(result, [by_second])
             results.append((result, agreement))
     records = [
         {**result.to_dict(), "headline": wording.headline(result), "agreement": agreement}

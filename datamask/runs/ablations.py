@@ -22,7 +22,7 @@ CONFIRM_SEEDS = FIRST_SEEDS
 """Seeds that the second proxy model is trained in: enough to rank the methods, which is all it is for."""
 
 
-def ablation(
+def compute(
     corpus: Corpus,
     question: AblationQuestion,
     cache_dir: str | Path,
@@ -69,7 +69,7 @@ def ablation(
     return result
 
 
-def confirmation(result: AblationResult, device: str = "auto") -> tuple[AblationQuestion, float]:
+def plan_confirmation(result: AblationResult, device: str = "auto") -> tuple[AblationQuestion, float]:
     """The question for the second proxy model, and about how many minutes it takes: trainings times a timed one.
 
     Raises:

@@ -37,7 +37,7 @@ class Meter(Protocol):
     unit: str
     counts: str
 
-    def asked(self, texts: np.ndarray, targets: int) -> np.ndarray:
+    def limit(self, texts: np.ndarray, targets: int) -> np.ndarray:
         """Those of a target's texts that are asked for, where all would take too long."""
 
     def budget(self, selections: Sequence[np.ndarray]) -> int:
@@ -71,7 +71,7 @@ class TextMeter:
         self.judge, self.counts = proxy.judge, proxy.counts
         self.unit = f"nats per {proxy.counts.removesuffix('s')}"
 
-    def asked(self, texts: np.ndarray, targets: int) -> np.ndarray:
+    def limit(self, texts: np.ndarray, targets: int) -> np.ndarray:
         if self.judge == "bigram":
             return texts
         bound = asked_bytes(targets) / targets
@@ -123,7 +123,7 @@ class FeatureMeter:
         self._features, self._lengths = features, lengths
         self.counts = "rows" if lengths is None else "tokens"
 
-    def asked(self, texts: np.ndarray, targets: int) -> np.ndarray:
+    def limit(self, texts: np.ndarray, targets: int) -> np.ndarray:
         return texts
 
     def budget(self, selections: Sequence[np.ndarray]) -> int:

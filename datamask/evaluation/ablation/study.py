@@ -129,12 +129,12 @@ class Texts:
     """The held-out texts of a plan, target after target: from summed losses of texts to values of targets."""
 
     def __init__(self, planned: Plan) -> None:
-        self._weights = [np.asarray(planned.meter.weights(texts), float) for texts in planned.asked]
+        self._weights = [np.asarray(planned.meter.weights(texts), float) for texts in planned.texts]
         self._units = [np.unique(units, return_inverse=True)[1] for units in planned.units]
-        self._ends = np.cumsum([len(texts) for texts in planned.asked])[:-1]
+        self._ends = np.cumsum([len(texts) for texts in planned.texts])[:-1]
 
     def values(self, sums: np.ndarray) -> np.ndarray:
-        """float64 ``(M, T)``: losses per word, or per whatever is predicted, of sums ``(M, D)``."""
+        """float64 ``(M, T)``: losses per word, byte or row, of sums ``(M, D)``."""
         parts = np.split(sums, self._ends, axis=1)
         return np.stack([part.sum(axis=1) / weights.sum() for part, weights in zip(parts, self._weights)], axis=1)
 
@@ -168,7 +168,7 @@ def one_seed(
 ) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Losses of every method on every text in one seed, float64 ``(M, D)``; rows, rows selected, and the budget."""
     question, remaining = contestants.question, planned.remaining[place]
-    asked = np.concatenate(planned.asked)
+    texts = np.concatenate(planned.texts)
     pool = Pool(subset(planned.corpus, remaining), whole.device, cache_dir, poll=poll)
     labels = {method.name: method.label for method in contestants.methods}
     steps = 0
@@ -190,7 +190,7 @@ def one_seed(
         nonlocal done
         progress(0.7 + 0.3 * done / (len(chosen) + len(drawn)), "measuring")
         done += 1
-        return planned.meter.losses(selected, budget, asked, 31 + seed, poll)
+        return planned.meter.losses(selected, budget, texts, 31 + seed, poll)
 
     by_name = {name: losses(selected) for name, selected in chosen.items()}
     by_name[RANDOM] = np.mean([losses(selected) for selected in drawn], axis=0)

@@ -72,7 +72,7 @@ class Plan:
 
     Attributes:
         corpus: whose rows are selected, by its quality. meter: measures selections. targets: T of them.
-        asked: by target, int64 numbers of its held-out texts. units: likewise, texts of one number nearly repeat each
+        texts: by target, int64 numbers of its held-out texts. units: likewise, texts of one number nearly repeat each
             other.
         remaining: by seed, int64 rows of the corpus that may be selected, rising. notes: sentences to read next to the
             result.
@@ -81,7 +81,7 @@ class Plan:
     corpus: Corpus
     meter: Meter
     targets: tuple[TargetFacts, ...]
-    asked: tuple[np.ndarray, ...]
+    texts: tuple[np.ndarray, ...]
     units: tuple[np.ndarray, ...]
     remaining: tuple[np.ndarray, ...]
     notes: tuple[str, ...]
@@ -123,10 +123,10 @@ def plan(
         meter = TextMeter(proxy, words, question.most, lessons)
         units, askable = units_of(graph, words), words.lengths[: len(corpus)] > 0
     if own and words is not None and target is not None:
-        asked, leaving = own_texts(len(corpus), words, Meaning(words, question.seed, poll), poll)
-        asked = meter.asked(asked, 1)
-        fact, remaining = TargetFacts("texts", target.label, len(asked)), _remaining(units, leaving, question)
-        return Plan(corpus, meter, (fact,), (asked,), (np.arange(len(asked)),), remaining, ())
+        numbers, leaving = own_texts(len(corpus), words, Meaning(words, question.seed, poll), poll)
+        numbers = meter.limit(numbers, 1)
+        fact, remaining = TargetFacts("texts", target.label, len(numbers)), _remaining(units, leaving, question)
+        return Plan(corpus, meter, (fact,), (numbers,), (np.arange(len(numbers)),), remaining, ())
     named, more = _kinds(pool, question, askable, poll)
     held = _held_out([kind for _, _, kind in named], question)
     poll()
@@ -136,10 +136,10 @@ def plan(
     if words is not None:
         text = words.text_of[: len(corpus)]
         leaving |= np.isin(text, text[np.concatenate(held)])
-    held = [meter.asked(each, len(held)) for each in held]
+    held = [meter.limit(each, len(held)) for each in held]
     facts = tuple(
-        TargetFacts(name, label, len(asked), _circular(corpus, target), POOL_NOTE if name == POOL else "")
-        for (name, label, _), asked in zip(named, held)
+        TargetFacts(name, label, len(numbers), _circular(corpus, target), POOL_NOTE if name == POOL else "")
+        for (name, label, _), numbers in zip(named, held)
     )
     few = [fact.label for fact in facts if fact.texts < LEAST_HELD]
     if few and target is None:
@@ -294,7 +294,7 @@ def _example_plan(
     progress: Report,
     poll: Poll,
 ) -> Plan:
-    """The plan of examples: half of them scores the rows, and each seed is asked its share of the other half."""
+    """The plan of examples: half of them scores the rows, and the other half evaluates."""
     corpus, features = pool.corpus, examples.features
     assert features is not None
     n, m = len(corpus), len(examples)
@@ -315,15 +315,15 @@ def _example_plan(
         repeating = np.isin(words.text_of[:n], words.text_of[n:][askable])
     aimed = aim(corpus.features, features, texts, askable, question.seed, poll)
     leaving = aimed.leaving | repeating
-    asked = meter.asked(n + aimed.judging, 1)
-    facts = TargetFacts("examples", target.label, len(asked))
+    numbers = meter.limit(n + aimed.judging, 1)
+    facts = TargetFacts("examples", target.label, len(numbers))
     notes = tuple(example_notes(examples, aimed, int(leaving.sum()), words is not None))
     return Plan(
         with_quality(corpus, aimed.quality),
         meter,
         (facts,),
-        (asked,),
-        (aimed.units[: len(asked)],),
+        (numbers,),
+        (aimed.units[: len(numbers)],),
         _remaining(units, leaving, question),
         notes,
     )

@@ -141,7 +141,7 @@ def test_held_out_rows_and_near_duplicates_are_never_selected_and_seeds_share_no
     ablate(corpus, replace(ASKED, label="domain"), tmp_path, device="cpu", seeds=1)
     (plan,) = plans
     everything = np.concatenate(plan.remaining)
-    held = np.concatenate(plan.asked)
+    held = np.concatenate(plan.texts)
     assert len(np.unique(everything)) == len(everything) and len(np.unique(held)) == len(held)
     assert (corpus.features[everything] @ corpus.features[held].T).max() < 0.95
     # an exact copy stands one row behind its original: both are in one seed
@@ -176,7 +176,7 @@ def test_variances_by_texts_are_those_of_a_bootstrap():
     units = np.arange(300) // 2
 
     class Plan:
-        meter, asked, units = Meter(), (np.arange(300),), (np.arange(300) // 2,)
+        meter, texts, units = Meter(), (np.arange(300),), (np.arange(300) // 2,)
 
     each = rng.normal(6, 1, 300) + 0.5 * rng.normal(size=(2, 300))
     sums = each * rng_weights
