@@ -34,19 +34,20 @@ def headline(result: AblationResult) -> str:
 
 
 def several_targets(result: AblationResult) -> str:
-    """The recommendation for an unknown target, and what it is against the simple baselines."""
+    """The recommendation for an unknown target, and what it is against the other kind of method: simple or joint."""
     recommended = result.recommendation
     assert recommended is not None
-    simple = min((each for each in result.summaries if each.method.simple), key=lambda each: each.regret)
-    against = (
-        ""
-        if recommended.method.simple
-        else f" The simple baseline with the smallest is {simple.method.label} ({simple.regret:.3f})."
+    kind = "joint method" if recommended.method.simple else "simple baseline"
+    # there is always a method of either kind: random, and an objective at a lambda
+    other = min(
+        (each for each in result.summaries if each.method.simple != recommended.method.simple),
+        key=lambda each: each.regret,
     )
+    compared = other if recommended.method == result.methods[0] else recommended
     return (
         f"For an unknown target: {recommended.method.label}, the method with the smallest largest regret "
-        f"({recommended.regret:.3f} {result.unit}, on {recommended.regret_on.label}).{against} "
-        f"{counts(recommended, result)}"
+        f"({recommended.regret:.3f} {result.unit}, on {recommended.regret_on.label}). The {kind} with the smallest is "
+        f"{other.method.label} ({other.regret:.3f}). {counts(compared, result)}"
     )
 
 

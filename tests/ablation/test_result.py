@@ -30,6 +30,14 @@ def test_the_method_with_the_smallest_largest_regret_is_recommended():
     assert "worst target is target 2" in wording.method_sentence(result, 1)
 
 
+def test_where_random_is_the_robust_choice_the_sentence_is_about_the_best_joint_method():
+    result = made_result(np.array([[5.0, 5.0], [4.8, 5.6], [5.3, 5.3], [5.1, 5.4]]))
+    said = wording.headline(result)
+    assert "For an unknown target: Random, the method with the smallest largest regret" in said
+    assert "The joint method with the smallest is Facility location λ 0.7 (0." in said
+    assert "Random is better than random" not in said and "and worse on 2;" in said
+
+
 def test_a_provisional_result_compares_and_recommends_nothing():
     result = made_result(ROBUST, seeds=3)
     assert result.provisional and result.comparisons is None and result.recommendation is None and not result.claims
