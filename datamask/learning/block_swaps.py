@@ -92,7 +92,7 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
         """Swap inside a block; mask and moment are changed with it. How many swaps there were."""
         block = y[rows]
         swap_pairs = torch.from_numpy(
-            _swap(
+            best_swaps(
                 prices(rows, moment).cpu().numpy(),
                 function.kernel(block, block).cpu().numpy(),
                 mask[rows].cpu().numpy(),
@@ -140,7 +140,11 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
 
 
 @compiled
-def _swap(price: np.ndarray, kernel: np.ndarray, inside: np.ndarray, group: np.ndarray, least: float) -> np.ndarray:
+def best_swaps(
+    price: np.ndarray, kernel: np.ndarray, inside: np.ndarray, group: np.ndarray, least: float
+) -> np.ndarray:
+    price: np.ndarray, kernel: np.ndarray, inside: np.ndarray, group: np.ndarray, least: float
+) -> np.ndarray:
     """The swaps inside one block, the best first, each after those before it: int64 ``(k, 2)``, leaving and coming.
 
     Args:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from datamask.learning.batch_swaps import batch_swaps
-from datamask.learning.block_swaps import BLOCK, LEAST_GAIN, PASSES, _swap
+from datamask.learning.block_swaps import BLOCK, LEAST_GAIN, PASSES, best_swaps
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.contract import Poll, chunks, no_poll
@@ -149,8 +149,8 @@ def own_scale_swaps(
             inside, (crowding, kernel) = mask[rows], moments.block(rows)
             own = kernel.diagonal()
             price = torch.where(inside, crowding - own, crowding + own) - worth[rows]
-            block = (price, kernel, inside, group[rows])
-            pairs = _swap(*(values.cpu().numpy() for values in block), LEAST_GAIN * float(own.mean()))
+            block = [values.cpu().numpy() for values in (price, kernel, inside, group[rows])]
+            pairs = best_swaps(block[0], block[1], block[2], block[3], LEAST_GAIN * float(own.mean()))
             if not len(pairs):
                 continue
             leaving, coming = rows[torch.from_numpy(pairs).to(device)].T

@@ -47,7 +47,7 @@ def ablation(monkeypatch):
         ablation_results.save(cache_dir, result)
         return result
 
-    monkeypatch.setattr(runs_ablations, "ablation", compute)
+    monkeypatch.setattr(runs_ablations, "compute", compute)
     yield asked, go, ending
     go.set()
 
@@ -247,7 +247,7 @@ def test_the_second_proxy_model_says_its_minutes_first_and_confirms(page, opened
     worker().forget(ablation_job.key_of(opened.corpus))
     result = made_result(ROBUST, fingerprint=opened.corpus.fingerprint)
     ablation_results.save(store.cache_dir, result)
-    monkeypatch.setattr(runs_ablations, "confirmation", lambda result: (result.question.by(MODELS[1]), 14.2))
+    monkeypatch.setattr(runs_ablations, "plan_confirmation", lambda result: (result.question.by(MODELS[1]), 14.2))
     app = page(PAGE, corpus=opened.key, answer=result.question.key)
     assert "Only one proxy model was run" in said(app)
     app.button(key="ablation_confirm").click().run()

@@ -94,7 +94,7 @@ def test_a_result_that_cannot_be_kept_is_said_and_a_kept_one_is_not_computed_aga
         ablation_results.save(cache_dir, result)
         return result
 
-    monkeypatch.setattr("datamask.runs.ablations.ablation", compute)
+    monkeypatch.setattr("datamask.runs.ablations.compute", compute)
     corpus = SimpleNamespace(fingerprint="abc")
     for folder, state in ((tmp_path / "file", "failed"), (tmp_path / "kept", "done"), (tmp_path / "kept", "done")):
         job = ablation_job.start(corpus, question, folder)

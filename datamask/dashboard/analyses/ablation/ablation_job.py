@@ -77,7 +77,7 @@ def start(
     def work(job: Job) -> str:
         # torch comes with them, so only in the thread that needs it
         from datamask.evaluation.threads import threads
-        from datamask.runs.ablations import CONFIRM_SEEDS, ablation
+        from datamask.runs.ablations import CONFIRM_SEEDS, compute
         from datamask.runs.run_queue import beside_the_server
 
         seeds = CONFIRM_SEEDS if question.judge == MODELS[1] else question.seeds
@@ -90,7 +90,7 @@ def start(
             Cache(cache_dir).once(
                 result_entry(corpus.fingerprint, question.key),
                 stored,
-                lambda: ablation(
+                lambda: compute(
                     corpus,
                     question,
                     cache_dir,

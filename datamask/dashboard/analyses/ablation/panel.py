@@ -9,7 +9,7 @@ import streamlit as st
 
 from datamask.ablation import wording
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS, confirmed
+from datamask.ablation.steering import MODELS, compare_models
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.ablation import ablation_job, chart, form, tables
 from datamask.dashboard.analyses.which_lambda import panel as lambda_panel
@@ -229,7 +229,7 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
     if result.provisional or result.judge != MODELS[0]:
         return
     every = ablation_results.results(cache_dir, corpus.fingerprint)
-    if confirmed(result, every) is not None:
+    if compare_models(result, every) is not None:
         st.caption(tables.confirmation(result, every))
         return
     target = result.question.target
@@ -261,7 +261,7 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
 
 def _time_confirmation(result: AblationResult) -> None:
     """Time a few training steps of the second proxy model: a second or two."""
-    from datamask.runs.ablations import confirmation
+    from datamask.runs.ablations import plan_confirmation
 
-    _, minutes = confirmation(result)
+    _, minutes = plan_confirmation(result)
     st.session_state[MINUTES] = {**st.session_state.get(MINUTES, {}), result.question.key: minutes}

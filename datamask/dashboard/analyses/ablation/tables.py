@@ -10,7 +10,7 @@ from datamask.ablation import wording
 from datamask.ablation.comparisons import BETTER, LEVEL, WORSE, Difference
 from datamask.ablation.question import LABEL_REGIONS, AblationQuestion
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS, confirmed
+from datamask.ablation.steering import MODELS, compare_models
 from datamask.dashboard.drawing import words
 
 VERDICTS = {BETTER: "better", WORSE: "worse", LEVEL: "cannot be told apart"}
@@ -119,7 +119,7 @@ def titles(results: Sequence[AblationResult]) -> dict[str, str]:
 
 def confirmation(result: AblationResult, results: Sequence[AblationResult]) -> str:
     """What the second proxy model says of a result, "" where it was not asked."""
-    agreement = confirmed(result, results)
+    agreement = compare_models(result, results)
     if agreement is None:
         return ""
     alike = "alike" if agreement >= 0.7 else "differently"
