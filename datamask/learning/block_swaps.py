@@ -143,8 +143,6 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
 def best_swaps(
     price: np.ndarray, kernel: np.ndarray, inside: np.ndarray, group: np.ndarray, least: float
 ) -> np.ndarray:
-    price: np.ndarray, kernel: np.ndarray, inside: np.ndarray, group: np.ndarray, least: float
-) -> np.ndarray:
     """The swaps inside one block, the best first, each after those before it: int64 ``(k, 2)``, leaving and coming.
 
     Args:

@@ -30,7 +30,7 @@ def outcomes(tree: Path, target: Path, names: Iterable[str] = ()) -> dict[str, d
 
 
 def compare(base: str) -> list[str]:
-    """One line per configuration whose ids are not those of commit `base`."""
+    """One line per configuration whose ids are not those of commit `base`, which may refuse newer ones."""
     with tempfile.TemporaryDirectory(prefix="golden-") as scratch:
         tree = Path(scratch) / "base"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), base], cwd=ROOT, check=True)
@@ -39,7 +39,8 @@ def compare(base: str) -> list[str]:
             after = outcomes(ROOT, Path(scratch) / "after.json")
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
-    return [difference(name, before[name], after[name]) for name in before if before[name]["ids"] != after[name]["ids"]]
+    both = [name for name in before if "refused" not in before[name]]
+    return [difference(name, before[name], after[name]) for name in both if before[name]["ids"] != after[name]["ids"]]
 
 
 def difference(name: str, before: dict, after: dict) -> str:

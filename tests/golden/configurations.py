@@ -283,16 +283,25 @@ def select_with_a_break(words: list[str]) -> dict:
 
 
 def outcomes(names: Iterable[str]) -> dict[str, dict]:
-    """The configurations of those names, done in the working directory, which holds the corpus."""
+    """The configurations of those names, done in the working directory, which holds the corpus.
+
+    A tree may refuse one, as an objective that it does not have yet: ``refused`` is then its sentence.
+    """
     results = {}
     for name in names:
-        if name in RESUMED:
-            results[name] = select_with_a_break(RESUMED[name])
-        elif name in RECIPES:
-            results[name] = use_recipe(*RECIPES[name])
-        else:
-            results[name] = sweep(SWEPT[name]) if name in SWEPT else select({**CONFIGURATIONS, **BLOCKS}[name])
+        try:
+            results[name] = _outcome(name)
+        except RuntimeError as refusal:
+            results[name] = {"refused": str(refusal)}
     return results
+
+
+def _outcome(name: str) -> dict:
+    if name in RESUMED:
+        return select_with_a_break(RESUMED[name])
+    if name in RECIPES:
+        return use_recipe(*RECIPES[name])
+    return sweep(SWEPT[name]) if name in SWEPT else select({**CONFIGURATIONS, **BLOCKS}[name])
 
 
 if __name__ == "__main__":
