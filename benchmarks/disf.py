@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="a folder of parquet shards with at least 30,000 rows")
     parser.add_argument("--work", type=Path, required=True, help="where draws of rows are made and kept")
     parser.add_argument("--base", help="the commit that ``base`` compares with; without it there is no such part")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each tree takes its turn in ``base``")
     parser.add_argument(
         "--large", type=Path, help="a folder with at least 100,000 rows, as `datamask prepare` makes one"
     )
