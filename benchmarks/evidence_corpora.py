@@ -1,13 +1,12 @@
-"""The corpora of the study: what a seed draws of each, what leaves it, and its two kinds of quality.
+"""The corpora of the study: what a seed draws of each, what leaves it, its features and its scores.
 
 | part | what |
 |---|---|
-| pool | what is selected from |
-| reference | texts that a person would call good: what the classifier learns to tell from the pool |
-| random, kind | targets: rows drawn as the pool's are, or of one kind |
-| good | a target: reference texts that the classifier has not seen |
+| pool | rows that may be selected |
+| a target's name | held-out texts of that target |
 
-A sample is one parquet file in the work folder, with a column `part`; a row is in one part alone.
+A sample is one parquet file in the work folder: the rows of one seed of one corpus, with the columns `part`, `good`,
+`rules` (a score) and those of the corpus. Every arm of the corpus selects from the same sample.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,202 +29,261 @@ import torch
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.preparation import nonzero, prepared_columns
+from datamask.corpus.preparation import feature_array, nonzero, prepared_columns
 from datamask.corpus.text_features import TextFeatures
-from datamask.evaluation.lambdas.holdout import near_rows, subset
+from datamask.evaluation.lambdas.holdout import subset
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.files import replacing
 from sample_data.build import collect
 
-PLAN = Path(__file__).parent / "evidence_targets.toml"
-POOL, REFERENCE = "pool", "reference"
-PART_OF_TARGET = {"random": "random", "reference": "good", "kind": "kind"}
-NEIGHBORS = 64
+PLAN = Path(__file__).parent / "evidence_plan.toml"
+POOL = "pool"
+DIM = 256
+"""Of TF-IDF features."""
+
 HASHES, PENALTY = 2**18, 10.0
-"""Of the classifier: places that words and pairs of them are hashed to, and the inverse of its regularisation."""
+"""Of the classifier: buckets for words and pairs of words, and the inverse of its regularization."""
+
+ROWS_AT_ONCE = 2_000
 
 
 def plan(path: Path = PLAN) -> dict[str, Any]:
-    """What was named beforehand."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    """Return the plan of the study; a corpus `like` another has all that it does not say itself from that one."""
+    asked = tomllib.loads(path.read_text(encoding="utf-8"))
+    corpora = asked["corpora"]
+    asked["corpora"] = {name: corpora.get(facts.get("like"), {}) | facts for name, facts in corpora.items()}
+    return asked
 
 
-def texts_of(corpus: str, path: str | None, work: Path) -> pa.Table:
-    """Every text of a corpus with its `kind`, ids first; packages with their scores and features.
+def read_table(corpus: str, paths: Mapping[str, str | None], work: Path) -> pa.Table:
+    """Return every row of a corpus, with ids, texts and the columns that targets and scores name.
 
     Args:
-        path: of its shards; the docstrings have none, and are gathered once into the work folder.
+        paths: of the folders with its shards; the docstrings have none and are collected once into the work folder.
     """
-    if corpus == "packages":
-        table = ds.dataset(_given(corpus, path)).to_table(
-            ["chunk_id", "text", "domain", "quality_score", "feature_arr"]
-        )
-        kinds = table["domain"].cast(pa.string())
-        return table.drop_columns(["domain"]).append_column("kind", kinds)
+    if corpus == "docstrings":
+        return _docstrings(work)
     if corpus == "texts":
-        tables = []
-        for file in sorted(Path(_given(corpus, path)).glob("*.parquet")):
+        parts = []
+        for file in sorted(Path(_given(corpus, paths)).glob("*.parquet")):
             part = pq.read_table(file, columns=["text"])
-            # by row: some senses of the dictionary share their id
+            # ids by row: some senses of the dictionary share theirs
             ids = pa.array([f"{file.stem}/{row}" for row in range(part.num_rows)])
-            tables.append(
-                pa.table({"chunk_id": ids, "text": part["text"], "kind": pa.array([file.stem] * part.num_rows)})
-            )
-        return pa.concat_tables(tables)
-    gathered = work / "docstrings.parquet"
-    if not gathered.exists():
-        names, sources, bodies = zip(*dict.fromkeys(_distinct(collect())))
-        with replacing(gathered) as part:
-            pq.write_table(pa.table({"chunk_id": names, "text": bodies, "kind": sources}), part)
-    return pq.read_table(gathered)
+            kinds = pa.array([file.stem] * part.num_rows)
+            parts.append(pa.table({"chunk_id": ids, "text": part["text"], "kind": kinds}))
+        return pa.concat_tables(parts)
+    table = _shards(_given(corpus, paths))
+    if corpus == "packages":
+        side = _shards(_given("use", paths))
+        place = {name: row for row, name in enumerate(side["chunk_id"].to_pylist())}
+        side = side.take(pa.array([place[name] for name in table["chunk_id"].to_pylist()]))
+        names = ["rules" if name == "quality_score" else name for name in table.column_names]
+        table = table.rename_columns(names).append_column("quality_score", side["log_use"])
+        table = table.append_column("debtags", side["debtags"])
+    return table
 
 
-def _given(corpus: str, path: str | None) -> str:
+def _shards(folder: str) -> pa.Table:
+    # by file: the folder may hold a README too
+    return ds.dataset(sorted(str(file) for file in Path(folder).glob("*.parquet"))).to_table()
+
+
+def _given(corpus: str, paths: Mapping[str, str | None]) -> str:
+    path = paths.get(corpus)
     if path is None:
         raise SystemExit(f"--{corpus} must name the folder of these shards; it was not given")
     return path
 
 
-def _distinct(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """One row per text: many methods inherit theirs."""
-    return list({text: (name, source, text) for name, source, text in reversed(rows)}.values())[::-1]
+def _docstrings(work: Path) -> pa.Table:
+    file = work / "docstrings.parquet"
+    if not file.exists():
+        # one row per text: many methods inherit theirs
+        distinct = list({text: (name, source, text) for name, source, text in reversed(collect())}.values())[::-1]
+        names, sources, bodies = zip(*dict.fromkeys(distinct), strict=True)
+        with replacing(file) as part:
+            pq.write_table(pa.table({"chunk_id": names, "text": bodies, "kind": sources}), part)
+    return pq.read_table(file)
 
 
-def dealt(kinds: np.ndarray, facts: Mapping[str, Any], rows: int, held: int, seed: int) -> np.ndarray:
-    """Which part each row is in, by a draw of the seed: "" for a row that is in none.
+def members(table: pa.Table, rule: Mapping[str, Any]) -> np.ndarray:
+    """Return which rows a rule of the plan names, bool ``(N,)``; an empty rule names all.
 
     Args:
-        kinds: str ``(N,)``. facts: of the corpus, from the plan. held: rows of each part but the pool; of the reference
-            and of a kind at most a third of what there is, so that the pool has its own.
+        rule: `column`, and one of `equals`, `holds` (of a list), `least` (a value), `top` (a share of the rows);
+            `but`, a rule whose rows are left out.
     """
-    rng = np.random.default_rng([seed, zlib.crc32(facts["kind_column"].encode())])
-    drawn = rng.permutation(len(kinds))
-    part = np.full(len(kinds), "", dtype="<U9")
-    parts = [(REFERENCE, np.isin(kinds, facts["reference"]))]
-    if "reference" in facts["targets"]:
-        parts.append((PART_OF_TARGET["reference"], np.isin(kinds, facts["reference"])))
-    if "kind" in facts["targets"]:
-        parts.append((PART_OF_TARGET["kind"], kinds == facts["target_kind"]))
-    for name, of_kind in parts:
-        free = drawn[of_kind[drawn] & (part[drawn] == "")]
-        part[free[: min(held, int(of_kind.sum()) // 3)]] = name
-    # drawn anew: of the kinds above the first in the order of `drawn` are gone
+    if not rule:
+        return np.ones(len(table), bool)
+    column = table[rule["column"]]
+    if "holds" in rule:
+        named = np.array([rule["holds"] in (values or ()) for values in column.to_pylist()])
+    elif "equals" in rule:
+        named = np.asarray(pc.fill_null(pc.equal(pc.cast(column, pa.string()), rule["equals"]), False))
+    else:
+        values = column.to_numpy().astype(float)
+        named = values >= (rule["least"] if "least" in rule else np.quantile(values, 1 - rule["top"]))
+    return named & ~members(table, rule["but"]) if "but" in rule else named
+
+
+def dealt(of: Mapping[str, np.ndarray], rows: int, held: int, seed: int) -> np.ndarray:
+    """Return which part each row is in, by a draw of the seed: a target's name, `POOL`, or "" for none.
+
+    Args:
+        of: target -> bool ``(N,)``, its rows. held: rows of each target at most, and at most half of what there is.
+    """
+    rng = np.random.default_rng([seed, zlib.crc32(",".join(of).encode())])
+    part = np.full(len(next(iter(of.values()))), "", dtype=object)
+    # small targets first: a large one can do without the rows that they share
+    for name in sorted(of, key=lambda name: of[name].sum()):
+        free = np.flatnonzero(of[name] & (part == ""))
+        part[rng.choice(free, min(held, int(of[name].sum()) // 2, len(free)), replace=False)] = name
     rest = rng.permutation(np.flatnonzero(part == ""))
-    if "random" in facts["targets"]:
-        part[rest[:held]] = PART_OF_TARGET["random"]
-        rest = rest[held:]
     part[rest[:rows]] = POOL
     return part
 
 
-def write_sample(table: pa.Table, facts: Mapping[str, Any], rows: int, held: int, seed: int, output: Path) -> None:
-    """Draw a sample, make what it lacks of scores and features (learned from its pool alone), and write it."""
-    part = dealt(np.asarray(table["kind"].to_pylist()), facts, rows, held, seed)
+def too_near(features: np.ndarray, texts: np.ndarray, pool: np.ndarray, held: np.ndarray, cosine: float) -> np.ndarray:
+    """Return which rows of the pool have a held-out row's text, or reach `cosine` to one, bool ``(n,)``.
+
+    Args:
+        features: float ``(N, d)``. texts: ``(N,)``. pool, held: rows.
+    """
+    unit = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+    near = np.isin(texts[pool], texts[held])
+    for low in range(0, len(pool), ROWS_AT_ONCE):
+        block = slice(low, low + ROWS_AT_ONCE)
+        near[block] |= (unit[pool[block]] @ unit[held].T).max(axis=1) >= cosine
+    return near
+
+
+def write_sample(table: pa.Table, facts: Mapping[str, Any], asked: Mapping[str, Any], seed: int, output: Path) -> None:
+    """Draw a sample of a corpus, make what it lacks of scores and features, and write it."""
+    of = {name: members(table, rule) for name, rule in facts["targets"].items()}
+    part = dealt(of, asked["rows"], facts["held"], seed)
+    good = members(table, facts["good"])
     taken = np.flatnonzero(part != "")
-    sample = table.take(pa.array(taken)).append_column("part", pa.array(part[taken]))
+    sample, part, good = table.take(pa.array(taken)), part[taken], good[taken]
+    texts = [text or "" for text in sample["text"].to_pylist()]
+    if "rules" not in sample.column_names:
+        sample = sample.append_column("rules", prepared_columns(texts, None)["quality_score"])
+    if "quality_score" not in sample.column_names:
+        sample = sample.append_column("quality_score", sample["rules"])
     if "feature_arr" not in sample.column_names:
-        bodies = sample["text"].to_pylist()
-        in_pool = part[taken] == POOL
-        features = TextFeatures(256, 0).fit([text for text, inside in zip(bodies, in_pool) if inside])
-        made = prepared_columns(bodies, features)
-        for name in ("quality_score", "feature_arr"):
-            sample = sample.append_column(name, made[name])
-        sample = sample.filter(pa.array(nonzero(made["feature_arr"])))
+        sample = sample.append_column("feature_arr", text_features(texts, part == POOL))
+    features = sample["feature_arr"].combine_chunks()
+    features = features.chunk(0) if isinstance(features, pa.ChunkedArray) else features
+    matrix = features.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(len(sample), -1)
+    pool, held = np.flatnonzero(part == POOL), np.flatnonzero(part != POOL)
+    stays = nonzero(features)
+    stays[pool[too_near(matrix, np.array(texts, dtype=object), pool, held, asked["near"])]] = False
+    columns = sample.select(["chunk_id", "text", "quality_score", "rules", "feature_arr"])
+    columns = columns.append_column("part", pa.array(part.tolist())).append_column("good", pa.array(good))
     with replacing(output) as file:
-        pq.write_table(sample, file)
+        pq.write_table(columns.filter(pa.array(stays)), file)
+
+
+def text_features(texts: Sequence[str], in_pool: np.ndarray) -> pa.FixedSizeListArray:
+    """Return TF-IDF features that are learned from the pool alone."""
+    learned = TextFeatures(DIM, 0).fit([text for text, inside in zip(texts, in_pool, strict=True) if inside])
+    return feature_array(learned.transform(list(texts)))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One sample, read: what a seed of a corpus is.
+    """A sample, read.
 
     Attributes:
         corpus: all its rows. words: of their texts. pool: int64, rows that may be selected, rising. targets: name ->
-            rows, in a random order. reference: rows that the classifier takes for good.
-        left: rows of the pool that left as near-copies of what was taken out.
+            rows, in a random order. file: where it is.
     """
 
     corpus: Corpus
     words: Words
     pool: np.ndarray
     targets: dict[str, np.ndarray]
-    reference: np.ndarray
-    left: int
+    file: Path
 
     @property
-    def texts(self) -> list[str]:
-        return [text or "" for text in self.corpus.metadata["text"].to_pylist()]
+    def pool_texts(self) -> list[str]:
+        texts = self.corpus.metadata["text"].take(pa.array(self.pool))
+        return [text or "" for text in texts.to_pylist()]
+
+    @property
+    def first_copies(self) -> np.ndarray:
+        """Rows of the pool without those whose text came before."""
+        _, first = np.unique(self.words.text_of[self.pool], return_index=True)
+        rows: np.ndarray = self.pool[np.sort(first)]
+        return rows
 
 
-def open_setting(sample: Path, facts: Mapping[str, Any], cache: Path) -> Setting:
-    """Read a sample. Near-copies (cosine 0.95 or above among listed neighbours, or the same text) of a target leave
-    the pool and the reference, those of the reference the pool."""
+def open_setting(sample: Path, targets: Sequence[str]) -> Setting:
+    """Read a sample."""
     corpus = open_corpus(CorpusConfig((str(sample),)))
     part = np.asarray(corpus.metadata["part"].to_pylist())
     words = read_words(corpus.metadata["text"].cast(pa.large_string()))
-    graph = Pool(corpus, torch.device("cpu"), cache).graph(NEIGHBORS)
-    asked = np.isin(part, [PART_OF_TARGET[name] for name in facts["targets"]])
-    near_target = near_rows(graph, asked) | np.isin(words.text_of, words.text_of[asked])
-    reference = (part == REFERENCE) & ~near_target
-    near_any = near_target | near_rows(graph, reference) | np.isin(words.text_of, words.text_of[reference])
-    pool = (part == POOL) & ~near_any
-    has_words = words.lengths > 0
+    spoken = words.lengths > 0
+    # always the same order: a proxy model that reads only the first of them reads all kinds
+    order = np.random.default_rng(11).permutation(len(part))
     return Setting(
         corpus,
         words,
-        np.flatnonzero(pool),
-        {name: shuffled((part == PART_OF_TARGET[name]) & has_words) for name in facts["targets"]},
-        np.flatnonzero(reference),
-        int(((part == POOL) & near_any).sum()),
+        np.flatnonzero(part == POOL),
+        {name: order[(part == name)[order] & spoken[order]] for name in targets},
+        sample,
     )
 
 
-def shuffled(mask: np.ndarray) -> np.ndarray:
-    """The rows of a mask in a random order, always the same: a judge that asks for the first of them asks for all
-    kinds, whatever order the shards are in."""
-    return np.random.default_rng(11).permutation(np.flatnonzero(mask))
+def scores_of(setting: Setting, quality: str, seed: int) -> np.ndarray:
+    """Return the scores of the pool's rows, float64 ``(n,)``: its own, by rules, or by the classifier."""
+    if quality == "rules":
+        return np.asarray(setting.corpus.metadata["rules"]).astype(float)[setting.pool]
+    if quality == "classifier":
+        good = np.asarray(setting.corpus.metadata["good"]).astype(bool)[setting.pool]
+        return classified(setting.pool_texts, good, seed)
+    return setting.corpus.quality[setting.pool]
 
 
-def classified(texts: list[str], pool: np.ndarray, reference: np.ndarray, seed: int) -> np.ndarray:
-    """How much more like the reference than like the pool each row of the pool reads: log odds, float64.
+def classified(texts: Sequence[str], good: np.ndarray, seed: int) -> np.ndarray:
+    """Return how much each text reads like the good ones: log odds, float64 ``(n,)``.
 
-    As DCLM's filter, a linear classifier on words and pairs of words, equally many of both kinds. No row is scored by a
-    classifier that learned from it: of the pool's two halves, drawn by the seed, each is scored by what learned from
-    the other, since a pool as small as this is no endless web.
+    Logistic regression on hashed words and pairs of words. Each half of the texts, drawn by the seed, is scored by the
+    classifier that learned from the other half, so that no row is scored by what learned from it.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.linear_model import LogisticRegression
 
     hashing = HashingVectorizer(n_features=HASHES, ngram_range=(1, 2), alternate_sign=False, norm="l2")
     features = hashing.transform(texts)
-    drawn = np.random.default_rng([seed, 17]).permutation(len(pool))
-    scores = np.empty(len(pool))
+    drawn = np.random.default_rng([seed, 17]).permutation(len(texts))
+    scores = np.empty(len(texts))
     for half, other in ((drawn[::2], drawn[1::2]), (drawn[1::2], drawn[::2])):
-        negatives = pool[other[: len(reference)]]
-        rows = np.concatenate([reference, negatives])
-        good = np.arange(len(rows)) < len(reference)
-        model = LogisticRegression(C=PENALTY, max_iter=1_000, class_weight="balanced").fit(features[rows], good)
-        scores[half] = model.decision_function(features[pool[half]])
+        model = LogisticRegression(C=PENALTY, max_iter=1_000, class_weight="balanced").fit(features[other], good[other])
+        scores[half] = model.decision_function(features[half])
     return scores
 
 
-def told_apart(scores: np.ndarray, kinds: np.ndarray, reference: list[str]) -> float:
-    """The chance that a row of the reference's kinds scores above another row of the pool (AUC)."""
-    from sklearn.metrics import roc_auc_score
+def other_features(setting: Setting) -> np.ndarray:
+    """Return TF-IDF features of the pool's rows, learned from them: float32 ``(n, d)`` of unit length."""
+    file = setting.file.with_suffix(".tfidf.npy")
+    if not file.exists():
+        made = text_features(setting.pool_texts, np.ones(len(setting.pool), bool))
+        matrix = made.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(len(made), -1)
+        # a text without a word in common with the others is far from all of them
+        matrix[~matrix.any(axis=1), 0] = 1.0
+        with replacing(file) as part, part.open("wb") as opened:
+            np.save(opened, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
+    stored: np.ndarray = np.load(file)
+    return stored
 
-    return float(roc_auc_score(np.isin(kinds, reference), scores))
 
-
-def kinds_of(setting: Setting) -> np.ndarray:
-    """The kind of each row of the pool."""
-    return np.asarray(pc.cast(setting.corpus.metadata["kind"], pa.string()).to_pylist())[setting.pool]
-
-
-def pool_of(setting: Setting, quality: np.ndarray | None, cache: Path) -> Pool:
-    """The pool with its own quality, by rules, or with this one, float64 ``(n,)`` in the order of `Setting.pool`."""
+def pool_of(setting: Setting, quality: np.ndarray, features: np.ndarray | None, cache: Path) -> Pool:
+    """Return the pool with this quality, float64 ``(n,)``, and these features; None: the sample's."""
     corpus = subset(setting.corpus, setting.pool)
-    if quality is not None:
-        digest = hashlib.sha256(corpus.fingerprint.encode() + quality.astype("<f8").tobytes()).hexdigest()
-        corpus = replace(corpus, quality=quality.astype(corpus.quality.dtype), fingerprint=digest)
+    digest = hashlib.sha256(corpus.fingerprint.encode() + quality.astype("<f8").tobytes())
+    if features is not None:
+        digest.update(features.tobytes())
+        corpus = replace(corpus, features=features)
+    corpus = replace(corpus, quality=quality.astype(corpus.quality.dtype), fingerprint=digest.hexdigest())
     return Pool(corpus, torch.device("cpu"), cache)
