@@ -171,7 +171,7 @@ def _robust(evidence: Evidence, hypothesis: Hypothesis) -> str:
         first += f", of the simple baselines {title(simple)} ({regrets[simple]:.3f})"
     return (
         f"The hypothesis that {name} at λ 0.35 to 0.7 is more robust than every simple baseline {outcome}. The "
-        f"smallest largest regret has {first}; random has {regrets[RANDOM]:.3f}, {name} at λ {lambdas} {ours}. "
+        f"smallest largest regret has {first}; random has {regrets[RANDOM]:.3f}, {name} {ours} (λ {lambdas}). "
         f"{_decides(evidence, hypothesis)}"
     )
 
@@ -243,7 +243,7 @@ def _best_for(evidence: Evidence, targets: Sequence[Target]) -> str:
         )
         families = joined([f"{family} on {times}" for family, times in best.most_common()])
         words.append(f"{arm_title(arm, evidence.asked)}: {families}")
-    return f"By the mean, any λ, over the seeds: {'; '.join(words)}. No method is best everywhere." if words else ""
+    return f"None is the best everywhere. By the mean, any λ: {'; '.join(words)}." if words else ""
 
 
 def _how_much(found: Sequence[Contest], verdicts: Sequence[str]) -> str:
@@ -585,29 +585,49 @@ def _cells(evidence: Evidence) -> list[str]:
     ]
     none = [arm_title(arm, evidence.asked) for arm, seeds in missing.items() if len(seeds) == planned]
     some = [
-        f"{arm_title(arm, evidence.asked)} (seeds {', '.join(map(str, seeds))})"
+        f"{arm_title(arm, evidence.asked)} (seeds {numbered(seeds)})"
         for arm, seeds in missing.items()
         if len(seeds) < planned
     ]
-    lacks = [
-        f"{title(name)} in {times} cells"
-        for name, times in Counter(
-            name
-            for arm in evidence.arms
-            for seed in evidence.seeds(arm)
-            for name in evidence.methods
-            if name not in evidence.cells[f"{arm}/{seed}"]["nats"] and name != evidence.asked["methods"]["masks"]
-        ).items()
-    ]
+    lacks: dict[tuple[str, ...], list[str]] = {}
+    for name, cells in evidence.lacking().items():
+        lacks.setdefault(tuple(cells), []).append(name)
+    without = [f"{joined(_families(names, evidence))}: {_places(cells, evidence)}" for cells, names in lacks.items()]
     for words, names in (
         ("No cell ran of", none),
         ("Some did not run of", some),
-        ("No cell has", [title(name) for name in evidence.absent]),
-        ("Cells without a method", lacks),
+        ("No cell has", _families(evidence.absent, evidence)),
     ):
         if names:
             lines.append(f"{words}: {'; '.join(names)}.")
-    return lines
+    return [*lines, *(f"Cells without {one}." for one in without)]
+
+
+def numbered(numbers: Sequence[int]) -> str:
+    """Return ``5 to 9`` or ``1, 4``."""
+    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def _families(names: Sequence[str], evidence: Evidence) -> list[str]:
+    """Return methods by title; one word where a method lacks every lambda of the plan."""
+    shown = []
+    for word in dict.fromkeys(name.split(" ")[0] for name in names):
+        of = [name for name in names if name.split(" ")[0] == word]
+        whole = [name for name in by_lambda(evidence.asked) if name.split(" ")[0] == word]
+        shown += [f"{SPOKEN[word]} at every λ"] if whole and set(whole) == set(of) else [title(name) for name in of]
+    return shown
+
+
+def _places(cells: Sequence[str], evidence: Evidence) -> str:
+    """Return the arms of cells, and the seeds where they are not all that ran."""
+    words = []
+    for arm in dict.fromkeys(key.rpartition("/")[0] for key in cells):
+        seeds = [int(key.rpartition("/")[2]) for key in cells if key.rpartition("/")[0] == arm]
+        some = "" if seeds == evidence.seeds(arm) else f" (seeds {numbered(seeds)})"
+        words.append(f"{arm_title(arm, evidence.asked)}{some}")
+    return "; ".join(words)
 
 
 def _reading(evidence: Evidence) -> list[str]:

@@ -288,6 +288,18 @@ class Evidence:
         missing = {arm: [seed for seed in planned if f"{arm}/{seed}" not in self.cells] for arm in self.arms}
         return {arm: seeds for arm, seeds in missing.items() if seeds}
 
+    def lacking(self) -> dict[str, list[str]]:
+        """Return the cells that ran without a method of the plan that others have, by method."""
+        masks, arms = self.asked["methods"]["masks"], self.asked["methods"]["masks_arms"]
+        found: dict[str, list[str]] = {}
+        for arm in self.arms:
+            for seed in self.seeds(arm):
+                planned = arm in arms and seed in self.asked["seeds"]["first"]
+                for name in self.methods:
+                    if name not in self.cells[f"{arm}/{seed}"]["nats"] and (name != masks or planned):
+                        found.setdefault(name, []).append(f"{arm}/{seed}")
+        return found
+
 
 def read_results(path: Path = RESULTS) -> dict[str, Any]:
     """Return the stored results; empty where there are none."""

@@ -210,6 +210,10 @@ def test_the_document_says_what_holds_and_what_did_not_run():
     written = " ".join(document(study).split())
     assert "No cell ran of: texts of four kinds by rules" in written and "No cell has: Vendi λ 0.5" in written
     assert study.not_run()["films/ratings/stored"] == [4, 5, 6, 7, 8, 9]
+    del results["bigram"]["papers/rules/stored/2"]["nats"]["vendi 0.7"]
+    del results["bigram"]["packages/use/stored/1"]["nats"]["masks 0.5"]
+    del results["bigram"]["packages/rules/stored/1"]["nats"]["masks 0.5"]
+    assert study.lacking() == {"masks 0.5": ["packages/use/stored/1"], "vendi 0.7": ["papers/rules/stored/2"]}
     worse = Evidence(made_results(asked, dict.fromkeys(shift, 0.1)), asked)
     assert "The hypothesis fails" in " ".join(document(worse).split())
     assert "simple baseline failed" in " ".join(readme_section(worse).split())
