@@ -292,8 +292,12 @@ def methods_table(evidence: Evidence, targets: Sequence[Target]) -> str:
             without = f"{rest[name]:.3f}"
             place = int(regrets[name].argmax())
             regret = f"{regrets[name][place]:.3f} ({there[place].title})"
-        beside = ["", ""] if name == RANDOM else [counted(holms), counted(bare)]
-        rows.append([title(name), *beside, signed(means.mean(), 3), worst, regret, without])
+        some = f", of {len(outcomes)}" if len(outcomes) < len(there) else ""
+        beside = ["", ""] if name == RANDOM else [counted(holms) + some, counted(bare)]
+        seeds = [len(evidence.values(target, name)) for target in there]
+        fewer = any(have < len(evidence.seeds(target.arm)) for have, target in zip(seeds, there, strict=True))
+        label = title(name) + (f" ({span(filter(None, seeds))} seeds)" if fewer else "")
+        rows.append([label, *beside, signed(means.mean(), 3), worst, regret, without])
     return table(rows)
 
 

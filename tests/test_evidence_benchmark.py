@@ -392,7 +392,10 @@ def test_the_numbers_of_the_document_follow_from_the_raw_results(study):
         return better, len(told) - better, len(of) - len(told)
 
     written = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
-    for name, of in regrets.items():
+    # a method that some seeds of a corpus lack is no candidate there
+    whole = {name: of for name, of in regrets.items() if len(of) == 25}
+    assert len(whole) >= 20
+    for name, of in whole.items():
         if name != "random":
             better, worse, level = verdicts(differences[name])
             assert f"| {evidence_document.title(name)} | {better} / {worse} / {level} | " in written
