@@ -19,6 +19,7 @@ from benchmarks.evidence_results import (
     BETTER,
     COPIES,
     FOLDER,
+    LEAST_SEEDS,
     LEVEL,
     RANDOM,
     WORSE,
@@ -262,10 +263,15 @@ def _unknown(evidence: Evidence) -> str:
     absent = list(dict.fromkeys(SPOKEN[name.split(" ")[0]] for name in evidence.absent))
     gaps = [f"{missing} cells of the plan"] if missing else []
     gaps += [joined(absent, "or")] if absent else []
+    ranks = transformer_ranks(evidence)
+    arm = arm_title(evidence.asked["methods"]["transformer_arm"], evidence.asked)
+    second = (
+        "" if ranks is None else f" On {arm} a small transformer ranks the methods at correlation {signed(ranks, 2)}."
+    )
     not_run = f" [Not run](#what-was-measured): {joined(gaps)}." if gaps else ""
     return (
         f"What a large model learns: this is a bigram model on three corpora ({corpora}), {seeds} seeds, select ratio "
-        f"{evidence.asked['ratio']:g}.{not_run} Other corpora, ratios and sizes are not answered."
+        f"{evidence.asked['ratio']:g}.{second}{not_run} Other corpora, ratios and sizes are not answered."
     )
 
 
@@ -521,27 +527,36 @@ def wrapped(part: str) -> str:
     )
 
 
-def _transformer(evidence: Evidence) -> list[str]:
-    """Say what the small transformer says of its one arm, and whether it ranks the methods as the bigram model does."""
+def transformer_ranks(evidence: Evidence) -> float | None:
+    """Return the rank correlation of the two proxy models' mean losses over the transformer's methods and seeds.
+
+    None: fewer than three seeds or four methods are done.
+    """
     from scipy.stats import spearmanr
 
     arm = evidence.asked["methods"]["transformer_arm"]
     other = Evidence(evidence.results, evidence.asked, "transformer")
-    names = [name for name in other.complete(arm) if name in evidence.complete(arm)]
+    seeds, there = other.seeds(arm), evidence.complete(arm)
+    names = [name for name in other.complete(arm) if name in there]
+    if len(seeds) < LEAST_SEEDS or len(names) < 4:
+        return None
+    losses = [side.means(arm, names, seeds).mean(axis=1) for side in (evidence, other)]
+    return float(spearmanr(*losses).statistic)
+
+
+def _transformer(evidence: Evidence) -> list[str]:
+    """Say what the small transformer says of its one arm, and whether it ranks the methods as the bigram model does."""
+    arm = evidence.asked["methods"]["transformer_arm"]
+    other, ranks = Evidence(evidence.results, evidence.asked, "transformer"), transformer_ranks(evidence)
     heading = "## The small transformer"
-    planned = evidence.asked["seeds"]["transformer"]
-    if len(other.seeds(arm)) < 3 or len(names) < 4:
+    if ranks is None:
         done = sum(len(cell["nats"]) for cell in other.cells.values())
-        of = len(planned) * len(evidence.asked["methods"]["transformer"])
+        of = len(evidence.asked["seeds"]["transformer"]) * len(evidence.asked["methods"]["transformer"])
         return [
             heading,
             f"Not run to an answer: {done} of {of} trainings on {arm_title(arm, evidence.asked)} are done.",
         ]
     targets = other.targets(arm)
-    seeds = other.seeds(arm)
-    # relative to each target's mean, so that no target rules the ranks
-    means = [of - of.mean(axis=0) for of in (side.means(arm, names, seeds) for side in (evidence, other))]
-    ranks = float(spearmanr(means[0].mean(axis=1), means[1].mean(axis=1)).statistic)
     rows = [["", *(target.name for target in targets), "better / worse / neither"]]
     for name in other.methods:
         outcomes = other.differences(targets, name)
@@ -550,8 +565,8 @@ def _transformer(evidence: Evidence) -> list[str]:
             rows.append([title(name), *cells, counted(other.counts(targets, name)[0])])
     return [
         heading,
-        f"On {arm_title(arm, evidence.asked)}, {len(seeds)} seeds, in nats per byte against random. Over its "
-        f"{len(names)} methods its mean losses and the bigram model's on the same seeds have rank correlation "
+        f"On {arm_title(arm, evidence.asked)}, {len(other.seeds(arm))} seeds, in nats per byte against random. Over "
+        f"its {len(other.methods)} methods its mean losses and the bigram model's on the same seeds have rank correlation "
         f"{signed(ranks, 2)}.",
         table(rows),
     ]

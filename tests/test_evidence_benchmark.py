@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import ttest_rel
+from scipy.stats import spearmanr, ttest_rel
 
 from benchmarks import evidence, evidence_corpora, evidence_document
 from benchmarks.evidence_corpora import (
@@ -409,6 +409,14 @@ def test_the_numbers_of_the_document_follow_from_the_raw_results(study):
     better, worse, level = verdicts(contests)
     said = f"On {level} of 25 new targets the best joint method cannot be told apart from the best simple baseline; it"
     assert f"{said} is worse on {worse} and better on {better}." in written
+    # the two proxy models on the transformer's arm
+    arm = asked["methods"]["transformer_arm"]
+    keys = [f"{arm}/{seed}" for seed in asked["seeds"]["transformer"]]
+    means = [
+        [np.mean([raw[proxy][key]["nats"][name] for key in keys]) for name in asked["methods"]["transformer"]]
+        for proxy in ("bigram", "transformer")
+    ]
+    assert f"ranks the methods at correlation {spearmanr(*means).statistic:+.2f}." in written
     # the first five lines, and the picture after them
     lines = DOCUMENT.read_text(encoding="utf-8").split("\n\n")
     assert lines[1].count("\n- ") == 4 and lines[2].startswith("![")
