@@ -566,8 +566,8 @@ def _transformer(evidence: Evidence) -> list[str]:
     return [
         heading,
         f"On {arm_title(arm, evidence.asked)}, {len(other.seeds(arm))} seeds, in nats per byte against random. Over "
-        f"its {len(other.methods)} methods its mean losses and the bigram model's on the same seeds have rank correlation "
-        f"{signed(ranks, 2)}.",
+        f"its {len(other.methods)} methods its mean losses and the bigram model's on the same seeds have rank "
+        f"correlation {signed(ranks, 2)}.",
         table(rows),
     ]
 
@@ -720,7 +720,10 @@ def _made_on(evidence: Evidence) -> str:
     if not about:
         return "Nothing has run."
     packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
-    return f"Python {about['python']} on {about['machine']}, {packages}, one thread."
+    return (
+        f"Python {about['python']} on {about['machine']}, {packages}, one thread. Vendi ran in its first version, before "
+        "its single swaps were made exact."
+    )
 
 
 def readme_section(evidence: Evidence) -> str:
