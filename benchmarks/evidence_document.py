@@ -721,8 +721,8 @@ def _made_on(evidence: Evidence) -> str:
         return "Nothing has run."
     packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
     return (
-        f"Python {about['python']} on {about['machine']}, {packages}, one thread. Vendi ran in its first version, before "
-        "its single swaps were made exact."
+        f"Python {about['python']} on {about['machine']}, {packages}, one thread. Vendi ran in its first version, "
+        "before its single swaps were made exact."
     )
 
 
