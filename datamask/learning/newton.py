@@ -12,11 +12,13 @@ Every D(y) is an upper bound on every selection; no y has to be optimal for that
 rows as they are in float32, each divided by its exact length. The rows that they were made from may differ from these
 by `ROUNDING`, across their own direction, so `PairwiseDual.upper_bound` adds to g_i what that makes at most in
 ``2 kappa x_i . y``; then it bounds the value on those rows too. Rows under ``center`` were rounded before the mean was
-subtracted, which magnifies that: there the bound is one of the centered rows as they are. D has kinks, so the steps are taken on
-a smoothed one: the top S become ``p = sigmoid((g - tau) / mu)`` with tau set by sum p = S, and mu falls while the steps
-succeed. The Hessian is the Gram matrix of the rows near the threshold, some hundreds. Frank-Wolfe mixes one vertex a
-step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach 1e-5, and fewer from the solution of a nearby
-lambda. At the end all but some hundred rows have a weight of 0 or 1, and those few are rounded with care.
+subtracted, which magnifies that: there the bound is one of the centered rows as they are.
+
+D has kinks, so the steps are taken on a smoothed one: the top S become ``p = sigmoid((g - tau) / mu)`` with tau set by
+sum p = S, and mu falls while the steps succeed. The Hessian is the Gram matrix of the rows near the threshold, some
+hundreds. Frank-Wolfe mixes one vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach
+1e-5, and fewer from the solution of a nearby lambda. At the end all but some hundred rows have a weight of 0 or 1, and
+those few are rounded with care.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def test_arms_at_full_scale():
     pruned = [dict(arm.levels)["prune"] for arm in arms("acceleration", {"select_ratio": 0.55})[:-1]]
     assert max(pruned) == 0.4  # half of the rows would not leave enough
     assert arms("G", {"objective": "disf"})[-1].name == "reference: counterfactual"
-    assert len(arms("single", {})) == 12
+    assert len(arms("single", {})) == 14
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from datamask.dashboard.analyses.ablation import form as ablation_form
+from datamask.dashboard.analyses.ablation import form_panel as ablation_form
 from datamask.dashboard.analyses.ablation import panel as ablation_panel
 from datamask.dashboard.analyses.agreement import panel as agreement_panel
 from datamask.dashboard.analyses.comparison import choice_panel as compared_runs

@@ -60,6 +60,13 @@ def examples_of(corpus: Corpus, source: str, name: str, content: bytes) -> tuple
             raise InputError(str(error).replace(str(place), place.name)) from error
 
 
+def minutes_to_confirm(result: AblationResult) -> float:
+    """About how long the second proxy model takes for a result, from a few timed steps: a second or two."""
+    from datamask.runs.ablations import plan_confirmation
+
+    return plan_confirmation(result)[1]
+
+
 def start(
     corpus: Corpus,
     question: AblationQuestion,

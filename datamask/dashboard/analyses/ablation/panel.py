@@ -11,7 +11,7 @@ from datamask.ablation import wording
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS, compare_models
 from datamask.corpus import Corpus
-from datamask.dashboard.analyses.ablation import ablation_job, chart, form, tables
+from datamask.dashboard.analyses.ablation import ablation_job, chart, form_panel, tables
 from datamask.dashboard.analyses.which_lambda import panel as lambda_panel
 from datamask.dashboard.analyses.which_lambda import tables as lambda_tables
 from datamask.dashboard.drawing import words
@@ -85,7 +85,7 @@ def work(corpus: Corpus, cache_dir: Path) -> bool:
             job,
             background.Look(
                 "ablation_stop",
-                form.STOPS,
+                form_panel.STOPS,
                 every=1.0,
                 place="live_ablation",
                 title="Comparing methods",
@@ -111,7 +111,7 @@ def work(corpus: Corpus, cache_dir: Path) -> bool:
                     "Continue",
                     icon=":material/play_arrow:",
                     key="ablation_again",
-                    on_click=form.start,
+                    on_click=form_panel.start,
                     args=(corpus, job.about, cache_dir),
                     help="Continues from what is kept.",
                 )
@@ -153,7 +153,7 @@ def nothing_yet(corpus: Corpus) -> None:
     """No result so far."""
     judged = (
         "A small model learns from each selection and predicts text that no selection contains."
-        if form.has_texts(corpus)
+        if form_panel.has_texts(corpus)
         else "Held-out rows tell how near each selection comes to them."
     )
     with st.container(border=True):
@@ -233,7 +233,7 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
         st.caption(tables.confirmation(result, every))
         return
     target = result.question.target
-    if form.working(corpus) or (target is not None and (target.kind == "texts" or target.steers)):
+    if form_panel.working(corpus) or (target is not None and (target.kind == "texts" or target.steers)):
         # a person's own texts are not kept, so the command line confirms those
         return
     minutes = st.session_state.get(MINUTES, {}).get(result.question.key)
@@ -252,7 +252,7 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
                 "Start confirming",
                 key="ablation_confirm_start",
                 icon=":material/play_arrow:",
-                on_click=form.start,
+                on_click=form_panel.start,
                 args=(corpus, ablation_job.Asked(result.question.by(MODELS[1])), cache_dir),
                 help="Runs in the background.",
             )
@@ -261,7 +261,5 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
 
 def _time_confirmation(result: AblationResult) -> None:
     """Time a few training steps of the second proxy model: a second or two."""
-    from datamask.runs.ablations import plan_confirmation
-
-    _, minutes = plan_confirmation(result)
+    minutes = ablation_job.minutes_to_confirm(result)
     st.session_state[MINUTES] = {**st.session_state.get(MINUTES, {}), result.question.key: minutes}

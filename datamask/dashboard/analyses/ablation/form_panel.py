@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +24,9 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.shell import background
 from datamask.errors import DatamaskError
-from datamask.evaluation.examples import Examples
+
+if TYPE_CHECKING:
+    from datamask.evaluation.examples import Examples
 
 SEVERAL = "several"
 TARGETS = {
