@@ -18,7 +18,9 @@ RANDOM, DUPLICATES, TOP_QUALITY = "random", "duplicates-removed", "top-quality"
 SIMPLE = (RANDOM, DUPLICATES, "semdedup", "soft-quality", TOP_QUALITY, "cluster-balanced")
 """Simple baselines: no objective and no lambda has a say in them."""
 
-JOINT = ("greedy", "masks")
+GREEDY, MASKS = "greedy", "masks"
+
+JOINT = (GREEDY, MASKS)
 """Joint methods at one setting: greedy picks on facility location, and the paper's preset, which learns masks."""
 
 METHODS = (*SIMPLE, *JOINT)

@@ -24,7 +24,7 @@ import torch
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory, open_corpus
 from datamask.corpus.threads import within
-from datamask.errors import NoRoomError, StoreError
+from datamask.errors import StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
@@ -201,7 +201,11 @@ class WholeExecution(Execution):
         """Ends of scales over all rows that are taken from memory, as runs keep them, by term; mostly none.
 
         Two searches for the best end of `IN_MEMORY` end apart, and calibrated values with them. Where the memory that
-        the run was announced to take holds all rows, there is one search.
+        the run was announced to take holds all rows, there is one search; which of the two it is follows from the
+        settings, the rows and the machine, never from what others hold of the memory.
+
+        Raises:
+            NoRoomError: others hold that memory.
         """
         copies = 3 if self.config.center else 2
         if IN_MEMORY not in dict(self.config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * block_rows:
@@ -210,13 +214,10 @@ class WholeExecution(Execution):
             corpus = replace(self.run.config.corpus, rows=None)
             if scratch.dropped or not fits_in_memory(corpus, self.poll.stopped):
                 return {}
-            try:
-                opened = open_corpus(corpus, progress=self.say_share, should_stop=self.poll.stopped)
-                pool = Pool(
-                    opened, pool.device, pool.cache_dir, poll=self.poll, progress=self.say_share, center=pool.center
-                )
-            except NoRoomError:  # others hold the memory, and passes need little of it
-                return {}
+            opened = open_corpus(corpus, progress=self.say_share, should_stop=self.poll.stopped)
+            pool = Pool(
+                opened, pool.device, pool.cache_dir, poll=self.poll, progress=self.say_share, center=pool.center
+            )
         return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, self.poll).to_dict()}
 
     def announce(self, whole: WholeCorpus, block_rows: int) -> None:

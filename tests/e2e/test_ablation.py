@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from datamask.ablation import wording
-from datamask.ablation.question import AblationQuestion
+from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.config import CorpusConfig
 from datamask.config.lambda_question import Target, texts_of
 from datamask.dashboard.data.openings import openings
@@ -88,13 +88,14 @@ def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: P
         expect(main.get_by_text("wanted.txt")).to_be_visible()
         main.get_by_label("Seeds", exact=True).fill("6")
         main.get_by_label("Seeds", exact=True).press("Enter")
+        main.get_by_text("Learned masks", exact=True).click()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
         main.get_by_role("button", name="Start").click()
         expect(main.get_by_text(re.compile("better than the best simple baseline, "))).to_be_visible()
         expect(menu.get_by_role("button", name="Stop")).to_have_count(0)
 
         texts = texts_of(target.read_text(encoding="utf-8"))
-        question = AblationQuestion(target=Target.own(texts, "wanted.txt"), seeds=6)
+        question = AblationQuestion(target=Target.own(texts, "wanted.txt"), seeds=6, methods=METHODS[:-1])
         stored = ablation_results.load(cache, opening.corpus.fingerprint, question.key)
         assert f"answer={question.key}" in page.url and not stored.provisional
         expect(main.get_by_text(wording.headline(stored))).to_be_visible()

@@ -89,11 +89,12 @@ def test_stopping_and_failing_are_said(page, opened, ablation):
     worker().forget(ablation_job.key_of(opened.corpus))
     app = page(PAGE, corpus=opened.key)
     app.get_by_key("ablation_ratio").set_value(0.1).run()
+    app.checkbox(key="ablation_masks").uncheck().run()
     app.button(key="ablation_start").click().run()
     # the menu has it too, on every page
     assert app.get_by_key(f"halt_{ablation_job.key_of(opened.corpus)}") and app.button(key="ablation_start").disabled
     app.button(key="ablation_stop").click().run()
-    assert ended(opened).state == "stopped"
+    assert ended(opened).state == "stopped" and "masks" not in asked[0][0].methods
     app.run()
     assert "Stopped" in said(app) and "At 50" in said(app)
     ending.append(InputError("a selection has only 12 words"))

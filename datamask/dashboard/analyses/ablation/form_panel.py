@@ -9,7 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from datamask.ablation.question import LABEL_REGIONS, LEAST_SEEDS, SEEDS, AblationQuestion, objectives_known
+from datamask.ablation.question import (
+    LABEL_REGIONS,
+    LEAST_SEEDS,
+    MASKS,
+    METHODS,
+    SEEDS,
+    AblationQuestion,
+    objectives_known,
+)
 from datamask.config.lambda_question import (
     LEAST_EXAMPLES,
     LEAST_TEXTS,
@@ -122,6 +130,13 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         persist_state="session",
         help="Each seed selects from rows of its own. More seeds find smaller differences and take longer.",
     )
+    masks = st.checkbox(
+        "Learned masks",
+        value=True,
+        key="ablation_masks",
+        persist_state="session",
+        help="The paper's preset learns masks in 5,000 steps, which takes longer than all other methods together.",
+    )
     ready = not (kind in ("column", "score") and not column)
     busy = working(corpus)
     st.button(
@@ -137,7 +152,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         "first answer comes after three seeds.",
     )
     files = [upload.file_id for upload in uploads]
-    form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, ratio, seeds))
+    form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, ratio, seeds, masks))
     if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
         # not pressed, or for something else than what is asked now
         st.session_state.pop(PRESSED, None)
@@ -155,7 +170,13 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
                 texts, target = _own_texts(uploads, pasted)
             elif kind != SEVERAL:
                 target = Target(kind, column, value)
-            question = AblationQuestion(target=target, label=label, ratio=ratio, seeds=int(seeds))
+            question = AblationQuestion(
+                target=target,
+                label=label,
+                ratio=ratio,
+                seeds=int(seeds),
+                methods=tuple(name for name in METHODS if masks or name != MASKS),
+            )
         except DatamaskError as error:
             st.session_state[REFUSED] = form_now, str(error)
         else:
