@@ -45,9 +45,9 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
         )
         | {"tickangle": -30},
         figures.rows(names, NAMES, grid=False),
-        height=ROW * len(names) + 120,
+        height=ROW * len(names) + 150,
         dark=dark,
-        margin={"t": 110, "r": 90},
+        margin={"t": 110, "r": 90, "b": 40},
     )
     scale = [[place, color] for place, color in palette.share_scale(dark)]
     drawn.add_trace(
@@ -70,7 +70,8 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
     text = palette.shades(dark).text
     for place, name in enumerate(names):
         figures.write(drawn, f"{regrets[name]:.3f}", 1, place, text, right=14, xref="paper")
-    figures.write(drawn, "largest\nregret", 1, -0.5, text, right=8, middle="bottom", down=-6, xref="paper")
+    # below: above are the slanted names of targets
+    figures.write(drawn, "largest\nregret", 1, len(names) - 0.5, text, right=14, middle="top", down=4, xref="paper")
     return drawn
 
 
