@@ -89,7 +89,8 @@ def _first_look(world: World) -> Job:
 def _texts(world: World) -> Job:
     path = world.store.root / "texts.parquet"
     words = ["river", "stone", "cloud", "engine", "market", "violin", "garden"]
-    pq.write_table(pa.table({"text": [" ".join(words[k % 5 : k % 7 + 1]) + " end" for k in range(600)]}), path)
+    if not path.exists():  # asked again, it joins a job that may be reading
+        pq.write_table(pa.table({"text": [" ".join(words[k % 5 : k % 7 + 1]) + " end" for k in range(600)]}), path)
     return preparing.start(world.store.root, CorpusConfig((str(path),)), "text", None)
 
 
