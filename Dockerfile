@@ -24,7 +24,7 @@ COPY LICENSE README.md app.py pyproject.toml setup.py ./
 COPY .streamlit/config.toml ./.streamlit/
 COPY datamask ./datamask
 COPY pages ./pages
-COPY sample_data/build.py ./sample_data/
+COPY sample_data/demo ./sample_data/demo
 RUN pip install . && rm -r /source/*
 
 RUN useradd --create-home datamask && install --directory --owner datamask /runs

@@ -9,7 +9,7 @@ WORKERS ?= 3
 # Python compiles what it imports, once; pip would compile everything, most of which is never imported: half of its time.
 PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test suite torture setup lint style types golden wheel clean
+.PHONY: run test suite torture setup lint style types docs golden wheel clean
 
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
@@ -56,8 +56,8 @@ torture: $(VENV)/.dev-ready
 
 setup: $(VENV)/.dev-ready
 
-# Style, then types: some 40 seconds of one core where .mypy_cache is empty, a second where little has changed.
-lint: style types
+# Style, types and the site: some 60 seconds of one core where .mypy_cache is empty, 20 where little has changed.
+lint: style types docs
 
 style: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
@@ -66,6 +66,11 @@ style: $(VENV)/.dev-ready
 # last in line for the processor, or it would hold up the tests beside it
 types: style
 	nice -n 19 $(BIN)/mypy
+
+# The documentation as a site, in build/site. A link or an anchor that leads nowhere, or a page that the navigation leaves
+# out, fails it.
+docs: $(VENV)/.docs-ready
+	NO_MKDOCS_2_WARNING=1 nice -n 5 $(BIN)/python -m mkdocs build --strict
 
 # Do the configurations of tests/golden select the ids that the tree of another commit selects? make golden BASE=<commit>
 golden: $(VENV)/.dev-ready
@@ -90,6 +95,10 @@ $(VENV)/.pytest-ready: requirements-dev.txt $(VENV)/.run-ready
 
 $(VENV)/.dev-ready: requirements-dev.txt $(VENV)/.pytest-ready
 	$(BIN)/python -m pip install $(PIP_OPTIONS) -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.docs-ready: requirements-docs.txt $(VENV)/.run-ready
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -r requirements-docs.txt
 	@touch $@
 
 clean:

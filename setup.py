@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 SERVED = {
     "datamask.served": ".",
     "datamask.served.pages": "pages",
-    "datamask.served.sample_data": "sample_data",
+    "datamask.served.sample_data.demo": "sample_data/demo",
 }
 """Folder of the wheel, named as a package -> folder of the repository."""
 
@@ -19,8 +19,10 @@ setup(
     package_dir=SERVED,
     py_modules=[],
     package_data={
+        "datamask.dashboard.runs": ["*.svg"],
         "datamask.dashboard.shell": ["browser/*.js", "browser/*.css"],
         "datamask.served": [".streamlit/config.toml"],
+        "datamask.served.sample_data.demo": ["*", "results/*/*", "results/*/*/*"],
     },
     # by its name setuptools knows this file among the modules of the first folder, and leaves it out
     script_name="setup.py",

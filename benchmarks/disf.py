@@ -12,6 +12,8 @@ output as it is done, and not done again:
   one scale.
 - ``large``: 100,000 rows of `--large` by default, one thread: seconds of the whole command, joint value, and how long
   greedy would take, from the picks of its first minute.
+- ``stochastic``: stochastic greedy on the rows of ``greedy`` and of ``large``, on the scales that the defaults found,
+  with more and more candidates for a pick: with all of them it is plain greedy. Needs both parts.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.million import ROOT, commit, compare_trees, timed
+from benchmarks.stochastic_greedy import fewest_candidates, stochastic_greedy
 
 ROWS, SMALL, LARGE = 30_000, 2_000, 100_000
 OPTIONS = ("--objective", "disf")
@@ -117,6 +120,45 @@ def greedy_begun(corpus: Path) -> dict[str, Any]:
     }
 
 
+def stochastic(rows: Path, anchors: Mapping[str, Any], counts: Sequence[int]) -> list[dict[str, Any]]:
+    """CPU seconds of stochastic greedy in one thread, and its values.
+
+    Args:
+        anchors: the ends of the scale for its joint value. counts: of candidates; more than there are rows: all.
+    """
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    from datamask import CorpusConfig, SelectionConfig, open_corpus
+    from datamask.evaluation.pool import Pool
+    from datamask.objectives.disf import DiSF
+
+    torch.set_num_threads(1)
+    opened = open_corpus(CorpusConfig((str(rows),)))
+    config = SelectionConfig.from_options(objective="disf")
+    entries = []
+    with tempfile.TemporaryDirectory() as cache, threadpool_limits(1):
+        pool = Pool(opened, torch.device("cpu"), Path(cache))
+        size = config.size(len(pool))
+        function = pool.function("disf", size)
+        assert isinstance(function, DiSF)
+        quality, standardised = pool.quality.scores.double().numpy(), function.y.double().numpy()
+        spans = {name: ends["best"] - ends["random"] for name, ends in _ends(anchors).items()}
+        weights = (config.lamb / spans["quality"], (1 - config.lamb) / spans["diversity"])
+        for count in (fewest_candidates(len(pool), size), *counts):
+            start = time.process_time()
+            picks = stochastic_greedy(standardised, quality, size, weights, count)
+            seconds = time.process_time() - start
+            mask = torch.zeros(len(pool), dtype=torch.bool)
+            mask[torch.from_numpy(picks)] = True
+            values = {"quality": float(quality[picks].mean()), "diversity": function.value(mask)}
+            entries.append(
+                {"candidates": count, "cpu_seconds": seconds, **values, "joint_on_one_scale": joint_on(anchors, values)}
+            )
+            print(entries[-1], flush=True)
+    return entries
+
+
 def main() -> None:
     """Do the parts that are asked for and not done."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -138,6 +180,15 @@ def main() -> None:
     if options.large is not None:
         parts["large"] = lambda: large(drawn(options.large, LARGE, options.work))
     results = json.loads(options.output.read_text()) if options.output.is_file() else {}
+    if options.large is not None:
+        parts["stochastic"] = lambda: {
+            "greedy": stochastic(
+                drawn(options.corpus, SMALL, options.work), results["greedy"]["default"]["anchors"], (64, 256, SMALL)
+            ),
+            "large": stochastic(
+                drawn(options.large, LARGE, options.work), results["large"]["default"]["anchors"], (64, 256)
+            ),
+        }
     for name, measure in parts.items():
         if (options.only and name not in options.only) or name in results:
             continue

@@ -12,7 +12,7 @@ is there is not done again. With ``--hours`` no cell begins after so many. A cel
 
 PATH: folders of parquet shards: films with ratings, papers with citations, package descriptions with scores and
 embeddings, the table of how many packages need each one, texts. A corpus without a path is left out. The docstrings are
-those of this Python installation. ``--write`` makes docs/evidence.md, its picture, and the README's table.
+those of this Python installation. ``--write`` makes docs/evidence.md, its picture, and the README's sentences.
 """
 
 from __future__ import annotations
@@ -342,7 +342,9 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, help="only these")
     parser.add_argument("--without", nargs="+", default=[], help="leave these methods for later, such as vendi")
     parser.add_argument("--hours", type=float, default=float("inf"), help="begin nothing after so many")
-    parser.add_argument("--write", action="store_true", help="make the document and the README's table, run nothing")
+    parser.add_argument(
+        "--write", action="store_true", help="make the document and the README's sentences, run nothing"
+    )
     options = parser.parse_args()
     asked = plan()
     if options.write:

@@ -35,7 +35,7 @@ from datamask.evaluation.lambdas.holdout import subset
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.files import replacing
-from sample_data.build import collect
+from sample_data.docstrings import collect
 
 PLAN = Path(__file__).parent / "evidence_plan.toml"
 POOL = "pool"

@@ -119,7 +119,7 @@ def interval(work: Path, draws: int = 100) -> dict[str, Any]:
         exact, listed = function.exact_value(mask), function.value(mask)
         estimates = [each for seed in range(draws) if (each := function.estimate(mask, seed)) is not None]
     return {
-        "graph": pool.graph_facts(),
+        "graph": graph.to_dict() if (graph := pool.graph_facts()) else None,
         "exact": exact,
         "listed": listed,
         "draws": len(estimates),

@@ -1,18 +1,17 @@
 """How long the pages take with a large corpus open, in a real browser, and what the server holds in memory.
 
-    python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128] [--live 100000x384]
+    python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128]
                                [--explored 1000000x128] [--slid 63666x384 1000000x128] [--stored 20000x128]
-                               [--starts 5]
+                               [--starts 5] [--against JSON]
 
 Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
-from a typed address. Three tabs on one corpus show whether the features are held once. The live lambda is measured from
-the released slider to the new values and to the redrawn map; the map's own slider from the released thumb to that
-lambda's own selection and values, and what was sent while it was dragged. What is done on the Map (other colours, a
-search, a lasso, why a sample is kept) is measured from the act to the page that stands still with the answer. Compare
-is opened with 2 and with 200 stored runs, in the same session, since only their ratio says what stored runs cost. A
-warm start is measured from the server's command to the sample's map with what a run selected, once everything that the
-first start makes of the sample is there. What is made stays in the folder for the next time.
+from a typed address. Three tabs on one corpus show whether the features are held once. The map's slider is measured
+from the released thumb to that lambda's own selection and values, and what was sent while it was dragged. What is done
+on the Map (other colours, a search, a lasso, why a sample is kept) is measured from the act to the page that stands
+still with the answer. Compare is opened with 2 and with 200 stored runs, in the same session, since only their ratio
+says what stored runs cost. A first start is measured from the first request to the demo's map with what a run selected,
+in a new folder of runs. What is made stays in the folder for the next time.
 """
 
 from __future__ import annotations
@@ -33,24 +32,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from benchmarks.clustered import WORDS, build
 from benchmarks.corpus import machine
 from benchmarks.million import commit
+from benchmarks.pages_table import paired_table, table
 from datamask.config import CorpusConfig
-from datamask.dashboard.analyses.frontier.form_panel import LIVE
-from datamask.dashboard.data import sample
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.data.sample_work import Note
 from datamask.runs.store import Run, RunStore
 from tests.e2e.browsing import FLAGS, NO_BROWSER, installed_browser
 from tests.e2e.serving import STILL, serving
 
 SIZES = ("20000x128", "200000x128", "1000000x128")
-AT = "100000x384"
 SLID_AT = "63666x384", "1000000x128"
 LETTING_GO = (0.31, 0.72, 0.44, 0.91, 0.16, 0.58, 0.66, 0.23, 0.83)
 """Values of lambda, in no order, of which none was solved beforehand."""
@@ -65,17 +60,16 @@ DRAWN = ".map:not([data-drawn='0'])[data-drawn]"
 
 ANSWERS = {
     "Data": ("data?", "Which corpus?", ".js-plotly-plot .main-svg .trace"),
-    "Runs": ("runs?", "How does the learner choose?", "[data-testid='stMetricValue']"),
-    "Map": ("?", "Which samples are kept, and where do they lie?", DRAWN),
-    "Frontier": ("runs?view=frontier&", "What does lambda cost?", ".js-plotly-plot .main-svg .trace"),
+    "Runs": ("runs?", "Which runs are there?", "[data-testid='stMetricValue']"),
+    "Map": ("?", "Which rows are kept, and where do they lie?", DRAWN),
+    "Frontier": ("runs?view=frontier&", "How much diversity does quality cost?", ".js-plotly-plot .main-svg .trace"),
     "Evidence": (
         "evidence?",
         "Does it help, and which lambda?",
         "[data-testid='stMain'] button[kind='primary']",
     ),
-    "Compare": ("runs?view=compare&", "What changes between these runs?", DRAWN),
-    "Lab": ("lab?", "What does each objective see?", ".js-plotly-plot .main-svg"),
-    "Export": ("export?", "What do you take home?", "[data-testid='stDownloadButton'] button"),
+    "Compare": ("runs?view=compare&", "How do runs differ?", DRAWN),
+    "Export": ("export?", "What can you download?", "[data-testid='stDownloadButton'] button"),
 }
 """Of each page its address, the question on top, and what must stand before it counts as answered."""
 
@@ -88,35 +82,21 @@ WANTED = {
     "slider_to_values": 0.5,
     "slider_to_map": 2.0,
     "explored_again": 2.0,
+    "row": 0.5,
     "released_63666": 1.0,
     "released_1000000": 2.0,
     "warm_start": 6.0,
 }
 """Seconds, at most, on two quiet cores."""
 
-WATCH = """map => {
-    const metrics = "[data-testid='stMetricValue']";
-    const said = () => [...document.querySelectorAll(metrics)].map(one => one.textContent).join();
-    window.changed = {values: 0, map: 0};
-    window.addEventListener('pointerup', () => {
-        const before = said();
-        window.released = performance.now();
-        const look = () => {
-            if (said() === before) requestAnimationFrame(look);
-            else window.changed.values = performance.now();
-        };
-        look();
-    }, true);
-    new MutationObserver(() => window.changed.map = performance.now()).observe(
-        map, {attributeFilter: ['data-milliseconds']});
-}"""
-
+ROW_BOX, ROW_PIXELS = 18, 35
+"""Of a table in pixels: where the box of a row lies, and how high a row is."""
 
 HEADLINE = """() => [...document.querySelectorAll("[data-testid='stMarkdownContainer'] p")]
-    .map(line => line.textContent).find(text => / samples shown/.test(text)) ?? ''"""
+    .map(line => line.textContent).find(text => / rows shown/.test(text)) ?? ''"""
 """The sentence of the Map that says how many samples are shown, and how many of them are selected."""
 
-PARTS = "[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']"
+PARTS = "[aria-label='What each term adds to the row\\'s score, up to score minus threshold']"
 
 
 def parse(size: str) -> tuple[int, int]:
@@ -342,7 +322,7 @@ def outline(page: Page) -> None:
 
 def other_colours(page: Page, name: str) -> Took:
     """From choosing what colours the map until it is drawn so."""
-    page.get_by_role("combobox", name="Colour by").click()
+    page.get_by_role("combobox", name="Color by").click()
     option = page.get_by_role("option", name=name, exact=True)
     option.wait_for()
     title = page.locator(".map .title").first
@@ -361,7 +341,7 @@ def why(page: Page, step: int) -> Took:
     for key in ("0", *["ArrowRight"] * step):
         page.keyboard.press(key)
     page.wait_for_timeout(300)
-    question = page.get_by_text(re.compile("^Why is it (kept|left out)"))
+    question = page.get_by_text(re.compile("^Why is it (selected|not selected)"))
 
     def answers() -> None:
         question.wait_for()
@@ -370,6 +350,24 @@ def why(page: Page, step: int) -> Took:
     took = until_still(page, lambda: page.keyboard.press("m"), answers)
     page.get_by_role("button", name="Close", exact=True).click()
     question.wait_for(state="hidden")
+    page.wait_for_function(STILL)
+    return took
+
+
+def read_row(page: Page, row: int) -> Took:
+    """From a click on a row of the Map's list until the reader shows that row; it is let go of again.
+
+    Args:
+        row: which one, from 0.
+    """
+    rows = page.get_by_test_id("stDataFrame").last
+    rows.scroll_into_view_if_needed()
+    close = page.get_by_role("button", name="Close", exact=True)
+    # the box of the row, below the header
+    below = ROW_PIXELS * (row + 1.5)
+    took = until_still(page, lambda: rows.click(position={"x": ROW_BOX, "y": below}), close.wait_for)
+    close.click()
+    close.wait_for(state="hidden")
     page.wait_for_function(STILL)
     return took
 
@@ -397,7 +395,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
     page.wait_for_function(STILL)
     search, everything = (
         page.get_by_role("textbox", name="Search the texts"),
-        page.get_by_role("button", name="Show all again"),
+        page.get_by_role("button", name="Show all rows"),
     )
     for number in range(1 + rounds):
         note("map", opened("Map"))
@@ -405,6 +403,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
         other_colours(page, "quality")
         search.fill(WORDS[number])
         note("search", until_counted(page, lambda: search.press("Enter")))
+        note("row", read_row(page, number % 4))
         note("show all again", until_counted(page, everything.click))
         outline(page)
         note("lasso", until_counted(page, page.mouse.up))
@@ -475,55 +474,19 @@ def measure_stored(browser: Browser, address: str, pid: int, key: str, rounds: i
     }
 
 
-def drag(page: Page, slider: Locator, share: float) -> None:
-    """Take the slider's thumb to a share of its track and let go."""
-    thumb, track = slider.bounding_box(), slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
-    assert thumb is not None and track is not None, "the slider must be on the page"
-    page.mouse.move(thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(track["x"] + track["width"] * share, thumb["y"] + thumb["height"] / 2, steps=5)
-    page.mouse.up()
-
-
-def measure_live(browser: Browser, address: str, pid: int, key: str, objective: str) -> dict:
-    """From the released slider to the new values and to the map, for some values of lambda in no order."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.set_default_timeout(PATIENCE)
-    start = time.perf_counter()
-    page.goto(f"{address}/runs?{urlencode({'corpus': key, 'view': 'live', 'objective': objective})}")
-    slider = page.locator(".st-key-live_values").get_by_role("slider")
-    slider.wait_for()
-    page.locator(".map[data-drawn='2']").wait_for()
-    prepared = time.perf_counter() - start
-    still(pid)
-    page.locator(".map").evaluate(WATCH)
-    moves = []
-    for share in (0.31, 0.72, 0.44, 0.9, 0.15, 0.58, 0.66, 0.23, 0.83):
-        page.evaluate("window.changed = {values: 0, map: 0}")
-        drag(page, slider, share)
-        page.wait_for_function("window.changed.values && window.changed.map > window.released")
-        page.wait_for_timeout(1500)
-        seen = page.evaluate("[window.changed.values - window.released, window.changed.map - window.released]")
-        moves.append({"values": round(seen[0] / 1000, 3), "map": round(seen[1] / 1000, 3)})
-    page.close()
-    return {
-        "prepared": round(prepared, 1),
-        "moves": moves,
-        **{
-            what: {
-                "median": statistics.median(move[what] for move in moves),
-                "worst": max(move[what] for move in moves),
-            }
-            for what in ("values", "map")
-        },
-    }
-
-
 RELEASED = """slider => {
     window.addEventListener('pointerup', () => window.released = performance.now(), true);
     new MutationObserver(() => window.shown = {lamb: slider.dataset.shown, at: performance.now()}).observe(
         slider, {attributeFilter: ['data-shown']});
 }"""
+
+
+PAINTED = """() => {
+    window.painted = [];
+    const note = at => { window.painted.push(at); requestAnimationFrame(note); };
+    requestAnimationFrame(note);
+}"""
+"""Notes the time of every frame that the page paints."""
 
 
 def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run) -> dict:
@@ -552,6 +515,7 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
     page.wait_for_function(STILL)
     slider, strip = page.get_by_role("slider", name=re.compile("^Balance λ")), page.locator(".lambda")
     strip.evaluate(RELEASED)
+    page.evaluate(PAINTED)
     moves = []
     for lamb in LETTING_GO:
         track = slider.bounding_box()
@@ -562,7 +526,9 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
         page.mouse.move(along[0], height)
         page.mouse.down()
         sent.clear()
-        page.mouse.move(along[1], height, steps=20)
+        frames = page.evaluate("() => { window.painted.length = 0; return performance.now(); }")
+        page.mouse.move(along[1], height, steps=60)
+        frames = page.evaluate("from => 1000 * window.painted.length / (performance.now() - from)", frames)
         asked = len(sent)
         page.mouse.up()
         page.wait_for_function(
@@ -570,8 +536,19 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
         )
         seconds = page.evaluate("window.shown.at - window.released") / 1000
         numbers = page.locator(".lambda .numbers").inner_text()
-        moves.append({"lamb": lamb, "sent_while_dragged": asked, "seconds": round(seconds, 3), "numbers": numbers})
-        print(f"released at {lamb:g}: {seconds:.2f} s, {asked} sent while dragged", flush=True)
+        moves.append(
+            {
+                "lamb": lamb,
+                "sent_while_dragged": asked,
+                "seconds": round(seconds, 3),
+                "numbers": numbers,
+                "frames": round(frames, 1),
+            }
+        )
+        print(
+            f"released at {lamb:g}: {seconds:.2f} s, {asked} sent while dragged, {frames:.0f} frames a second",
+            flush=True,
+        )
         page.wait_for_function(STILL)
         still(pid)
     page.close()
@@ -579,35 +556,24 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
 
 
 def measure_starts(browser: Browser, work: Path, starts: int) -> dict:
-    """Seconds from the server's command to the sample's map with a selection, on the page that the server names.
-
-    The first start builds the sample, makes everything of it that comes by itself, and is not measured here.
-    """
-    folder = work / "pages-sample"
-    built, runs = folder / "built", folder / "runs"
-    if not built.exists():
-        sample.build_in_child(lambda share, what: None, lambda: False)
-        shutil.copytree(sample.BUILT, built)
-    while not ((note := Note.read(runs)) and note.done):
-        assert note is None or not note.stopped, "what is made of the sample was stopped"
-        with serving(folder, built, DATAMASK_SAMPLE="") as (_, server):
-            while server.poll() is None and not ((note := Note.read(runs)) and (note.done or note.stopped)):
-                time.sleep(1.0)
+    """Seconds from the first request to the demo's map with a selection, each time in a new folder of runs."""
+    folder = work / "pages-demo"
     began, seconds, answers = os.getloadavg()[0], [], []
     for _ in range(starts):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         start = time.perf_counter()
-        with serving(folder, built, DATAMASK_SAMPLE="") as (address, server):
+        with serving(folder, DATAMASK_SAMPLE="") as (address, server):
             answers.append(time.perf_counter() - start)
-            key = re.search(r"/\?corpus=(\w+)", (folder / "server.log").read_text())
-            assert key is not None, "the server must say where the sample's map is"
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             page.set_default_timeout(PATIENCE)
-            page.goto(f"{address}{key[0]}", wait_until="commit")
+            start = time.perf_counter()
+            page.goto(address, wait_until="commit")
             page.locator(".map[data-drawn='1']").wait_for()
-            page.get_by_text(re.compile(r"\d of them selected")).first.wait_for()
+            page.get_by_text(re.compile(r"\d selected")).first.wait_for()
             page.wait_for_function(STILL)
             seconds.append(time.perf_counter() - start)
-            print(f"warm start: {seconds[-1]:.2f} s, load {os.getloadavg()[0]:.1f}", flush=True)
+            print(f"first map: {seconds[-1]:.2f} s, load {os.getloadavg()[0]:.1f}", flush=True)
             page.close()
             still(server.pid)
     return {
@@ -627,92 +593,6 @@ def conditions(load_before: float) -> dict:
     }
 
 
-def table(results: dict) -> str:
-    """The results as Markdown."""
-    sizes = [size for size in results["sizes"] if "pages" in results["sizes"][size]]
-    lines = (
-        []
-        if not sizes
-        else [
-            "| seconds to the answer: first, again, by address | " + " | ".join(sizes) + " |",
-            "|---|" + "---|" * len(sizes),
-        ]
-    )
-    for name in ANSWERS if sizes else ():
-        cells = [results["sizes"][size]["pages"].get(name, {}) for size in sizes]
-        lines.append(
-            f"| {name} | " + " | ".join(f"{c.get('first')}, {c.get('again')}, {c.get('address')}" for c in cells) + " |"
-        )
-    memories = [results["sizes"][size]["memory_mb"] for size in sizes]
-    for name in ("corpus_open", "all_pages_seen", "three_more_tabs", "peak") if sizes else ():
-        lines.append(
-            f"| memory, MB: {name.replace('_', ' ')} | " + " | ".join(f"{m[name]:,.0f}" for m in memories) + " |"
-        )
-    for size, measured in results["sizes"].items():
-        for objective, live in measured.get("live", {}).items():
-            values, drawn = live["values"], live["map"]
-            lines += [
-                "",
-                f"Live lambda at {size}, {objective}: values after {values['median']} s (at most "
-                f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
-                f"{live['prepared']} s.",
-            ]
-        for objective, slid in measured.get("slid", {}).items():
-            seconds = [move["seconds"] for move in slid["moves"]]
-            lines += [
-                "",
-                f"The map's slider at {size}, {objective}: {sum(move['sent_while_dragged'] for move in slid['moves'])} "
-                f"messages while it was dragged {len(seconds)} times; a released lambda's own selection after "
-                f"{statistics.median(seconds):.2f} s (at most {max(seconds):.2f}); prepared in {slid['prepared']} s "
-                f"({conditions_in_words(slid)}; peak {slid['memory_mb']['peak']:,.0f} MB).",
-            ]
-        if "explored" in measured:
-            explored = measured["explored"]
-            lines += [
-                "",
-                f"Map and Compare at {size}, seconds from the act to the page that stands still with the answer "
-                f"({conditions_in_words(explored)}; peak {explored['memory_mb']['peak']:,.0f} MB):",
-                "",
-                "| act | first | then least | median | most | CPU of server and browser, median |",
-                "|---|---|---|---|---|---|",
-            ]
-            for name, times in explored["acts"].items():
-                again, cpu = times["again"], statistics.median(times["cpu_again"])
-                lines.append(
-                    f"| {name} | {times['first']} | {min(again)} | {statistics.median(again):.2f} | {max(again)} | "
-                    f"{cpu:.2f} |"
-                )
-        if "stored" in measured:
-            lines += [
-                "",
-                f"Compare at {size}: "
-                + "; ".join(
-                    f"with {count} stored runs {stored['click']} s after a click "
-                    f"({stored['server_cpu']} s of the server's CPU), "
-                    f"{stored['address']} s by address"
-                    for count, stored in measured["stored"].items()
-                )
-                + ".",
-            ]
-    if "starts" in results:
-        starts = results["starts"]
-        seconds, answers = starts["seconds"], starts["server_answers"]
-        lines += [
-            "",
-            "Warm start of the sample, from the server's command to its map with a selection: "
-            f"{min(seconds)} s at least, {statistics.median(seconds):.2f} s in the median, {max(seconds)} s at most; "
-            f"the server answers after {statistics.median(answers):.2f} s ({conditions_in_words(starts)}).",
-        ]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"All the rest: load {results['load'][0]} before and {results['load'][-1]} after, {results['date']}.",
-            "",
-        ]
-    )
-
-
 def write(results: dict, output: Path) -> None:
     """Store the results, and print and store their table."""
     output.write_text(json.dumps(results, indent=1) + "\n")
@@ -720,24 +600,17 @@ def write(results: dict, output: Path) -> None:
     print(table(results), flush=True)
 
 
-def conditions_in_words(measured: dict) -> str:
-    """Under what something was measured, in words."""
-    before, after = measured["load"]
-    machine_and_load = f"{measured['machine']}, load {before} before and {after} after"
-    return f"{machine_and_load}, commit {measured['commit']}, {measured['date']}"
-
-
 def main() -> None:
     """Measure, print and store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="corpora and runs are made here, and kept")
     parser.add_argument("--sizes", nargs="*", default=SIZES, metavar="ROWSxDIM")
-    parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
     parser.add_argument("--explored", nargs="*", default=[EXPLORED_AT], metavar="ROWSxDIM", help="for acts on the Map")
-    parser.add_argument("--slid", nargs="*", default=SLID_AT, metavar="ROWSxDIM", help="for the map's own slider")
+    parser.add_argument("--slid", nargs="*", default=SLID_AT, metavar="ROWSxDIM", help="for the map's slider")
     parser.add_argument("--stored", nargs="*", default=[STORED_AT], metavar="ROWSxDIM", help="for 200 stored runs")
-    parser.add_argument("--starts", type=int, default=5, help="warm starts of the sample; 0: none")
+    parser.add_argument("--starts", type=int, default=5, help="first starts with the demo; 0: none")
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
+    parser.add_argument("--against", type=Path, metavar="JSON", help="results of another commit: a table of both")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pages.json")
     options = parser.parse_args()
     browser_path = installed_browser()
@@ -747,12 +620,12 @@ def main() -> None:
     kept, load = results["sizes"], [round(os.getloadavg()[0], 1)]
     results["wanted"] = WANTED
     # acts on the Map say their own machine, load and day
-    names_the_rest = bool(options.sizes or options.live or options.stored) or "date" not in results
+    names_the_rest = bool(options.sizes or options.stored) or "date" not in results
     if names_the_rest:
-        results |= {"date": datetime.date.today().isoformat(), "machine": machine(), "load": load}
+        results |= {"date": datetime.date.today().isoformat(), "machine": machine(), "load": load, "commit": commit()}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
-        for size in dict.fromkeys((*options.sizes, *options.live, *options.explored, *options.slid, *options.stored)):
+        for size in dict.fromkeys((*options.sizes, *options.explored, *options.slid, *options.stored)):
             rows, dim = parse(size)
             folder, key = prepare(options.work, rows, dim, runs=size in (*options.sizes, *options.stored))
             explored = explored_runs(options.work, rows, dim) if size in (*options.explored, *options.slid) else []
@@ -767,12 +640,6 @@ def main() -> None:
                     entry = kept.setdefault(size, {})
                     entry["slid"] = entry.get("slid", {}) | {run.config.selection.objective: slid}
                     write(results, options.output)
-                if size in options.live:
-                    kept[size] = kept.get(size, {}) | {
-                        "live": {
-                            objective: measure_live(browser, address, server.pid, key, objective) for objective in LIVE
-                        }
-                    }
             for count in STORED if size in options.stored else ():
                 with serving(many(folder, count), DATAMASK_ROOTS=str(options.work.absolute())) as (address, server):
                     stored = measure_stored(browser, address, server.pid, key, options.rounds)
@@ -785,6 +652,10 @@ def main() -> None:
             results["starts"] = measure_starts(browser, options.work.absolute(), options.starts)
             write(results, options.output)
         browser.close()
+    if options.against is not None:
+        paired = paired_table(json.loads(options.against.read_text()), results)
+        options.output.with_name(f"{options.output.stem}-against.md").write_text(paired)
+        print(paired)
 
 
 if __name__ == "__main__":

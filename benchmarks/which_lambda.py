@@ -34,7 +34,7 @@ def planted(seed: int) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         pool = Pool(corpus, torch.device("cpu"), Path(folder))
         config = settings("pairwise", 0.1, 0)
-        selections = select_all(RestrictedPool(pool, np.arange(len(corpus))), scales(pool, config), config, TRIED, {})
+        selections = select_all(RestrictedPool(pool, np.arange(len(corpus))), scales(pool, config), config, TRIED)
         wanted = [float((kind[rows] == WANTED).mean()) for rows in selections]
         question = LambdaQuestion(("pairwise",), lambdas=TRIED, target=Target.own(texts))
         curve = which_lambda(corpus, question, folder, texts=texts)["measures"][0]["curves"][0]

@@ -1,16 +1,15 @@
-"""datamask: choose a high-quality, diverse subset of a pre-training corpus by mask learning (arXiv 2512.24265).
+"""datamask: select a high-quality, diverse subset of a pre-training corpus (arXiv 2512.24265).
 
-The public names: `open_corpus` reads shards, `select` chooses, `start_run` has a process of its own do so,
-`score_selection` measures any set of rows, `evaluate` compares several; `CorpusConfig`, `SelectionConfig` and
-`RunConfig` are their settings, `Corpus` and `Selection` what they give. Importing this package loads none of them: each
-is fetched, with what it needs, when it is first used.
+`open_corpus` reads shards into a `Corpus`. `select` returns a `Selection`; `start_run` selects in a separate process.
+`score_selection` measures a set of rows, `evaluate` compares several. `CorpusConfig`, `SelectionConfig` and `RunConfig`
+are the settings. Importing this package loads none of them: each is imported when it is first used.
 """
 
 from __future__ import annotations
 
 import importlib
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "open_corpus": "datamask.corpus",

@@ -1,4 +1,4 @@
-"""The Python face of the project: a selection in one call, in memory, or as a run that the dashboard shows."""
+"""The Python interface: a selection in one call, in memory or as a run."""
 
 from __future__ import annotations
 
@@ -29,23 +29,33 @@ def select(
     should_stop: Callable[[], bool] = lambda: False,
     **options: Any,
 ) -> Selection:
-    """Choose a subset of a corpus.
+    """Select a subset of a corpus.
 
     Args:
         corpus: from `open_corpus`.
-        config: the settings; or give them as keyword arguments named as on the command line (``objective="pairwise"``,
-            ``lamb=0.5``, ``select_ratio=0.3`` ...), missing ones at their defaults.
-        cache_dir: where neighbour graphs and anchors are kept between calls; None: in the runs folder, and without one
-            for this call only.
-        runs_dir: keep the selection as a run in this folder, as the command line does; then `Selection.show` tells
-            where to look at it. None: it is in memory only.
+        config: the settings, or None to give them as keyword arguments.
+        cache_dir: folder for neighbor graphs and anchors. None: the runs folder, or none.
+        runs_dir: folder in which the selection is kept as a run. None: in memory only.
         progress: called with a share from 0 to 1 and a few words.
-        should_stop: polled at least every 0.3 s of work.
+        should_stop: polled at least every 0.3 s of work; True stops.
+        **options: settings named as on the command line, such as ``objective="pairwise"``, ``lamb=0.5`` and
+            ``select_ratio=0.3``; the others have their defaults.
+
+    Returns:
+        The selected rows with ids, scores and values. `Selection.show` says where the dashboard shows a run.
 
     Raises:
-        OptionError: an option is out of range, unknown, or of another estimator. TypeError: both `config` and options
-        are given. Stopped: `should_stop` answered true. InputError: `runs_dir` is given, and the corpus was not read
-        from files.
+        OptionError: an option is out of range, unknown, or of another method.
+        TypeError: both `config` and options are given.
+        Stopped: `should_stop` returned True.
+        InputError: `runs_dir` is given, and the corpus was not read from files.
+
+    Examples:
+        >>> from datamask import CorpusConfig, open_corpus, select
+        >>> corpus = open_corpus(CorpusConfig(["sample_data/tiny"]))
+        >>> selection = select(corpus, objective="pairwise", lamb=0.5, select_ratio=0.1)
+        >>> len(selection.rows) == round(0.1 * len(corpus))
+        True
     """
     if config is not None and options:
         raise TypeError(f"give either config or options, got both: config and {', '.join(options)}")
@@ -60,8 +70,8 @@ def select(
 
     if config.scratch_dir is not None:
         raise OptionError(
-            "scratch_dir asks for all rows out of core, and this corpus is open in memory; leave it out, or give "
-            "runs_dir too: such a selection is a run"
+            "scratch_dir selects from all rows out of core, and this corpus is open in memory; leave it out, or give "
+            "runs_dir too"
         )
     poll = poll_of(should_stop)
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:

@@ -96,7 +96,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.facility:Facility",
         (),
         "Facility location",
-        "Every sample of the corpus should have a close selected neighbour. Covers all regions and sees near-copies.",
+        "Every row should be near a selected row. Sees duplicates.",
         needs_neighbors=True,
         proof="dual",
         warm=True,
@@ -106,7 +106,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.pairwise:Pairwise",
         ("pair_simi", "pairsimi", "pair-simi"),
         "Pair-wise similarity",
-        "Selected samples should be dissimilar on average. Thins out over-full directions; blind to near-copies.",
+        "Selected rows should be dissimilar on average. Thins out crowded directions; does not see duplicates.",
         proof="relaxation",
         warm=True,
     ),
@@ -115,16 +115,16 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.disf:DiSF",
         (),
         "DiSF (feature decorrelation)",
-        "The selected samples' feature dimensions should be uncorrelated. Balances directions; blind to near-copies; "
-        "wants many more selected samples than dimensions.",
+        "The feature dimensions of the selected rows should be uncorrelated. Does not see duplicates; needs many "
+        "more selected rows than dimensions.",
     ),
     ObjectiveEntry(
         "vendi",
         "datamask.objectives.vendi:Vendi",
         (),
         "Vendi entropy",
-        "Selected samples should point in many directions, and evenly so: the logarithm of the Vendi score. Blind to "
-        "near-copies.",
+        "Selected rows should point in many directions evenly: the logarithm of the Vendi score. Does not see "
+        "duplicates.",
         proof="relaxation",
     ),
     ObjectiveEntry(
@@ -132,7 +132,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.disf_fixed:DiSFFixed",
         ("disf-fixed",),
         "DiSF, fixed scale",
-        "As DiSF, with the corpus's own mean and scale: a different value, but one whose optimum can be proved.",
+        "DiSF with the mean and scale of the corpus: another value, but with a provable optimum.",
         proof="relaxation",
         warm=True,
         more=True,
@@ -142,7 +142,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.graphcut:GraphCut",
         ("graph-cut", "graph_cut"),
         "Graph cut",
-        "Selected samples should not be each other's near neighbours. Sees near-copies; cheap on any corpus.",
+        "Selected rows should not be near neighbors of each other. Sees duplicates and is fast on any corpus.",
         needs_neighbors=True,
         more=True,
     ),
@@ -153,7 +153,10 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "counterfactual",
         "datamask.learning.counterfactual:Counterfactual",
         "Counterfactual (exact credit)",
-        "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
+        (
+            "Samples masks as in the paper, but credits each row with its own exact marginal instead of the mask's "
+            "score."
+        ),
         seeded=True,
         weighs=True,
         warm=True,
@@ -162,7 +165,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "reinforce",
         "datamask.learning.reinforce:Reinforce",
         "REINFORCE (the paper's method)",
-        "Scores G sampled masks per step and reinforces the members of those that beat the group's mean.",
+        "Samples and scores G masks per step and reinforces the rows of masks that beat the mean of the group.",
         seeded=True,
         weighs=True,
     ),
@@ -170,7 +173,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "relaxed",
         "datamask.learning.relaxed:Relaxed",
         "Relaxed (no masks)",
-        "Solves the problem in inclusion weights instead of masks: seconds, and proved near-optimal. Not for DiSF.",
+        "Solves the problem in weights instead of masks: takes seconds and is proved near-optimal. Not for DiSF.",
         weighs=True,
         warm=True,
     ),
@@ -178,8 +181,8 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "blocks",
         "datamask.learning.blocks:Blocks",
         "Blocks (facility alone)",
-        "Facility location in blocks of neighbouring samples, solved in rounds, each block against what the others "
-        "hold: how a corpus beyond memory is solved, here to be tried on one that fits.",
+        "Solves facility location in blocks of neighboring rows, in rounds, each block against the others: the "
+        "method for a corpus beyond memory.",
         seeded=True,
         spends=False,
     ),
@@ -187,7 +190,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "greedy",
         "datamask.learning.greedy:Greedy",
         "Greedy (baseline)",
-        "Picks one sample after another, each time the one that adds most. Ranks are the order of picking.",
+        "Picks one row after another, each time the row that adds most. Ranks are the order of picking.",
         spends=False,
         learns=False,
     ),
@@ -195,8 +198,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "semdedup",
         "datamask.learning.semdedup:SemDeDup",
         "SemDeDup-style (baseline)",
-        "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
-        "objective.",
+        "Clusters the corpus and skips rows near a better row of their cluster. Uses neither λ nor the objective.",
         guided=False,
         seeded=True,
         spends=False,
@@ -206,8 +208,8 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "cluster-balanced",
         "datamask.learning.cluster_balanced:ClusterBalanced",
         "Cluster-balanced (baseline)",
-        "Clusters the corpus and takes from all clusters equally, as ClusterClip does: what is rare weighs as much as "
-        "what is common. Looks at neither lambda nor objective.",
+        "Clusters the corpus and takes equally many rows from each cluster, as ClusterClip does. Uses neither λ "
+        "nor the objective.",
         guided=False,
         seeded=True,
         learns=False,
@@ -216,16 +218,14 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "direct",
         "datamask.learning.direct:Direct",
         "Direct scoring (baseline)",
-        "Scores each sample alone: its quality against its mean similarity to the corpus. Learns nothing; looks at no "
-        "objective.",
+        "Scores each row alone: its quality against its mean similarity to the corpus. Uses no objective.",
         learns=False,
     ),
     EstimatorEntry(
         "soft-quality",
         "datamask.learning.soft_quality:SoftQuality",
         "Soft quality sampling (baseline)",
-        "Draws samples at random, the better ones more often: QuRating's way to leave room for what a score "
-        "overlooks. Looks at no embedding.",
+        "Draws rows at random in favor of better ones, as QuRating does. Uses no embedding.",
         guided=False,
         seeded=True,
         learns=False,
@@ -235,8 +235,8 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "odis",
         "datamask.learning.odis:Odis",
         "ODiS (baseline)",
-        "Of two or more quality columns takes the best sample by each independent component (PCA) in turn. Looks at no "
-        "embedding.",
+        "With two or more quality columns, takes the best row by each independent component (PCA) in turn. Uses "
+        "no embedding.",
         guided=False,
         learns=False,
         least_columns=2,
@@ -245,8 +245,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "top-quality",
         "datamask.learning.baselines:TopQuality",
         "Top quality (baseline)",
-        "The best samples by quality alone; looks at no embedding. top-quality:COLUMN is by that one of "
-        "several quality columns.",
+        "The best rows by quality alone. top-quality:COLUMN uses one of several quality columns.",
         guided=False,
         learns=False,
         by_column=True,
@@ -276,10 +275,10 @@ OUT_OF_CORE = ("scope", "block_rows")
 """Options of a selection from a corpus beyond memory."""
 
 AUTO_RULE = (
-    f"relaxed for {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'dual')} alone and for sums "
-    f"of {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'relaxation')}, else counterfactual; "
-    f"reinforce if --preset paper, --{', --'.join(PAPERS_FLAGS[:-1])} or --{PAPERS_FLAGS[-1]} is given; and "
-    "where another option is given that not all of them have, the first of these that has it"
+    f"relaxed for {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'dual')} and for sums of "
+    f"{', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'relaxation')}, else counterfactual; "
+    f"reinforce with --preset paper, --{', --'.join(PAPERS_FLAGS[:-1])} or --{PAPERS_FLAGS[-1]}; and "
+    "with other options the first of these methods that has them all"
 )
 """What `auto` does, for people."""
 
@@ -293,7 +292,7 @@ IMPORTED = EstimatorEntry(
     "imported",
     "",
     "Imported ids",
-    "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
+    "Ids selected elsewhere and read from a file: measured like any selection.",
     guided=False,
     learns=False,
 )
@@ -316,7 +315,7 @@ def objective(name: str) -> ObjectiveEntry:
             name,
             (),
             f"{name.partition(':')[2]} (own)",
-            f"An objective that is not part of datamask: the class {name}.",
+            f"An objective of your own, the class {name}.",
         )
     raise OptionError(
         f"--objective {name!r} is unknown; choose one of {', '.join(e.name for e in OBJECTIVES)}, or on "

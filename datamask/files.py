@@ -104,12 +104,14 @@ def read_bounded(path: str | os.PathLike[str], most: int, *, follow: bool = True
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], suffix: str = "", *, sync: bool = True) -> Iterator[Path]:
+def replacing(
+    path: str | os.PathLike[str], suffix: str = "", *, sync: bool = True, private: bool = False
+) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it becomes `path` at once, on failure it is gone.
 
     The file is synced before the rename, so that after a power cut `path` holds the old or the new bytes, never half.
     `sync=False` leaves that out, for files such as heartbeats that are rewritten every second. Until then the temporary
-    file is locked, by which `sweep` tells it from what a killed writer left.
+    file is locked, by which `sweep` tells it from what a killed writer left. `private`: no other user may read it.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
@@ -124,7 +126,8 @@ def replacing(path: str | os.PathLike[str], suffix: str = "", *, sync: bool = Tr
         try:
             yield part
             # mkstemp makes private files; a result is for everyone the umask allows
-            part.chmod(0o666 & ~_UMASK)
+            if not private:
+                part.chmod(0o666 & ~_UMASK)
             if sync:
                 with part.open("rb") as written:
                     os.fsync(written.fileno())

@@ -57,7 +57,7 @@ def _made_again(load: Callable[P, R]) -> Callable[P, R]:
 def _lost_in(error: KeyError) -> types.FrameType | None:
     """Where the import itself failed for want of a package; None: a module that was executed has failed."""
     step = error.__traceback__
-    assert step is not None, "whoever catches an error has its traceback"
+    assert step is not None, "a caught error has its traceback"
     while step.tb_next is not None:
         step = step.tb_next
         if step.tb_frame.f_code.co_filename not in _IMPORTERS:

@@ -37,13 +37,13 @@ class Amount:
 AS_SELECTED = Amount()
 
 
-def weightless(estimator: str, why: str = "it only says which rows are in") -> str:
+def weightless(estimator: str, why: str = "it only says which rows are selected") -> str:
     """The sentence that an estimator has no inclusion weights, and which have."""
     *relaxed, last = [entry.name for entry in catalogue.OBJECTIVES if entry.proof == "relaxation"]
     having = [entry.name for entry in catalogue.ESTIMATORS if entry.weighs and entry.name != "relaxed"]
     return (
-        f"estimator {estimator} has no inclusion weights: {why}; relaxed has them with {', '.join(relaxed)} or {last} "
-        f"or a sum of these, and so have {', '.join(having[:-1])} and {having[-1]}"
+        f"estimator {estimator} has no repeat weights: {why}. Use relaxed with {', '.join(relaxed)} or {last} or "
+        f"a sum of them, or {', '.join(having[:-1])} or {having[-1]}"
     )
 
 
@@ -54,7 +54,7 @@ def refusal(config: SelectionConfig) -> str:
         return weightless(config.estimator)
     if entry.name == "relaxed":
         unrelaxed = [name for name, _ in config.terms if catalogue.objective(name).proof != "relaxation"]
-        return weightless("relaxed", f"it solves {unrelaxed[0]} by prices and swaps") if unrelaxed else ""
+        return weightless("relaxed", f"repeat weights are not available for {unrelaxed[0]}") if unrelaxed else ""
     if config.quotas:
         return weightless(config.estimator, "masks under --quota have none") + "; relaxed has them under quotas too"
     return ""
@@ -89,8 +89,7 @@ def repeats(
     check_amounts(samples, tokens)
     if tokens is not None and lengths is None:
         raise OptionError(
-            "--repeat_tokens needs the samples' lengths, and the corpus was read without; name their column "
-            "with --length_column, or give --repeats"
+            "--repeat_tokens needs the lengths of the rows; name their column with --length_column, or give --repeats"
         )
     total = float(weights.sum())
     if not total > 0:
@@ -104,7 +103,7 @@ def repeats(
             raise OptionError(f"--repeat_tokens {tokens:,.0f}: the rows with a weight have no tokens; give --repeats")
         factor = tokens / held
         if factor * total > MOST:
-            raise OptionError(f"--repeat_tokens must come to at most {MOST:,} samples, got {tokens:g}")
+            raise OptionError(f"--repeat_tokens must come to at most {MOST:,} rows, got {tokens:g}")
     expected = weights * factor
     counts = np.floor(expected)
     fractions = expected - counts
@@ -130,6 +129,6 @@ def check_amounts(samples: int | None, tokens: float | None) -> None:
     if samples is not None and tokens is not None:
         raise OptionError(f"give either --repeats or --repeat_tokens, got {samples:,} and {tokens:,.0f}")
     if samples is not None and not 1 <= samples <= MOST:
-        raise OptionError(f"--repeats must be a whole number of samples from 1 to {MOST:,}, got {samples:,}")
+        raise OptionError(f"--repeats must be a whole number of rows from 1 to {MOST:,}, got {samples:,}")
     if tokens is not None and not 0 < tokens < math.inf:
         raise OptionError(f"--repeat_tokens must be a number of tokens above 0, such as 150M or 1.5G, got {tokens:g}")

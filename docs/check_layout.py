@@ -32,19 +32,18 @@ VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
         "map",
         "",
         "best",
-        ("Distributions", "Starved and over-fed", "Three classes", "Borderline reader"),
+        ("Distributions", "Under- and over-represented", "Three classes", "Borderline reader"),
     ),
-    ("runs", "runs", "proved", ("All runs", "Frontier", "Live λ")),
+    ("runs", "runs", "proved", ("All runs", "Frontier", "Sweep")),
     ("runs, failed", "runs", "failed", ()),
     ("compare", "runs?view=compare", "best", ("Texts", "Where", "Values")),
-    ("evidence", "evidence", "best", ("What helps", "Scoreboard", "Agreement", "Downstream results")),
+    ("evidence", "evidence", "best", ("What helps", "Independent metrics", "Stability", "Downstream")),
     ("data", "data", None, ()),
     ("export", "export", "best", ()),
-    ("lab", "lab", "proved", ("Objectives", "Ratio", "Group size", "Transfer")),
 )
 """What is looked at: its name, path, run, and the tabs or views to go through one by one."""
 
-BARE = ("", "runs", "runs?view=frontier", "evidence", "data", "export", "lab")
+BARE = ("", "runs", "runs?view=frontier", "evidence", "data", "export")
 """The pages as they stand before any corpus is open."""
 
 

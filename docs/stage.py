@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig  # noqa: E402 - after the path
-from datamask.dashboard.data import sample  # noqa: E402
 from datamask.dashboard.runs.outcome import proposed_name  # noqa: E402
 from datamask.runs import run_queue, varying  # noqa: E402
 from datamask.runs.store import Run, RunStore  # noqa: E402
@@ -75,8 +74,8 @@ class Stage:
         """Open the sample once by its button, and answer what the address calls it from then on."""
         if self.key is None:
             self.page.goto(f"{self.address}/data")
-            self.page.get_by_role("button", name="Open the sample").click()
-            expect(self.page.get_by_text("How is quality spread?")).to_be_visible(timeout=180_000)
+            self.page.get_by_role("button", name="Open the demo").click()
+            expect(self.page.get_by_text("Distribution of quality")).to_be_visible(timeout=180_000)
             self.key = self.page.url.partition("corpus=")[2].partition("&")[0]
         return self.key
 
@@ -112,7 +111,7 @@ class Stage:
                 centre[0] + size * math.cos(k * math.pi / 20), centre[1] + size * math.sin(k * math.pi / 20)
             )
         self.page.mouse.up()
-        expect(self.page.get_by_text("samples shown")).to_be_visible()
+        expect(self.page.get_by_text("rows shown")).to_be_visible()
         self.settle()
 
     def shoot(self, name: str) -> None:
@@ -157,8 +156,8 @@ def wait(run: Run, steps: int | None = None) -> None:
 def prepare(folder: Path) -> None:
     """The sample and the finished runs; what is there from the last time is kept."""
     if not (folder / "sample").exists():
-        sample.build_in_child(lambda share, what: None, lambda: False)
-        shutil.copytree(sample.BUILT, folder / "sample")
+        (folder / "sample").mkdir()
+        shutil.copy(ROOT / "sample_data" / "demo" / "demo.parquet", folder / "sample")
     for purpose in RUNS:
         # these two are watched while they learn, and must not wait in the menu of every other picture
         if purpose in ("paper", "stopped"):

@@ -1,4 +1,4 @@
-"""Take the pictures of the dashboard in docs/screens: every page on the sample corpus, and each empty and failed state.
+"""Take the pictures of the dashboard in docs/screens: every page on the demo corpus, and each empty and failed state.
 
     python docs/take_screens.py                      # all of them, some minutes: the runs and the layout are made first
     python docs/take_screens.py --keep /tmp/screens --only map-plain compare    # again, with the runs of the last time
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -94,7 +95,7 @@ def run_settings(stage: Stage) -> None:
     stage.go("runs", "best")
     stage.page.get_by_text("More settings").click()
     stage.settle(1.5)
-    stage.page.get_by_text("Estimator of Solve", exact=True).first.scroll_into_view_if_needed()
+    stage.page.get_by_text("Method of Solve", exact=True).first.scroll_into_view_if_needed()
     stage.shoot("run-settings")
 
 
@@ -152,12 +153,15 @@ def frontier(stage: Stage) -> None:
     stage.shoot("frontier")
 
 
-def frontier_live(stage: Stage) -> None:
-    stage.go("runs?view=live", "best")
-    expect(stage.page.get_by_text("Preparing the live λ")).to_have_count(0, timeout=400_000)
-    expect(stage.page.locator(".stage").first).to_be_visible(timeout=400_000)
-    stage.settle(8)
-    stage.shoot("frontier-live")
+def sweep(stage: Stage) -> None:
+    stage.go("runs?view=sweep&vary=single", "best")
+    button = stage.page.get_by_role("button", name="Start the sweep")
+    expect(button.or_(stage.page.get_by_text(re.compile(r"^All [0-9,]+ runs are stored"))).first).to_be_visible()
+    if button.is_enabled():
+        button.click()
+    expect(stage.page.get_by_text(re.compile(r"^All [0-9,]+ runs are stored"))).to_be_visible(timeout=1_800_000)
+    stage.settle(3)
+    stage.shoot("sweep")
 
 
 def ablation(stage: Stage) -> None:
@@ -201,7 +205,7 @@ PICTURES: tuple[Callable[[Stage], None], ...] = (
     map_why,
     map_narrow,
     frontier,
-    frontier_live,
+    sweep,
     ablation,
     export,
 )

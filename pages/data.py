@@ -3,7 +3,7 @@
 import streamlit as st
 
 from datamask.dashboard.analyses.overview import panel as corpus_panel
-from datamask.dashboard.data import first_look_panel, form_panel
+from datamask.dashboard.data import first_look_panel, form_panel, look_ahead_panel
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.shell import session
 
@@ -13,10 +13,12 @@ opening = session.current_opening()
 form, picture = st.columns([1, 2.6], gap="large")
 
 with form:
-    form_panel.corpus_form(opening)
+    named = form_panel.corpus_form(opening)
 
 with picture:
-    if opening is None and session.outside():
+    if named is not None:
+        look_ahead_panel.show(named.config, named.readable)
+    elif opening is None and session.outside():
         session.draw_outside()
     elif opening is None:
         corpus_panel.nothing_open()

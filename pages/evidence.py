@@ -6,9 +6,9 @@ from datamask.dashboard.frame.frame import frame
 
 DRAWN = {
     "What helps": evidence_panel.ablation,
-    "Scoreboard": evidence_panel.scoreboard,
-    "Agreement": evidence_panel.agreement,
-    "Downstream results": evidence_panel.downstream,
+    "Independent metrics": evidence_panel.scoreboard,
+    "Stability": evidence_panel.agreement,
+    "Downstream": evidence_panel.downstream,
 }
 
 section = sections.current("Evidence")

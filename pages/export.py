@@ -1,15 +1,20 @@
-"""Export: what do you take home? Ids, the corpus's own rows, a mask per shard, or a report, with their origin."""
+"""Export: ids, the selected rows, a mask per shard, repeat weights, a recipe or a report, with their provenance."""
+
+from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from datamask.dashboard.analyses.comparison import candidates
+from datamask.dashboard.data import demo
 from datamask.dashboard.drawing import words
-from datamask.dashboard.export import cards_panel, report_panel, whole_panel
+from datamask.dashboard.export import cards_panel, report_panel, selection_panel, summary_panel, whole_panel
 from datamask.dashboard.frame.frame import frame
+from datamask.dashboard.report.summary import kept_by
 from datamask.dashboard.runs import listing, menu_panel, provenance, run_panel
 from datamask.dashboard.shell import session
 
-frame("Export", "What do you take home?")
+current = frame("Export", "What can you download?")
 
 opening = session.current_opening()
 run = session.current_run()
@@ -23,13 +28,20 @@ instead = ""
 if first is not None and run is not None and listing.is_on(run, opening) and not run.has_selection:
     instead = (
         f"**{words.plain(listing.name_of(run), 80)}** has no selection: "
-        f"{candidates.UNFINISHED.get(run.status().state, 'its selection is gone')}. Shown instead: "
+        f"{candidates.UNFINISHED.get(run.status().state, 'its files are missing')}. Shown instead: "
         f"**{words.plain(listing.name_of(first), 80)}**."
     )
     run = None
-if run is None:
-    run = first
+selection = None if current is None else current.selection
+if run is None or (listing.is_on(run, opening) and run.has_selection):
+    run = first if selection is None else selection.run
 
+if run is None and current is not None and selection is not None:
+    menu_panel.choose(finished, None)
+    if instead:
+        st.info(instead, icon=":material/info:")
+    selection_panel.show(current.workspace, selection)
+    st.stop()
 if run is None:
     cards_panel.nothing_yet()
     st.stop()
@@ -44,23 +56,27 @@ if not run.has_selection:
     st.stop()
 
 shards = provenance.shards(run, session.check_readable)
+if run.id == demo.RUN_ID:
+    # its shard has the time of the installation
+    shards = replace(shards, newer=0)
 if shards.newer:
     st.warning(
-        f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
-        "checked against its ids before anything is written."
+        f"Some shards of the corpus ({shards.newer:,}) are newer than this run. The export of rows and masks checks "
+        "their ids first."
     )
-cards_panel.show(run, shards)
 corpus = corpus if listing.is_on(run, opening) else None
-report_panel.show(run, finished, corpus, session.store().cache_dir)
+cache_dir = session.store().cache_dir
+cards_panel.show(run, shards, partial(report_panel.show, run, finished, corpus, cache_dir))
 whole_panel.show(run, corpus)
-
-st.markdown("**Where does it come from?**")
-st.dataframe(
-    provenance.table(run),
-    hide_index=True,
-    lazy=False,
-    alt="Provenance of the selection",
-    column_config={"what": st.column_config.TextColumn(width=110), "value": st.column_config.TextColumn(width=890)},
-)
-st.code(provenance.command(run), language="bash", wrap_lines=True)
-st.caption("The same lines travel inside selection.parquet, in its metadata under the key datamask.")
+summary_panel.show(kept_by(run), str(run.facts().get("fingerprint") or ""), cache_dir)
+cards_panel.amounts(run)
+with st.expander("Provenance and command line"):
+    st.dataframe(
+        provenance.table(run),
+        hide_index=True,
+        lazy=False,
+        alt="Provenance of the selection",
+        column_config={"what": st.column_config.TextColumn(width=110), "value": st.column_config.TextColumn(width=890)},
+    )
+    st.code(provenance.command(run), language="bash", wrap_lines=True)
+    st.caption("The metadata of selection.parquet holds the same lines under the key datamask.")

@@ -1,20 +1,28 @@
-"""Runs: all of them in a table, started and watched; their frontier; a lambda that moves; two to four side by side."""
+"""Runs: all of them in a table, started and watched; their frontier; sweeps; two to four side by side."""
+
+import streamlit as st
 
 from datamask.dashboard.analyses.comparison import section_panel as compare_section
 from datamask.dashboard.analyses.frontier import section_panel as frontier_section
-from datamask.dashboard.frame import sections
+from datamask.dashboard.analyses.sweeps import section_panel as sweep_section
+from datamask.dashboard.frame import address, sections
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.runs import section_panel as runs_section
 
-DRAWN = {
-    "All runs": runs_section.show,
-    "Frontier": frontier_section.show,
-    "Live λ": frontier_section.live,
-    "Compare": compare_section.show,
-}
+if st.query_params.get(sections.VIEW) == "live":
+    # a section once; the slider of the Map answers what it did
+    asked = {name: value for name, value in st.query_params.to_dict().items() if name != sections.VIEW}
+    address.take_again()
+    st.switch_page("app.py", query_params=asked)
 
 section = sections.current("Runs")
-frame("Runs", section.question, view=section.name)
+current = frame("Runs", section.question, view=section.name)
+DRAWN = {
+    "All runs": lambda: runs_section.show(current),
+    "Frontier": lambda: frontier_section.show(current),
+    "Sweep": sweep_section.show,
+    "Compare": lambda: compare_section.show(current),
+}
 
 with sections.panel("Runs"):
     DRAWN[section.name]()

@@ -1,26 +1,21 @@
-"""Build the sample corpus: the docstrings of the packages this project runs on, scored and embedded.
+"""Build the demo corpus: docstrings of permissively licensed packages with embeddings, uses, a map, a run, an ablation.
 
-Every machine that can run datamask already has these texts, so nothing is downloaded and nothing is shipped. The
-sources are parsed with `ast`; no package that is read is imported. What comes out: README.md beside this file.
+    python sample_data/build.py MODEL [--output FOLDER]
 
-    python sample_data/build.py            the sample corpus, into sample_data/built/
-    python sample_data/build.py --tiny     the two committed shards of sample_data/tiny/: numbers and names, no texts
+MODEL is the folder of a model2vec model. Needs the packages of `sample_data.docstrings.PACKAGES` installed; downloads
+nothing and imports none of the packages that it reads. Takes some minutes. README.md tells what comes out.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
+import contextlib
 import hashlib
-import importlib.metadata
 import json
-import platform
+import shutil
 import sys
-import sysconfig
-import warnings
-from collections import Counter
-from collections.abc import Iterator
-from importlib.machinery import PathFinder
+import tempfile
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -32,277 +27,173 @@ if str(ROOT) not in sys.path:
     # run as a script, the folder on the path is this one and not the project's
     sys.path.insert(0, str(ROOT))
 
-from datamask.corpus.preparation import Progress, Stop, nonzero, prepared_columns  # noqa: E402
-from datamask.corpus.text_features import TextFeatures  # noqa: E402
-from datamask.errors import DatamaskError, InputError, Stopped  # noqa: E402
+from datamask.ablation.question import GREEDY, SIMPLE, AblationQuestion  # noqa: E402 - after the path
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig  # noqa: E402
+from datamask.corpus.corpus import Corpus  # noqa: E402
+from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, metadata_of, unit_rows  # noqa: E402
+from datamask.corpus.embedders.model2vec import Model2Vec  # noqa: E402
+from datamask.corpus.opening import open_corpus  # noqa: E402
+from datamask.corpus.preparation import count_tokens, feature_array  # noqa: E402
 from datamask.files import replacing_folder, write_text  # noqa: E402
+from datamask.work.cache import Cache  # noqa: E402
+from datamask.work.result_file import Entry  # noqa: E402
+from sample_data.docstrings import collect, is_public, python_files  # noqa: E402
+from sample_data.notice import notice, versions  # noqa: E402
+from sample_data.uses import Uses, count_uses  # noqa: E402
 
-STANDARD_LIBRARY = "python"
-PACKAGES = {
-    "altair": "altair",
-    "networkx": "networkx",
-    "numba": "numba",
-    "numpy": "numpy",
-    "pandas": "pandas",
-    "plotly": "plotly",
-    "pyarrow": "pyarrow",
-    "scikit-learn": "sklearn",
-    "scipy": "scipy",
-    "streamlit": "streamlit",
-    "sympy": "sympy",
-    "torch": "torch",
-    "umap-learn": "umap",
-}
-"""Distribution -> import name. Only what requirements.txt brings: development tools do not change the corpus."""
+OUTPUT = Path(__file__).resolve().parent / "demo"
+SHARD, NOTICE, FACTS, RESULTS = "demo.parquet", "NOTICE", "facts.json", "results"
 
-SKIPPED_FOLDERS = frozenset({"test", "tests", "testing", "_vendor", "idlelib", "lib2to3", "site-packages"})
-SHORTEST = 120
-LIMIT = 18_000
-DIM = 256
-SHARDS = 4
-SEED = 0
-FORMAT = 1
-"""Raised whenever the same packages would give another corpus."""
+PER_SOURCE = 490
+"""Docstrings of each package at most, so that none fills the map: some 6,000 in all."""
 
-MANIFEST = "_manifest.json"
-"""Written last; the underscore keeps readers of whole folders, such as pyarrow, from taking it for a shard."""
-BUILT = Path(__file__).resolve().parent / "built"
-TINY = Path(__file__).resolve().parent / "tiny"
-TINY_ROWS, TINY_DIM, TINY_SHARDS = 1_200, 64, 2
+LONGEST = 2_000
+"""Characters. Longer docstrings are left out, none is cut."""
+
+RUN_ID, RUN_NAME = "demo-masks", "demo: learned masks"
+SELECTION = {"estimator": "counterfactual", "lamb": 0.5}
+QUESTION = AblationQuestion(
+    label="source", methods=(*SIMPLE, GREEDY), lambdas=(0.0, 0.5, 0.85), objectives=("facility",), seeds=6
+)
+
+Row = tuple[str, str, str]
+"""Qualified name, source, text."""
 
 
-def build(
-    output_dir: str | Path,
-    *,
-    progress: Progress | None = None,
-    should_stop: Stop | None = None,
-    limit: int | None = None,
-    dim: int = DIM,
-    shards: int = SHARDS,
-    texts: bool = True,
-) -> list[Path]:
-    """Build the sample corpus in `output_dir`, whole or not at all, replacing what was there.
+def choose(pool: list[Row]) -> list[Row]:
+    """Return the demo's rows: of each source `PER_SOURCE` at most, those with the smallest hashes of their names."""
+    by_source: dict[str, list[Row]] = defaultdict(list)
+    for row in pool:
+        if is_public(row[0]) and len(row[2]) <= LONGEST:
+            by_source[row[1]].append(row)
+    chosen = [row for rows in by_source.values() for row in sorted(rows, key=_hash)[:PER_SOURCE]]
+    return sorted(chosen, key=_hash)
 
-    The same packages give the same bytes on the same machine.
+
+def _hash(row: Row) -> bytes:
+    return hashlib.blake2b(row[0].encode(), digest_size=8).digest()
+
+
+def quality_of(counts: np.ndarray) -> np.ndarray:
+    """Return the quality of uses, float32: the binary logarithm of one more. A name that is not used has 0.
 
     Args:
-        output_dir: the folder to make.
-        progress: called with a share 0..1 and a sentence, some 200 times.
-        should_stop: polled at least every file and every 256 texts.
-        limit: at most so many texts, the uniform sample with the smallest hashes of their names (None: `LIMIT`).
-        dim: feature dimensions. shards: parquet files. texts: whether the texts go in.
+        counts: uses outside the own module, ``(N,)``.
 
-    Returns:
-        The shards, in order.
-
-    Raises:
-        InputError: no docstrings were found.
-        StoreError: the folder cannot be written.
-        Stopped: `should_stop` answered true; nothing is written.
+    Example:
+        >>> quality_of(np.array([0.0, 3.0])).tolist()
+        [0.0, 2.0]
     """
-    report = _sparing(progress)
-    pool = collect(progress=lambda share, what: report(0.65 * share, what), should_stop=should_stop)
-    chosen = sorted(pool, key=lambda row: hashlib.blake2b(row[0].encode(), digest_size=8).digest())
-    chosen = chosen[: LIMIT if limit is None else limit]
-    names, sources, bodies = ([row[k] for row in chosen] for k in range(3))
-    features = TextFeatures(dim, SEED).fit(
-        bodies, should_stop=should_stop, progress=lambda share, what: report(0.65 + 0.2 * share, what)
-    )
-    columns = {"chunk_id": pa.array(names)}
-    made = prepared_columns(
-        bodies, features, should_stop=should_stop, progress=lambda share, what: report(0.85 + 0.12 * share, what)
-    )
-    columns |= {name: made[name] for name in ("quality_score", "feature_arr")}
-    if texts:
-        columns["text"] = pa.array(bodies)
-    columns |= {"source": pa.array(sources).dictionary_encode(), "n_tokens": made["n_tokens"]}
-    table = pa.table(columns).filter(pa.array(nonzero(made["feature_arr"]))).combine_chunks()
-    report(0.98, f"Writing {table.num_rows:,} texts")
-    facts = _expected(limit, dim, shards, texts) | {
-        "found": len(pool),
-        "distinct": len({row[2] for row in pool}),
-        "rows": table.num_rows,
-        "sources": dict(sorted(Counter(table["source"].to_pylist()).items())),
-        "explained": round(features.explained, 4),
+    quality: np.ndarray = np.log2(1.0 + counts).astype(np.float32)
+    return quality
+
+
+def table(rows: list[Row], uses: Uses, model: Embedder) -> pa.Table:
+    """Return the corpus; rows that the model knows no word of are left out."""
+    names, sources, texts = (list(column) for column in zip(*rows, strict=True))
+    features = model.transform(texts)
+    known = features.any(axis=1)
+    # cosines of static embeddings are high: what all texts share is taken out
+    features = unit_rows(features - features[known].mean(axis=0))
+    counts = np.array([uses.counts.get(name, 0.0) for name in names])
+    columns = {
+        "chunk_id": pa.array(names),
+        "quality_score": pa.array(quality_of(counts)),
+        "feature_arr": feature_array(features),
+        "text": pa.array(texts),
+        "source": pa.array(sources).dictionary_encode(),
+        "kind": pa.array([uses.kinds[name] for name in names]).dictionary_encode(),
+        "uses": pa.array(counts.astype(np.float32)),
+        "n_tokens": pa.array(np.array([count_tokens(text) for text in texts], np.int32)),
     }
-    files = [f"sample-{i}-of-{shards}.parquet" for i in range(1, shards + 1)]
-    edges = np.linspace(0, table.num_rows, shards + 1).astype(int)
-    with replacing_folder(output_dir) as folder:
-        for name, start, end in zip(files, edges, edges[1:]):
-            pq.write_table(table.slice(start, end - start), folder / name, compression="zstd")
-        write_text(folder / MANIFEST, json.dumps(facts, indent=1) + "\n")
-    report(1.0, f"The sample corpus is ready: {table.num_rows:,} texts")
-    return [Path(output_dir) / name for name in files]
+    made = pa.table(columns).filter(pa.array(known)).combine_chunks()
+    return made.replace_schema_metadata({METADATA_KEY: metadata_of(model)})
 
 
-def built(output_dir: str | Path = BUILT) -> list[Path]:
-    """The shards of a finished build in `output_dir`, in order; empty if there is none."""
-    folder = Path(output_dir)
-    return sorted(folder.glob("*.parquet")) if (folder / MANIFEST).is_file() else []
+def keep_results(shard: Path, folder: Path) -> None:
+    """Compute what the pages show of the corpus, and put it into `folder`: the cache, and the folder of a run."""
+    # torch comes with these
+    from datamask.dashboard.linked import topics
+    from datamask.dashboard.map import map_layout
+    from datamask.runs.ablations import compute
+    from datamask.runs.attempt import attempt
+    from datamask.runs.store import RunStore
+
+    # by its name alone: where it lies is known where it is opened
+    with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(shard.parent):
+        store, config = RunStore(scratch), CorpusConfig((shard.name,))
+        corpus = open_corpus(config)
+        map_layout.prepare(corpus, store.cache_dir, _say, lambda: False)
+        topics.start(corpus, corpus.texts, store.cache_dir).wait()
+        settings = SelectionConfig.from_options(**SELECTION)
+        run = store.create(RunConfig(config, settings, RUN_NAME), run_id=RUN_ID)
+        attempt(run, should_stop=lambda: False, progress=_say)
+        if run.status().state != "done":
+            raise SystemExit(f"the run failed: {run.status().error}")
+        compute(corpus, QUESTION, store.cache_dir, progress=_say)
+        cache = Cache(store.cache_dir)
+        for entry in entries(corpus):
+            kept = folder / "cache" / entry.subject / cache.path(entry).name
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(cache.path(entry), kept)
+        shutil.copytree(run.path, folder / RUN_ID, ignore=shutil.ignore_patterns("*lock", "queue", "checkpoint.npz"))
+        facts_file = folder / RUN_ID / "config.json"
+        record = json.loads(facts_file.read_text())
+        del record["facts"]["versions"]["platform"]  # the machine is nobody's business
+        write_text(facts_file, json.dumps(record, indent=1))
 
 
-def stale(output_dir: str | Path = BUILT) -> bool:
-    """Whether another version of Python, of a package or of this builder made the corpus in `output_dir`.
+def entries(corpus: Corpus) -> list[Entry]:
+    """Return the names of the results in the cache that travel with the corpus."""
+    from datamask.corpus.projections.layouts import layout_entry
+    from datamask.dashboard.linked.topics import topics_entry
+    from datamask.dashboard.map.map_layout import crowding_entry
+    from datamask.runs.ablation_results import result_entry
 
-    A stale corpus works; rebuilding it changes its fingerprint, so that earlier runs no longer compare with new ones.
+    mark = corpus.fingerprint
+    return [layout_entry(mark), crowding_entry(mark), topics_entry(mark), result_entry(mark, QUESTION.key)]
+
+
+def _say(share: float, what: str) -> None:
+    print(f"\r{share:4.0%} {what[:70]:<70}", end="", file=sys.stderr, flush=True)
+
+
+def build(model: Path, output: Path = OUTPUT, *, results: bool = True) -> None:
+    """Build the demo in a folder, whole or not at all, replacing what was there. The same installation gives the same
+    corpus.
+
+    Args:
+        model: folder of a model2vec model. results: whether map, run and ablation are made too.
     """
-    try:
-        facts = json.loads((Path(output_dir) / MANIFEST).read_text())
-        asked = [facts.get(key) for key in ("limit", "dim", "shards", "texts")]
-    except (OSError, ValueError, AttributeError):
-        return True
-    return any(facts.get(key) != value for key, value in _expected(*asked).items())
+    uses, embedder = count_uses(python_files()), Model2Vec(model)
+    made = table(choose(collect(progress=_say)), uses, embedder)
+    with replacing_folder(output.absolute()) as folder:
+        pq.write_table(made, folder / SHARD, compression="zstd", compression_level=19)
+        write_text(folder / NOTICE, notice(sorted(set(made["source"].to_pylist()))))
+        if results:
+            keep_results(folder / SHARD, folder / RESULTS)
+        facts = {
+            "rows": made.num_rows,
+            "sources": dict(sorted(Counter(made["source"].to_pylist()).items())),
+            "model": {"name": embedder.name, "digest": embedder.digest},
+            "versions": versions(),
+            "files": {
+                str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+                for path in sorted(folder.rglob("*"))
+                if path.is_file()
+            },
+        }
+        write_text(folder / FACTS, json.dumps(facts, indent=1) + "\n")
 
 
-def collect(*, progress: Progress | None = None, should_stop: Stop | None = None) -> list[tuple[str, str, str]]:
-    """Every docstring of `SHORTEST` characters or more: (qualified name, source, text), names unique.
-
-    Raises:
-        InputError: none was found.
-        Stopped: `should_stop` answered true.
-    """
-    files = [(source, top, path) for source, top in _roots() for path in _python_files(top)]
-    total = sum(path.stat().st_size for _, _, path in files)
-    texts: dict[str, tuple[str, str]] = {}
-    done = 0
-    for source, top, path in files:
-        if should_stop is not None and should_stop():
-            raise Stopped("stopped while reading docstrings")
-        if progress is not None:
-            progress(done / total, f"Reading docstrings: {source}")
-        done += path.stat().st_size
-        for name, text in docstrings(path, _module_name(top, path)):
-            if len(text) >= SHORTEST:
-                # a name defined twice, as in the two arms of an `if`, counts once
-                texts.setdefault(name, (source, text))
-    if not texts:
-        raise InputError(
-            "no docstrings were found: neither the standard library nor the packages of requirements.txt "
-            "are installed as source files; use texts of your own, with `python -m datamask prepare`"
-        )
-    return [(name, source, text) for name, (source, text) in texts.items()]
-
-
-def docstrings(path: Path, module: str) -> Iterator[tuple[str, str]]:
-    """(qualified name, docstring) of a module and its classes and functions; none if the file does not parse."""
-    source = path.read_bytes()
-    if b'"""' not in source and b"'''" not in source:
-        return
-    try:
-        with warnings.catch_warnings():
-            # a stray backslash in somebody's string is not this program's news
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        # templates and files of another Python version lie among the packages; they have no docstrings for this one
-        return
-    yield from _walk(tree, module)
-
-
-def _walk(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-        text = ast.get_docstring(node)
-        if text:
-            # a lone surrogate, written as an escape, has no UTF-8
-            yield name, text.encode("utf-8", "replace").decode("utf-8")
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from _walk(child, f"{name}.{child.name}")
-        elif isinstance(child, (ast.If, ast.Try, ast.With)):
-            yield from _walk(child, name)
-
-
-def _roots() -> list[tuple[str, Path]]:
-    """(source, file or folder) of every package to read, in a fixed order. Finding them imports nothing."""
-    library = Path(sysconfig.get_paths()["stdlib"])
-    roots = [
-        (STANDARD_LIBRARY, path)
-        for name in sorted(sys.stdlib_module_names)
-        for path in (library / f"{name}.py", library / name)
-        if path.exists()
-    ]
-    for source, package in PACKAGES.items():
-        spec = PathFinder.find_spec(package)
-        if spec is not None and spec.submodule_search_locations:
-            roots += [(source, Path(folder)) for folder in list(spec.submodule_search_locations)[:1]]
-    return roots
-
-
-def _python_files(top: Path) -> list[Path]:
-    """The modules under `top`, sorted; what no import could name (hidden folders, templates) is left out."""
-    if top.is_file():
-        return [top]
-    return sorted(
-        path
-        for path in top.rglob("*.py")
-        if path.is_file()
-        and all(map(str.isidentifier, path.relative_to(top).with_suffix("").parts))
-        and not SKIPPED_FOLDERS.intersection(path.relative_to(top.parent).parts[:-1])
-    )
-
-
-def _module_name(top: Path, path: Path) -> str:
-    parts = list(path.relative_to(top.parent).with_suffix("").parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-
-
-def _expected(limit: int | None, dim: int, shards: int, texts: bool) -> dict:
-    versions: dict[str, str | None] = {}
-    for source in PACKAGES:
-        try:
-            versions[source] = importlib.metadata.version(source)
-        except importlib.metadata.PackageNotFoundError:
-            versions[source] = None
-    return {
-        "format": FORMAT,
-        "limit": limit,
-        "dim": dim,
-        "shards": shards,
-        "texts": texts,
-        "python": platform.python_version(),
-        "packages": versions,
-    }
-
-
-def _sparing(progress: Progress | None) -> Progress:
-    """`progress`, called when the sentence changes or the share has moved by half a percent: there are 6 000 files."""
-    last = (-1.0, "")
-
-    def report(share: float, what: str) -> None:
-        nonlocal last
-        if progress is not None and (share - last[0] >= 0.005 or what != last[1]):
-            last = share, what
-            progress(share, what)
-
-    return report
-
-
-def main(argv: list[str] | None = None) -> int:
-    """The command line. Returns 0, or 2 with a sentence on stderr."""
-    parser = argparse.ArgumentParser(description="Build the sample corpus from installed docstrings.")
-    parser.add_argument("--output", type=Path, help=f"folder to make (default {BUILT}, or {TINY} with --tiny)")
-    parser.add_argument("--limit", type=int, help=f"at most so many texts (default {LIMIT})")
-    parser.add_argument("--tiny", action="store_true", help="two small shards of numbers and names, without texts")
-    parser.add_argument("--force", action="store_true", help="build again even if an up-to-date corpus is there")
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path, help="folder of a model2vec model")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help=f"folder to make (default {OUTPUT})")
     options = parser.parse_args(argv)
-    output = options.output or (TINY if options.tiny else BUILT)
-    if built(output) and not stale(output) and not (options.force or options.limit):
-        print(f"{output} is up to date; --force builds it again")
-        return 0
-
-    def show(share: float, what: str) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{share:4.0%} {what:<70}", end="" if share < 1 else "\n", file=sys.stderr, flush=True)
-
-    shape = {"limit": TINY_ROWS, "dim": TINY_DIM, "shards": TINY_SHARDS, "texts": False} if options.tiny else {}
-    try:
-        files = build(output, progress=show, **(shape | ({"limit": options.limit} if options.limit else {})))
-    except DatamaskError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print("\n".join(map(str, files)))
-    return 0
+    build(options.model, options.output)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

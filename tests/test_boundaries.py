@@ -26,14 +26,17 @@ BOTTOM = {
     "compiling",
     "config",
     "endings",
+    "evaluation.result",
     "feasibility",
     "files",
     "import_race",
+    "measured",
     "memory",
     "options",
     "parquet",
     "parquet_pages",
     "repeats",
+    "schemas",
     "server_note",
     "storage",
     "storage.address",
@@ -42,13 +45,14 @@ LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.run_queue", "runs.applying"}
 WORK = {"work"}
 READERS = {"corpus.readers"}
-PLAIN = {"dashboard", "dashboard.drawing", "dashboard.server", "dashboard.map", "dashboard.linked"}
+PLAIN = {"dashboard", *(f"dashboard.{name}" for name in ("drawing", "server", "map", "linked", "workspace"))}
 """Rooms of the dashboard that know no streamlit."""
 
 GROUND = BOTTOM | WORK | READERS | RUNS | PLAIN | {"corpus", "dashboard.shell"}
 MAP = GROUND | {"dashboard.map.panels"}
 LINKED = MAP | {"dashboard.linked.panels"}
-FRAME = LINKED | {"dashboard.frame"}
+WORKSPACE = LINKED | {"dashboard.workspace.panels"}
+FRAME = WORKSPACE | {"dashboard.frame"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
@@ -64,6 +68,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"errors", "options", "catalogue"},
     "ablation": {"errors", "options", "catalogue", "config"},
     "files": {"errors", "storage.address"},
+    "schemas": set(),
+    "measured": {"schemas"},
+    "evaluation.result": {"schemas", "measured"},
     "parquet": {"errors", "parquet_pages", "storage", "storage.address", "work"},
     "parquet_pages": set(),
     "server_note": {"errors", "files", "process"},
@@ -96,19 +103,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dashboard.map": BOTTOM | WORK | READERS | {"corpus", "runs", "dashboard.drawing"},
     "dashboard.linked": BOTTOM | WORK | READERS | {"corpus", "runs", "dashboard.drawing", "dashboard.map"},
     "dashboard": BOTTOM | WORK | READERS | PLAIN | {"corpus", "runs", "runs.applying"},
+    "dashboard.workspace": BOTTOM | WORK | READERS | PLAIN | {"corpus", "runs", "runs.applying"},
     "dashboard.shell": GROUND,
     "dashboard.map.panels": GROUND,
     "dashboard.linked.panels": MAP,
-    "dashboard.frame": LINKED,
+    "dashboard.workspace.panels": LINKED,
+    "dashboard.frame": WORKSPACE,
     "dashboard.panels": FRAME,
     "dashboard.map_page": FRAME | {"dashboard.panels"},
-    "app": BOTTOM | WORK | PLAIN | {"dashboard.shell", "dashboard.frame", "dashboard.panels", "dashboard.map_page"},
-    "sample_data": BOTTOM | {"corpus"},
+    "app": BOTTOM | WORK | PLAIN | (FRAME - LINKED) | {"dashboard.shell", "dashboard.panels", "dashboard.map_page"},
+    "sample_data": BOTTOM | {"ablation", "corpus", "work"},
 }
 """Room -> the other rooms it may import at its top. The room of a module is the longest of these names it begins with
 (``runs`` is the store and its siblings; see `ALIASES` for the rest)."""
 
 LAZY: dict[str, set[str]] = {
+    "sample_data": {"runs", "runs.execute", "runs.run_queue", "dashboard.linked", "dashboard.map"},
     "": {"api"},
     "api": {"runs.sweep"},
     "out_of_core": {"learning", "objectives"},
@@ -119,6 +129,7 @@ LAZY: dict[str, set[str]] = {
         "corpus",
         "out_of_core",
         "out_of_core.engines",
+        "dashboard",
         "dashboard.shell",
         "evaluation",
         "learning",
@@ -142,7 +153,6 @@ ALIASES = {
             "runs.ablations",
             "runs.lambdas",
             "runs.measuring",
-            "runs.toy",
             "runs.digests",
             "runs.recording",
             "runs.whole",
@@ -158,6 +168,10 @@ ALIASES = {
     "dashboard.server.server": "dashboard.shell",
     **dict.fromkeys(("dashboard.map.canvas_map", "dashboard.map.scene"), "dashboard.map.panels"),
     **dict.fromkeys(("dashboard.linked.brushing", "dashboard.linked.columns"), "dashboard.linked.panels"),
+    **dict.fromkeys(
+        (f"dashboard.workspace.{name}" for name in ("workspace", "along", "current", "files", "keeping")),
+        "dashboard.workspace.panels",
+    ),
 }
 """Modules of another room than their folder's. In the folders of `THINGS` the panels are so by their name."""
 
@@ -165,6 +179,7 @@ THINGS = {
     "dashboard": "dashboard.panels",
     "dashboard.map": "dashboard.map.panels",
     "dashboard.linked": "dashboard.linked.panels",
+    "dashboard.workspace": "dashboard.workspace.panels",
 }
 """Room without streamlit -> the room of those of its modules that are called ``panel`` or ``..._panel``."""
 

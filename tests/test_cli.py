@@ -15,11 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse.csgraph import connected_components
 
 from datamask import catalogue
 from datamask.cli import output as cli_output
 from datamask.cli.parser import COMMANDS, parse
 from datamask.objectives.facility import list_length
+from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.rooted import rooted
 from datamask.runs.store import RunStore
 from tests.commands import FAST, ROOT, D, N, last_json, run, table
@@ -119,7 +121,7 @@ def test_ids_called_as_a_column_of_the_weights_stay_ids(here, capsys, name):
     assert set(pq.read_table("out.parquet")[name].to_pylist()) <= set(shard[name].to_pylist())
     assert RunStore("runs").get(run_id).rows()[name].to_pylist() == shard[name].to_pylist()
     assert run("runs", "export", run_id, "--weights", "w.csv") == 2
-    assert f"ids are called {name}" in capsys.readouterr().err
+    assert f"id column is named {name}" in capsys.readouterr().err
 
 
 def test_near_copies_here_and_in_a_larger_corpus(here, capsys):
@@ -145,6 +147,30 @@ def test_near_copies_here_and_in_a_larger_corpus(here, capsys):
         assert run("copies", "in.parquet", *words) == 2 and why in capsys.readouterr().err
 
 
+def test_duplicates_are_removed_and_the_best_of_each_group_is_kept(here, capsys):
+    """Groups by brute force: connected components over all pairs at the cosine; rows as the shard has them."""
+    shard = pq.read_table("in.parquet")
+    x, quality = truth_features(), np.array(shard["quality_score"].to_pylist())
+    _, group = connected_components(x @ x.T >= 0.6 - 1e-6, directed=False)
+    best = {max(np.flatnonzero(group == each), key=lambda row: quality[row]) for each in range(group.max() + 1)}
+    assert 1 < len(best) < 240
+    assert run("copies", "in.parquet", "--cosine", "0.6", "--remove", "kept.parquet", "--json") == 0
+    assert last_json(capsys)["kept"] == len(best)
+    assert pq.read_table("kept.parquet").equals(shard.take(sorted(best)))
+    twice = pa.concat_tables([shard, shard.set_column(0, "chunk_id", pa.array(range(1_000_000, 1_000_240)))])
+    pq.write_table(twice, "twice.parquet")
+    assert run("copies", "twice.parquet", "--exact", "--remove", "once.parquet") == 0
+    assert "240 of 480 rows; 240 exact duplicates were removed" in capsys.readouterr().out
+    assert len(pq.read_table("once.parquet")) == 240
+    for words, why in (
+        (["in.parquet", "--exact"], "--exact belongs to --remove"),
+        (["in.parquet", "--remove", "in.parquet"], "is one of the inputs"),
+        (["in.parquet", "--rows", "50", "--remove", "out.parquet"], "needs all rows, and 50 of 240 were read"),
+    ):
+        assert run("copies", *words) == 2 and why in capsys.readouterr().err
+    assert pq.read_table("in.parquet").equals(shard)
+
+
 def truth_features():
     """The features of in.parquet in float64, of unit length."""
     x = np.array(pq.read_table("in.parquet")["feature_arr"].to_pylist(), float)
@@ -158,6 +184,21 @@ def test_people_get_shares_and_paths(here, capsys):
     assert "Selected 90 of 300 samples by relaxed (facility, lambda 0.5)." in text.out
     assert f"Selection: {here / 'deep/er/out.parquet'}" in text.out
     assert "100%  done" in text.err and "\r" not in text.err
+
+
+def test_without_output_the_selection_is_in_the_run_folder(here, capsys):
+    before = set(here.iterdir())
+    assert run("select", "in.parquet", "--json", *FAST) == 0
+    summary = last_json(capsys)
+    (stored,) = RunStore("runs").list()
+    assert summary["run_id"] == stored.id and summary["output"] == str(stored.path.absolute() / "selection.parquet")
+    assert pq.read_table(summary["output"]).num_rows == summary["selected"] == 72
+    assert {path.name for path in set(here.iterdir()) - before} == {"runs"}
+    assert run("select", "in.parquet", "--output", "out.parquet", *FAST) == 0
+    assert pq.read_table("out.parquet").equals(pq.read_table(summary["output"]))
+    capsys.readouterr()
+    assert run("resume", stored.id) == 0
+    assert f"Selection: {stored.path.absolute() / 'selection.parquet'}" in capsys.readouterr().out
 
 
 def test_folders_globs_and_hyphens(here, capsys):
@@ -242,7 +283,7 @@ def broken_shards() -> dict[str, pa.Table]:
 
 NO = {
     "no input": (["--output", "o.parquet"], "INPUT is required"),
-    "no output": (["in.parquet"], "--output is required"),
+    "no output": (["in.parquet", "--output"], "--output needs a value"),
     "no such file": (["gone.parquet", "--output", "o.parquet"], "gone.parquet"),
     "no such folder or glob": (["gone/*.parquet", "--output", "o.parquet"], "gone/*.parquet"),
     "not parquet": (["text.parquet", "--output", "o.parquet"], "text.parquet"),
@@ -296,11 +337,11 @@ NO = {
     "output among inputs": (["folder", "--output", "folder/o.parquet"], "lies in the input folder"),
     "weights of an estimator without": (
         ["in.parquet", "--output", "o.parquet", "--estimator", "greedy", "--weights", "w.csv"],
-        "--weights: estimator greedy has no inclusion weights",
+        "--weights: estimator greedy has no repeat weights",
     ),
     "weights of facility": (
         ["in.parquet", "--output", "o.parquet", "--objective", "facility", "--weights", "w.csv"],
-        "it solves facility by prices and swaps; relaxed has them with pairwise, vendi or disf_fixed",
+        "not available for facility. Use relaxed with pairwise, vendi or disf_fixed",
     ),
     "weights of another kind": (
         ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.txt"],
@@ -318,10 +359,10 @@ NO = {
         ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.csv", "--detach"],
         "runs export RUN --weights",
     ),
-    "repeats without weights": (["in.parquet", "--output", "o.parquet", "--repeats", "5"], "give --weights"),
+    "repeats without weights": (["in.parquet", "--output", "o.parquet", "--repeats", "5"], "add --weights"),
     "no repeats": (
         ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.csv", "--repeats", "0"],
-        "--repeats must be a whole number of samples from 1",
+        "--repeats must be a whole number of rows from 1",
     ),
     "runs among inputs": (
         ["folder", "--output", "o.parquet", "--runs_dir", "folder/runs"],
@@ -420,7 +461,7 @@ def test_a_fault_of_the_program_shows_its_traceback(here, capsys, monkeypatch):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_is_explained_in_the_help(capsys, command):
-    assert run(*command.split(), "--help") == 0
+    assert run(*command.split(), "--help-all") == 0
     text = capsys.readouterr().out
     assert text.startswith(f"usage: datamask {command} ")
     for option in re.findall(r"^  (--\w+)", text, re.M):
@@ -431,10 +472,55 @@ def test_every_option_is_explained_in_the_help(capsys, command):
             assert entry.name in text
 
 
+def listed(text: str) -> list[str]:
+    """The options that a help lists."""
+    return re.findall(r"^  (--\w+)", text, re.M)
+
+
+def test_the_help_of_select_lists_ten_options_and_all_of_them_on_request(capsys):
+    assert run("select", "--help") == 0
+    short = capsys.readouterr().out
+    assert sorted(listed(short)) == sorted(
+        f"--{name}"
+        for name in (
+            *("objective", "lamb", "select_ratio", "budget", "estimator", "collapse"),
+            *("quality_column", "rows", "output", "json"),
+        )
+    )
+    assert "`datamask select --help-all` lists all" in short
+    assert run("select", "--help_all") == 0
+    whole = capsys.readouterr().out
+    topics = {option.group for option in (*OPTIONS.values(), *CORPUS_OPTIONS.values())}
+    assert len(topics) == 7 and all(f"\n{topic}:\n" in whole for topic in topics)
+    for option in (*OPTIONS.values(), *CORPUS_OPTIONS.values()):
+        after = whole[whole.index(f"\n{option.group}:\n") + 1 :] if option.name != "inputs" else whole
+        assert f"\n  --{option.word}" in after.split("\n\n")[0] or option.name == "inputs", option.word
+    assert set(listed(short)) < set(listed(whole))
+
+
+@pytest.mark.parametrize("command", ["plan", "sweep", "study", "score", "copies", "ablate", "open", "runs import"])
+def test_other_commands_keep_the_shared_options_short_too(capsys, command):
+    assert run(*command.split(), "--help") == 0
+    short = capsys.readouterr().out
+    assert "--quality_column" in short and "--row_seed" not in short and "--scratch_dir" not in short
+    assert f"`datamask {command} --help-all` lists all" in short
+    assert run(*command.split(), "--help-all") == 0
+    assert "--row_seed" in capsys.readouterr().out
+
+
+def test_a_help_without_rare_options_names_no_other(capsys):
+    assert run("runs", "list", "--help") == 0
+    short = capsys.readouterr().out
+    assert "help-all" not in short
+    assert run("runs", "list", "--help-all") == 0
+    assert capsys.readouterr().out == short
+
+
 def test_help_and_version(capsys):
     assert run("--help") == 0
     text = capsys.readouterr().out
     assert all(command in text for command in COMMANDS)
+    assert text.rstrip().endswith("`datamask COMMAND --help` lists the options of a command.")
     assert run("--version") == 0
     assert re.fullmatch(r"datamask \d+\.\d+\.\d+\n", capsys.readouterr().out)
 

@@ -11,10 +11,12 @@ import pytest
 
 from datamask.ablation.question import AblationQuestion
 from datamask.cli import main
+from datamask.cli.ablating import text_of
 from datamask.evaluation.ablation.meters import asked_bytes
 from datamask.evaluation.lambdas import proxy_models, trial
 from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import ablation_results
+from tests.ablation.made import ROBUST, made_result
 from tests.evaluation.lambdas.planted import language
 
 QUICK = ["--methods", "top-quality", "--objectives", "pairwise", "--lambdas", "0,0.5", "--seeds", "6"]
@@ -49,7 +51,7 @@ def test_ablate_from_shard_to_stored_result(shard, tmp_path, capsys):
     assert sorted(target.name for target in kept.targets) == ["k0", "k1", "k2", "pool"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert said.startswith(found["headline"]) and "LARGEST REGRET" in said and "hard to beat by construction" in said
+    assert said.startswith(found["headline"]) and "LARGEST REGRET" in said and "hard to beat on held-out text" in said
 
 
 def test_a_damaged_or_foreign_result_is_not_shown(shard, tmp_path, capsys):
@@ -90,6 +92,29 @@ def test_confirm_says_its_minutes_first_and_ranks_by_a_second_model(shard, tmp_p
     ]
     assert main([*words, "--judge", "transformer", "--confirm"]) == 2
     assert "--confirm runs the second proxy model" in capsys.readouterr().err
+
+
+def test_confirm_without_texts_is_refused_before_anything_is_computed(shard, tmp_path, capsys):
+    table = pq.read_table(shard)
+    bare, wanted = tmp_path / "bare.parquet", tmp_path / "wanted.parquet"
+    pq.write_table(table.drop_columns(["text"]), bare)
+    pq.write_table(table.select(["feature_arr"]).slice(0, 200), wanted)
+    words = [*QUICK, "--runs-dir", str(tmp_path / "runs"), "--device", "cpu", "--confirm"]
+    for start, lacking in (
+        ([str(bare)], "the corpus has none"),
+        ([str(shard), "--target", f"features:{wanted}"], "the examples have none"),
+    ):
+        assert main(["ablate", *start, *words]) == 2
+        shown = capsys.readouterr()
+        assert lacking in shown.err and "Provisional" not in shown.err and "selecting" not in shown.err
+
+
+def test_the_best_simple_baseline_is_not_compared_with_itself():
+    result = made_result(ROBUST[:, :1])
+    row = next(line for line in text_of(result).splitlines() if line.startswith("Top quality"))
+    assert result.comparisons.best_simple == (1,) and row.split()[-2:] == ["the", "best"]
+    # next to random alone
+    assert row.count(" to ") == 1
 
 
 def test_options_become_a_question_and_wrong_ones_a_sentence(capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import datamask
+from benchmarks.readme import table
 from datamask import catalogue
 from datamask.cli import HANDLERS
 from datamask.config import RunConfig
@@ -19,15 +21,16 @@ from datamask.runs.store import RunStore
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 COMMANDS = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 EXAMPLES = list(dict.fromkeys(re.findall(r"```python\n(.*?)```", README + PYTHON, re.DOTALL)))
-SHORT = 120
+SHORT = 100
 """Lines of the README, at most: what it is, how it starts, what goes in and comes out. The rest is in docs/."""
 
 DOCUMENTS = [
     path
-    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"))
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"))
     if ".venv" not in path.parts
 ]
 
@@ -36,6 +39,10 @@ def test_the_readme_is_short_and_its_moving_picture_light():
     assert len(README.splitlines()) < SHORT
     (picture,) = re.findall(r"\]\((docs/screens/\S+\.gif)\)", README)
     assert (ROOT / picture).stat().st_size < 3_000_000
+
+
+def test_contributing_is_short():
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) < 150
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -94,6 +101,21 @@ def test_links_lead_somewhere(document):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
+def test_the_table_of_the_readme_is_what_was_measured():
+    result = json.loads((ROOT / "benchmarks/results/readme.json").read_text(encoding="utf-8"))
+    assert table(result) in README and table(result) == (ROOT / "benchmarks/results/readme.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_the_site_has_every_page_of_the_documentation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    pages = re.findall(r"(\S+\.md)$", navigation, re.MULTILINE)
+    assert sorted(set(pages)) == sorted(pages)
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert not written - set(pages), "pages that the nav of mkdocs.yml leaves out"
+
+
 def test_the_output_columns_are_documented(tmp_path):
     from datamask.config import CorpusConfig, SelectionConfig
     from datamask.runs.execute import execute
@@ -111,7 +133,7 @@ def test_the_output_columns_are_documented(tmp_path):
 
 def glossary() -> list[tuple[str, str]]:
     """Of every entry of the glossary its words, and the cell that says where they are defined."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Glossary\n")[2].partition("\n## ")[0]
+    text = (ROOT / "docs/contributing/glossary.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return [(words, home) for words, _, home in rows[1:]]
 
@@ -150,9 +172,31 @@ def test_the_paper_is_cited_under_its_own_title():
 def test_one_version_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    releases = re.findall(r"^## (\d\S+)", CHANGELOG, re.MULTILINE)
     assert datamask.__version__ == project["version"] == re.findall(r"^version: (.+)$", citation, re.MULTILINE)[0]
-    assert project["version"] in headings
+    assert project["version"] == releases[0]
+
+
+def test_the_changelog_is_short_and_dated():
+    sections = re.split(r"^## ", CHANGELOG, flags=re.MULTILINE)[1:]
+    assert sections[0].startswith("Unreleased\n")
+    dates = []
+    for section in sections[1:]:
+        heading = section.splitlines()[0]
+        (date,) = re.findall(r"^\d+\.\d+\.\d+ - (\d{4}-\d{2}-\d{2})$", heading)
+        dates.append(date)
+    assert len(dates) > 2 and dates == sorted(dates, reverse=True)
+    assert set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)) == {"Added", "Changed", "Fixed"}
+    entries = re.findall(r"^- (.*(?:\n  .*)*)", CHANGELOG, re.MULTILINE)
+    long = [entry for entry in entries if sum(bool(re.search(r"\w", word)) for word in entry.split()) > 20]
+    assert len(entries) > 100 and not long
+
+
+def test_negative_results_are_dated_newest_first():
+    text = (ROOT / "docs/negative-results.md").read_text(encoding="utf-8")
+    dates = [heading[:10] for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)]
+    assert len(dates) > 15 and all(re.fullmatch(r"\d{4}-\d{2}-\d{2}", date) for date in dates)
+    assert dates == sorted(dates, reverse=True)
 
 
 def test_the_workflow_tests_every_python_from_the_oldest_that_installs():

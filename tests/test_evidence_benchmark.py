@@ -356,7 +356,14 @@ def test_the_document_the_picture_and_the_readme_are_what_the_results_say(study)
     assert DOCUMENT.read_text(encoding="utf-8") == document(study)
     assert PICTURE.read_text(encoding="utf-8") == drawn(study)
     readme = README.read_text(encoding="utf-8")
-    assert readme == with_section(readme, readme_section(study))
+    section = readme_section(study)
+    assert readme == with_section(readme, section)
+    # the method that its sentences name has a row in the document
+    assert "safest method is exact duplicates removed" in " ".join(section.split())
+    assert "| exact duplicates removed | 7 / 1 / 17 |" in document(study)
+    sides = Counter(evidence_document.corrected(study.contests(study.tested), study.level))
+    counts = f"simple baseline on {sides[BETTER]}, worse on {sides[WORSE]} and undecided on {sides[LEVEL]} "
+    assert counts in DOCUMENT.with_name("paper.md").read_text(encoding="utf-8")
 
 
 def test_the_numbers_of_the_document_follow_from_the_raw_results(study):

@@ -100,7 +100,7 @@ def test_amounts_that_cannot_be_had_are_refused(asked, reason):
     weights, order, _ = case(0)
     with pytest.raises(OptionError, match=reason):
         repeats(weights, order, 0, **asked)
-    with pytest.raises(OptionError, match="at most 1,000,000,000,000 samples"):
+    with pytest.raises(OptionError, match="at most 1,000,000,000,000 rows"):
         repeats(weights, order, 0, tokens=1e300, lengths=weights)
     with pytest.raises(OptionError, match="all are 0"):
         repeats(weights * 0, order, 0)
@@ -116,9 +116,9 @@ def test_settings_without_weights_are_refused_by_the_names_of_those_that_have():
         reason = refusal(SelectionConfig.from_options(objective="pairwise", estimator=entry.name))
         assert bool(reason) is not entry.weighs
         if reason:
-            assert reason.startswith(f"estimator {entry.name} has no inclusion weights")
-            assert reason.endswith("counterfactual, reinforce, soft-quality and random")
-    assert "solves facility by prices" in refusal(SelectionConfig.from_options(objective="facility"))
+            assert reason.startswith(f"estimator {entry.name} has no repeat weights")
+            assert reason.endswith("counterfactual, reinforce, soft-quality or random")
+    assert "not available for facility" in refusal(SelectionConfig.from_options(objective="facility"))
     quotas = {"quotas": (Quota("domain", "d0", 0.1, 0.5),)}
     by_draws = SelectionConfig.from_options(objective="pairwise", estimator="counterfactual", **quotas)
     assert "--quota" in refusal(by_draws) and "relaxed has them under quotas" in refusal(by_draws)
@@ -142,5 +142,5 @@ def test_a_selection_in_python_has_them():
     assert table["tokens"].to_numpy() == pytest.approx(corpus.lengths, abs=0)
     greedy = select(corpus, objective="pairwise", estimator="greedy", select_ratio=0.25, device="cpu")
     assert greedy.weights is None and greedy.summary["weights"] is None
-    with pytest.raises(OptionError, match="estimator greedy has no inclusion weights"):
+    with pytest.raises(OptionError, match="estimator greedy has no repeat weights"):
         greedy.repeats()

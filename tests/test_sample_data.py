@@ -1,8 +1,7 @@
-"""The builder of the sample corpus, on a few of the real packages and on made-up ones; and the two committed shards."""
+"""The committed demo is whole and holds what it says; its builder, on made-up packages; the shards of numbers."""
 
+import hashlib
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,19 +10,78 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.corpus.quality_rules import RULES, quality_score
-from datamask.errors import InputError, Stopped, StoreError
+from datamask.config import CorpusConfig
+from datamask.corpus.opening import open_corpus
+from datamask.corpus.preparation import count_tokens
+from datamask.corpus.quality_rules import RULES
+from datamask.errors import StoreError
 from datamask.files import replacing_folder
-from sample_data import build as sample
+from sample_data import build, docstrings, notice, uses
 
 ROOT = Path(__file__).resolve().parent.parent
-REAL_ROOTS = sample._roots
-FEW = ("json", "email", "umap")
+FOLDER = ROOT / "sample_data" / "demo"
+MOST_BYTES = 4 << 20
 
 
-@pytest.fixture
-def few_packages(monkeypatch):
-    monkeypatch.setattr(sample, "_roots", lambda: [root for root in REAL_ROOTS() if root[1].name in FEW])
+@pytest.fixture(scope="module")
+def facts():
+    return json.loads((FOLDER / build.FACTS).read_text())
+
+
+@pytest.fixture(scope="module")
+def table():
+    return pq.read_table(FOLDER / build.SHARD)
+
+
+def test_the_demo_is_small_and_every_file_is_the_one_that_was_built(facts):
+    files = {str(path.relative_to(FOLDER)): path for path in FOLDER.rglob("*") if path.is_file()}
+    assert set(files) == {build.FACTS, *facts["files"]}
+    assert sum(path.stat().st_size for path in files.values()) <= MOST_BYTES
+    for name, digest in facts["files"].items():
+        assert hashlib.sha256(files[name].read_bytes()).hexdigest() == digest, name
+
+
+def test_its_columns_hold_what_they_say(table, facts):
+    text = pa.dictionary(pa.int32(), pa.string())
+    assert table.schema.equals(
+        pa.schema(
+            {
+                "chunk_id": pa.string(),
+                "quality_score": pa.float32(),
+                "feature_arr": pa.list_(pa.float16(), 128),
+                "text": pa.string(),
+                "source": text,
+                "kind": text,
+                "uses": pa.float32(),
+                "n_tokens": pa.int32(),
+            }
+        )
+    )
+    sources, texts = table["source"].to_pylist(), table["text"].to_pylist()
+    assert table.num_rows == facts["rows"] == len(set(table["chunk_id"].to_pylist())) > 5_500
+    assert {source: sources.count(source) for source in set(sources)} == facts["sources"]
+    assert max(facts["sources"].values()) <= build.PER_SOURCE
+    assert all(docstrings.SHORTEST <= len(text) <= build.LONGEST for text in texts)
+    assert table["n_tokens"].to_pylist() == [count_tokens(text) for text in texts]
+    features = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
+    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=2e-3)
+    assert abs(features @ features.mean(axis=0)).mean() < 0.05, "what all texts share was taken out"
+
+
+def test_quality_is_made_of_uses_and_not_of_texts(table):
+    quality, count = table["quality_score"].to_numpy(), table["uses"].to_numpy()
+    np.testing.assert_allclose(quality, np.log2(1 + count), rtol=1e-5, atol=1e-6)
+    lengths = np.array([len(text) for text in table["text"].to_pylist()])
+    ranks = [np.argsort(np.argsort(values)) for values in (quality, lengths)]
+    assert abs(np.corrcoef(*ranks)[0, 1]) < 0.15 and 0.3 < (quality > 0).mean() < 0.8
+
+
+def test_the_notice_names_every_package_with_its_version_and_license(facts):
+    text = (FOLDER / build.NOTICE).read_text()
+    for source in facts["sources"]:
+        line = f"{source} {facts['versions'][source]}: {notice.LICENSES.get(source, 'BSD-3-Clause')}\n"
+        assert line in text and text.count(f"\n{source} {facts['versions'][source]}\n") == 1
+    assert text.count("Redistribution") >= 11 and "PYTHON SOFTWARE FOUNDATION LICENSE" in text
 
 
 @pytest.fixture
@@ -57,12 +115,12 @@ class Outer:
             def local():
                 """Local. {long}"""
 ''')
-    monkeypatch.setattr(sample, "_roots", lambda: [("madeup", top)])
+    monkeypatch.setattr(docstrings, "_roots", lambda: [("madeup", top)])
     return long
 
 
 def test_docstrings_are_found_wherever_they_stand_and_nothing_is_imported(made_up):
-    rows = {name: text for name, _, text in sample.collect()}
+    rows = {name: text for name, _, text in docstrings.collect()}
     assert sorted(rows) == [
         "madeup",
         "madeup.mod.Outer",
@@ -77,132 +135,58 @@ def test_docstrings_are_found_wherever_they_stand_and_nothing_is_imported(made_u
     assert not any(name.split(".")[0] == "madeup" for name in sys.modules)
 
 
-def test_real_packages_are_found_without_importing_them():
-    code = (
-        "import sys; from sample_data import build as b\n"
-        "before = set(sys.modules)\n"
-        "roots = b._roots()\n"
-        "few = [r for r in roots if r[1].name in ('umap', 'json')]\n"
-        "b._roots = lambda: few\n"
-        "rows = b.collect()\n"
-        "assert {r[1] for r in rows} == {'python', 'umap-learn'}, rows[:2]\n"
-        "assert {r[0] for r in roots} == {'python', *b.PACKAGES}, roots\n"
-        "print(*{m.split('.')[0] for m in set(sys.modules) - before})\n"
+def counted(tmp_path, **files: str) -> dict[str, float]:
+    """Uses of what these modules of a package `p` define."""
+    top = tmp_path / "p"
+    top.mkdir()
+    paths = [("p", "p", top / "__init__.py")]
+    (top / "__init__.py").write_text(files.pop("init", ""))
+    for name, text in files.items():
+        (top / f"{name}.py").write_text(text)
+        paths.append(("p", f"p.{name}", top / f"{name}.py"))
+    return uses.count_uses(paths).counts
+
+
+def test_uses_are_counted_outside_the_own_module_and_through_imports(tmp_path):
+    counts = counted(
+        tmp_path,
+        init="from p.deep import norm\n",
+        deep="def norm(): pass\nnorm(); norm()\n",
+        other="import p\np.norm(); p.norm()\nfrom p import norm as n\nn()\n",
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert not {"umap", "plotly", "streamlit", "torch", "sympy", "networkx", "altair"} & set(done.stdout.split())
+    assert counts["p.deep.norm"] == 3 and counts["p.deep"] == 1
 
 
-def test_format_and_values(few_packages, tmp_path):
-    files = sample.build(tmp_path / "out", limit=200, dim=32)
-    assert [file.name for file in files] == [f"sample-{i}-of-4.parquet" for i in (1, 2, 3, 4)]
-    table = pa.concat_tables(pq.read_table(file) for file in files)
-    assert table.num_rows == 200
-    assert table.schema.equals(
-        pa.schema(
-            {
-                "chunk_id": pa.string(),
-                "quality_score": pa.float32(),
-                "feature_arr": pa.list_(pa.float16(), 32),
-                "text": pa.string(),
-                "source": pa.dictionary(pa.int32(), pa.string()),
-                "n_tokens": pa.int32(),
-            }
-        )
+def test_a_method_shares_its_uses_with_others_of_that_name_and_not_with_its_own_module(tmp_path):
+    counts = counted(
+        tmp_path,
+        one="class A:\n    def go(self): self.go()\n",
+        two="class B:\n    def go(self): pass\n",
+        user="def f(x): x.go(); x.go(); x.go()\n",
     )
-    assert len(set(table["chunk_id"].to_pylist())) == 200
-    features = np.array(table["feature_arr"].to_pylist())
-    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=2e-3)
-    texts = table["text"].to_pylist()
-    np.testing.assert_allclose(table["quality_score"].to_numpy(), [quality_score(t) for t in texts], rtol=1e-6)
-    assert np.std(table["quality_score"].to_numpy()) > 0.5 and min(map(len, texts)) >= 120
-    assert sample.built(tmp_path / "out") == files and not sample.stale(tmp_path / "out")
+    assert counts["p.one.A.go"] == counts["p.two.B.go"] == 1.5
 
 
-def test_same_bytes_in_another_process_with_other_threads_and_hash_seed(few_packages, tmp_path):
-    first = sample.build(tmp_path / "first", limit=200, dim=16)
-    code = (
-        "import sys; from sample_data import build as b; real = b._roots\n"
-        f"b._roots = lambda: [r for r in real() if r[1].name in {FEW!r}]\n"
-        "b.build(sys.argv[1], limit=200, dim=16)"
+def test_a_compiled_module_that_leads_back_by_a_star_ends(tmp_path):
+    # p.b.fast is no file, so each round through p.a makes the name longer
+    counts = counted(
+        tmp_path, a="from p.b.fast import fast\n", b="from p.a import *\n", user="import p.b\np.b.fast()\n"
     )
-    environment = os.environ | {"PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "2"}
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "second")], cwd=ROOT, check=True, env=environment)
-    for file in [*(path.name for path in first), sample.MANIFEST]:
-        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes(), file
+    assert counts == {"p.a": 1, "p.b": 1}
 
 
-def test_a_smaller_limit_is_the_beginning_of_a_larger_one(few_packages, tmp_path):
-    names = [
-        [
-            name
-            for file in sample.build(tmp_path / str(n), limit=n, dim=8)
-            for name in pq.read_table(file, columns=["chunk_id"])["chunk_id"].to_pylist()
-        ]
-        for n in (60, 120)
-    ]
-    assert names[0] == names[1][:60] and len(names[1]) == 120
-
-
-@pytest.mark.parametrize("polls", [0, 20, 50])
-def test_stop_leaves_the_old_build(few_packages, tmp_path, polls):
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "old").touch()
-    answers = iter([False] * polls)
-    with pytest.raises(Stopped):
-        sample.build(out, limit=300, dim=8, should_stop=lambda: next(answers, True))
-    assert list(tmp_path.rglob("*")) == [out, out / "old"]
-    assert sample.built(out) == []
-
-
-def test_rebuilding_replaces_the_folder_and_progress_rises_to_one(few_packages, tmp_path):
-    out, seen = tmp_path / "out", []
-    out.mkdir()
-    (out / "old.parquet").touch()
-    files = sample.build(out, limit=50, dim=8, shards=2, progress=lambda *call: seen.append(call))
-    assert sample.built(out) == files and not (out / "old.parquet").exists()
-    assert list(tmp_path.iterdir()) == [out]
-    shares = [share for share, _ in seen]
-    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
-    assert any("docstrings" in what for _, what in seen)
-
-
-def test_other_versions_make_a_build_stale_but_not_missing(few_packages, tmp_path):
-    files = sample.build(tmp_path, limit=50, dim=8)
-    manifest = tmp_path / sample.MANIFEST
-    facts = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(facts | {"packages": facts["packages"] | {"numpy": "0.1"}}))
-    assert sample.stale(tmp_path) and sample.built(tmp_path) == files
-    manifest.unlink()
-    assert sample.stale(tmp_path) and sample.built(tmp_path) == []
-
-
-def test_no_docstrings_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr(sample, "_roots", list)
-    with pytest.raises(InputError, match="no docstrings were found"):
-        sample.build(tmp_path / "out")
-
-
-def test_command_line(few_packages, tmp_path, capsys):
-    arguments = ["--output", str(tmp_path / "tiny"), "--tiny", "--limit", "40"]
-    assert sample.main(arguments) == 0
-    assert capsys.readouterr().out.split() == [str(tmp_path / "tiny" / f"sample-{i}-of-2.parquet") for i in (1, 2)]
-    assert sample.main(arguments[:3]) == 0 and "up to date" in capsys.readouterr().out
-    (tmp_path / "file").touch()
-    assert sample.main(["--output", str(tmp_path / "file" / "x"), "--limit", "40"]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+def test_each_source_gives_its_share_whatever_the_order(monkeypatch):
+    monkeypatch.setattr(build, "PER_SOURCE", 3)
+    pool = [(f"{source}.name{k}", source, "x" * 200) for source, n in (("large", 50), ("small", 2)) for k in range(n)]
+    pool += [("large._private", "large", "x" * 200), ("small.long", "small", "x" * 3000)]
+    chosen = build.choose(pool)
+    assert sorted(source for _, source, _ in chosen) == ["large"] * 3 + ["small"] * 2
+    assert build.choose(pool[::-1]) == chosen
 
 
 def test_committed_shards_hold_numbers_and_names_only():
-    files = sample.built(sample.TINY)
-    assert len(files) == sample.TINY_SHARDS and sum(file.stat().st_size for file in files) < 1_000_000
-    table = pq.read_table(sample.TINY)
-    assert table.column_names == ["chunk_id", "quality_score", "feature_arr", "source", "n_tokens"]
-    assert table.num_rows == len(set(table["chunk_id"].to_pylist())) == sample.TINY_ROWS
-    assert all(name.replace(".", "").isidentifier() for name in table["chunk_id"].to_pylist())
-    features = np.array(table["feature_arr"].to_pylist())
-    assert features.shape == (sample.TINY_ROWS, sample.TINY_DIM) and np.isfinite(features).all()
+    corpus = open_corpus(CorpusConfig((str(ROOT / "sample_data" / "tiny"),)))
+    assert len(corpus) == 1_200 and corpus.dim == 64 and corpus.texts is None
 
 
 def test_readme_names_every_rule_with_its_weight():

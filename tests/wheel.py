@@ -23,6 +23,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
+from datamask.dashboard.data import demo
 from tests.e2e.browsing import FLAGS, NO_BROWSER, installed_browser
 from tests.e2e.serving import FAILED
 from tests.e2e.walkthrough import write_shards
@@ -30,7 +31,7 @@ from tests.e2e.websocket_client import Visitor
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 300
-"""Until the server answers, a page stands, or the sample is built: tenfold what it takes."""
+"""Until the server answers, a page stands, or the demo is open: tenfold what it takes."""
 
 SOURCES = (
     ".streamlit",
@@ -40,12 +41,12 @@ SOURCES = (
     "pages",
     "pyproject.toml",
     "README.md",
-    "sample_data/build.py",
+    "sample_data/demo",
     "setup.py",
 )
 """What a wheel is made of. Built from a copy: setuptools takes along whatever an earlier build left in build/."""
 
-PAGES = ("", "data", "runs", "evidence", "export", "lab")
+PAGES = ("", "data", "runs", "evidence", "export")
 
 
 def main() -> None:
@@ -62,7 +63,7 @@ def main() -> None:
         program = install(wheel, place)
         say(began, "installed it beside the dependencies of requirements.txt")
         look(program, place)
-        say(began, "the map is shown, every page is drawn, the sample is built, Ctrl-C ends it")
+        say(began, "the map is shown, every page is drawn, the demo is open, Ctrl-C ends it")
 
 
 def say(began: float, what: str) -> None:
@@ -134,7 +135,7 @@ def look(program: Path, place: Path) -> None:
     try:
         address = answered(server, port, log)
         in_a_browser(address, place / "map.png")
-        every_page(f"http://127.0.0.1:{port}", home)
+        every_page(f"http://127.0.0.1:{port}", working)
         server.send_signal(signal.SIGINT)
         assert server.wait(SECONDS) == 0, log.read_text()
     finally:
@@ -176,15 +177,15 @@ def in_a_browser(address: str, picture: Path) -> None:
             expect(page.locator(".map .stage").first).to_be_visible(timeout=1000 * SECONDS)
             expect(page.get_by_text("800 of 800 samples").first).to_be_visible(timeout=1000 * SECONDS)
             expect(page.locator(FAILED)).to_have_count(0)
-            title = page.get_by_role("heading", name="Which samples are kept")
+            title = page.get_by_role("heading", level=1, name="Map", exact=True)
             assert title.evaluate("node => getComputedStyle(node).color") == "rgb(14, 20, 26)", "no theme"
         finally:
             page.screenshot(path=str(picture))
             browser.close()
 
 
-def every_page(address: str, home: Path) -> None:
-    """No page fails, and the sample's builder came along."""
+def every_page(address: str, working: Path) -> None:
+    """No page fails, and the demo came along."""
     with Visitor(address) as visitor:
         for page in PAGES:
             visitor.draw(page)
@@ -192,7 +193,7 @@ def every_page(address: str, home: Path) -> None:
         visitor.draw("data")
         visitor.press("open_sample", "data")
         deadline = time.monotonic() + SECONDS
-        while not list(home.glob(".cache/datamask/sample-*/_manifest.json")):
+        while not (working / "runs" / demo.RUN_ID / "status.json").exists():
             assert time.monotonic() < deadline, visitor.text()
             time.sleep(0.5)
 

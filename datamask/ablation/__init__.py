@@ -5,8 +5,11 @@
 | `question` | what is compared: methods, select ratio, targets, seeds |
 | `result` | what came out, frozen, to and from JSON: losses, verdicts, regrets, the recommendation |
 | `comparisons` | differences over seeds with intervals that hold all together, cross-fitted baselines, regrets |
+| `methods` | a method as settings of a selection |
+| `cost` | the ablation that one press starts, and its minutes |
 | `wording` | the result in sentences |
 | `steering` | whether a result may color the lambda track, and why not |
+| `offers` | what a result recommends for the current selection, as an offer |
 
 `datamask.evaluation.ablation` computes a result, `datamask.runs.ablations` keeps it.
 """

@@ -8,28 +8,32 @@ from __future__ import annotations
 from datamask.ablation.comparisons import BETTER, WORSE, Difference
 from datamask.ablation.result import AblationResult, MethodSummary
 
-CIRCULAR = "This target is circular: it is made from the quality that methods select by. Nothing is recommended."
-POOL_NOTE = "On held-out text of the pool random is hard to beat by construction: it draws from the same distribution."
+CIRCULAR = (
+    "This target is circular, because it is made from the quality that methods select by. Nothing is recommended."
+)
+POOL_NOTE = "Random is hard to beat on held-out text of the pool, because both have the same distribution."
+
+
+def pool_note(result: AblationResult) -> list[str]:
+    """Return the note on held-out text of the pool where it is a target; its wording is today's, not the stored one."""
+    return [POOL_NOTE] if any(target.note for target in result.targets) else []
 
 
 def headline(result: AblationResult) -> str:
     """The answer in one to three sentences.
 
-    Example: ``For an unknown target: Facility location λ 0.35, the method with the smallest largest regret (...).``
+    Example: ``For an unknown target, Facility location λ 0.35 is the safest: at most 0.120 nats per word behind ...``
     """
     if result.provisional:
         return (
-            f"Provisional: {result.seeds} of {result.question.seeds} seeds are done. Nothing is compared or "
-            "recommended before all are."
+            f"Provisional: {result.seeds} of {result.question.seeds} seeds are done. Methods are compared after "
+            "all seeds."
         )
     if any(target.circular for target in result.targets):
         return CIRCULAR
     if not result.claims:
         where = f"on any of {len(result.targets)} targets" if result.several else f"on {result.targets[0].label}"
-        return (
-            f"No method can be told apart from random selection or from the best simple baseline {where}. "
-            "Nothing is recommended."
-        )
+        return f"No method differs from random or from the best simple baseline {where}. Nothing is recommended."
     return several_targets(result) if result.several else one_target(result)
 
 
@@ -45,18 +49,27 @@ def several_targets(result: AblationResult) -> str:
     )
     compared = other if recommended.method == result.methods[0] else recommended
     return (
-        f"For an unknown target: {recommended.method.label}, the method with the smallest largest regret "
-        f"({recommended.regret:.3f} {result.unit}, on {recommended.regret_on.label}). The {kind} with the smallest is "
-        f"{other.method.label} ({other.regret:.3f}). {counts(compared, result)}"
+        f"For an unknown target, {recommended.method.label} is the safest: {within(recommended.regret, result)}. "
+        f"The safest {kind} is {other.method.label} ({other.regret:.3f}). {counts(compared, result)}"
     )
+
+
+def within(regret: float, result: AblationResult) -> str:
+    """How far a method is behind the best one where it is furthest: a largest regret, in words.
+
+    Example: ``at most 0.120 nats per word behind the best on 12 targets``.
+    """
+    return f"at most {regret:.3f} {result.unit} behind the best on {len(result.targets)} targets"
 
 
 def counts(summary: MethodSummary, result: AblationResult) -> str:
     """On how many targets a method is better and worse than random and than the best simple baseline."""
     of = f"{len(result.targets)} targets"
+    if not (summary.better or summary.worse or summary.better_than_simple or summary.worse_than_simple):
+        return f"{summary.method.label} is level with random and with the best simple baseline on all {of}."
     return (
-        f"{summary.method.label} is better than random on {summary.better} of {of} and worse on {summary.worse}; "
-        f"better than the best simple baseline on {summary.better_than_simple} and worse on "
+        f"{summary.method.label} is better than random on {summary.better} of {of} and worse on {summary.worse}. "
+        f"Against the best simple baseline it is better on {summary.better_than_simple} and worse on "
         f"{summary.worse_than_simple}."
     )
 
@@ -115,9 +128,9 @@ def method_note(result: AblationResult) -> str:
             f"Select ratio {result.question.ratio:g}; {result.seeds} of {result.question.seeds} seeds, each with "
             f"{result.rows:,} rows of its own, of which {result.selected:,} are selected; {used} of each selection are "
             f"compared ({result.judge}).",
-            "Intervals are paired by seed and hold for everything compared at once.",
+            "Intervals are paired by seed and hold for all comparisons together.",
             *result.notes,
-            *(f"{target.note}" for target in result.targets if target.note),
+            *pool_note(result),
         )
     )
 
@@ -137,7 +150,7 @@ def _clause(result: AblationResult, place: int) -> str:
 
 def _against(difference: Difference | None, other: str, unit: str) -> str:
     verdict = _verdict(difference)
-    words = f"{verdict} than {other}" if verdict in (BETTER, WORSE) else f"cannot be told apart from {other}"
+    words = f"{verdict} than {other}" if verdict in (BETTER, WORSE) else f"level with {other}"
     return f"{words} ({amount(difference, unit)})"
 
 

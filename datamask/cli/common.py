@@ -7,13 +7,13 @@ import contextlib
 import shlex
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any
 
 from datamask import endings
 from datamask.cli.output import print_json, say, summary_text
 from datamask.cli.streams import print_aside, print_text
+from datamask.evaluation.result import RunResult
 from datamask.options.amounts import parse_tokens
 from datamask.repeats import Amount, check_amounts
 from datamask.runs import exports
@@ -64,8 +64,8 @@ def check_device(device: str) -> None:
     resolve(device)
 
 
-def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: argparse.Namespace) -> int:
-    """Write a finished run's selection where it was asked for, and print its summary; the exit code."""
+def deliver(run: Run, output: str | None, result: RunResult, options: argparse.Namespace) -> int:
+    """Write a finished run's selection to `output` if there is one, print its result, and return the exit code."""
     if output is not None:
         exports.write_selection(run, output)
         if run.facts().get("unwritten"):
@@ -75,11 +75,12 @@ def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: a
         from datamask.runs.weights import write_weights
 
         write_weights(run, weights, repeat_amount(options), say)
+    place = output or str(run.path.absolute() / "selection.parquet")
     if options.json:
         written = {} if weights is None else {"weights_output": weights}
-        print_json({"run_id": run.id, **summary, "status": "done", "output": output, **written})
+        print_json({"run_id": run.id, **result.to_dict(), "status": "done", "output": place, **written})
     else:
-        print_text(summary_text(run, summary, output))
+        print_text(summary_text(run, result, place))
     return DONE
 
 

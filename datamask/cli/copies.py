@@ -25,9 +25,13 @@ MOST_TIMES = 1e9
 def copies(options: argparse.Namespace) -> int:
     """`copies`: the rate at this size, at smaller ones, and by a law at a larger one."""
     from datamask.corpus import open_corpus
+    from datamask.corpus.copies import families
     from datamask.corpus.copy_growth import NEIGHBORS, copy_growth
     from datamask.corpus.neighbors import neighbors_for
+    from datamask.runs.kept_rows import write_kept
 
+    if options.exact and options.remove is None:
+        raise OptionError("--exact belongs to --remove OUT.parquet, which writes the rows that are kept")
     if not 1 < options.times <= MOST_TIMES:
         raise OptionError(f"--times must be above 1 and at most {MOST_TIMES:,.0f}, got {options.times:g}")
     if not 0 < options.cosine <= 1:
@@ -42,10 +46,18 @@ def copies(options: argparse.Namespace) -> int:
             should_stop=stop.is_set,
         )
         growth = copy_growth(graph, options.cosine)
+        kept = None
+        if options.remove is not None:
+            duplicates = "exact" if options.exact else str(options.cosine)
+            rows = families(corpus, duplicates, graph)
+            kept = write_kept(corpus, rows, options.remove, progress=progress, should_stop=stop.is_set)
     if options.json:
-        print_json(_report(growth, options.times))
+        print_json(_report(growth, options.times) | ({} if kept is None else {"kept": kept, "output": options.remove}))
     else:
         print_text("\n".join(_lines(growth, options.times)))
+        if kept is not None:
+            which = "exact duplicates" if options.exact else f"semantic duplicates (cosine {options.cosine:g} or more)"
+            print_text(f"{options.remove}: {kept:,} of {growth.n:,} rows; {growth.n - kept:,} {which} were removed")
         for doubt in growth.doubts(options.times):
             say(f"not to be trusted: {doubt}")
     return DONE

@@ -15,11 +15,12 @@ from typing import Any, TextIO
 
 from datamask.cli.streams import print_aside, print_text, write_aside
 from datamask.errors import OptionError, StoreError, escaped
+from datamask.evaluation.result import RunResult
 from datamask.runs.formats import to_plain
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
 from datamask.storage.address import harmless, is_address
-from datamask.work.pace import Eta, PhasePace, RunPace, duration
+from datamask.work.pace import Eta, PhasePace, RoundPace, RunPace, duration
 
 LINE_SECONDS = 5.0
 """Without a terminal: a line so often, and one whenever the work turns to something else."""
@@ -33,7 +34,7 @@ class Progress:
     A context manager: leaving it clears the bar, so that what is printed next starts on a clean line.
     """
 
-    def __init__(self, stream: TextIO | None = None, pace: RunPace | PhasePace | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, pace: RunPace | RoundPace | PhasePace | None = None) -> None:
         """`pace`: what knows the time left, where that does not follow from the shares alone."""
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
@@ -89,57 +90,56 @@ def print_json(record: Mapping[str, Any]) -> None:
     print_text(json.dumps(to_plain(record), allow_nan=False))
 
 
-def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> str:
+def summary_text(run: Run, result: RunResult, output: str | None) -> str:
     """A finished run for people: values as share of the attainable gain, raw beside them, and where the files are."""
-    seconds = summary.get("seconds_total", summary.get("seconds"))
+    effort, size, bound = result.effort, result.size, result.certificate.upper_bound
+    seconds = effort.seconds if effort.seconds_total is None else effort.seconds_total
     took = ""
-    if isinstance(seconds, (int, float)):
+    if seconds is not None:
         took = f" in {seconds:.1f} s" if seconds < 60 else f" in {duration(seconds)}"
     selection, ids = run.config.selection, run.config.ids
     how = f"by {selection.estimator}" if ids is None else f"by importing {Path(ids).name}"
-    if summary.get("unknown_ids"):
-        how += f", leaving out {summary['unknown_ids']:,} unknown ids"
-    beside = f" beside {summary['given']:,} given ones" if summary.get("given") else ""
-    tokens = f" with {summary['tokens']:,.0f} tokens" if summary.get("budget") and summary.get("tokens") else ""
+    if result.unknown_ids:
+        how += f", leaving out {result.unknown_ids:,} unknown ids"
+    beside = f" beside {size.given:,} given ones" if size.given else ""
+    tokens = f" with {size.tokens:,.0f} tokens" if size.budget and size.tokens else ""
     lines = [
         f"Run {run.id} is {run.status().state}{took}.",
-        f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{tokens}{beside} {how} "
+        f"Selected {_count(size.selected)} of {_count(size.n)} samples{tokens}{beside} {how} "
         f"({selection.objective}, lambda {selection.lamb:g}).",
         *([f"Rules: {'; '.join(rules)}."] if (rules := rule_words(selection, run.facts())) else []),
         "",
     ]
-    calibrated = summary.get("calibrated") or {}
     lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):
-        lines.append(f"  {term:<10}{percent(calibrated.get(term)):>30}{_raw(summary.get(term)):>14}")
-    budget = summary.get("budget")
-    lines.append(
-        f"  0 % is a random subset of this {'budget' if budget else 'size'}, 100 % the best this term reaches alone."
-    )
-    if summary.get("upper_bound") is not None:
-        what = "that fills this budget" if budget else "of this size"
+        lines.append(f"  {term:<10}{percent(result.calibrated.of(term)):>30}{_raw(result.raw.of(term)):>14}")
+    what = "budget" if size.budget else "size"
+    lines.append(f"  0 % is a random subset of this {what}, 100 % the best this term reaches alone.")
+    if bound is not None:
+        what = "that fills this budget" if size.budget else "of this size"
         under = " under these rules" if rules else ""
-        bound = _raw(summary["upper_bound"])
+        most = _raw(bound)
         if selection.scale == "calibrated":  # rounded up: a bound rounded down is none
-            bound = f"{math.ceil(1e5 * summary['upper_bound']) / 1e3:.3f} %"
-        lines.append(f"  No selection {what}{beside}{under} has a joint value above {bound}.")
-    settled = summary.get("settled") or {"inside": 0, "outside": 0}
-    if settled_rows := settled["inside"] + settled["outside"]:
+            most = f"{math.ceil(1e5 * bound) / 1e3:.3f} %"
+        lines.append(f"  No selection {what}{beside}{under} has a joint value above {most}.")
+    classes = result.row_classes
+    if classes is not None and classes.settled:
+        eligible = classes.settled + classes.open
         lines.append(
-            f"  Settled by proof: {settled_rows:,} of {settled_rows + settled['open']:,} samples. Every selection as "
-            f"good as this one has {settled['inside']:,} of them and none of the other {settled['outside']:,}."
+            f"  Settled by proof: {classes.settled:,} of {eligible:,} samples. Every selection as "
+            f"good as this one has {classes.inside:,} of them and none of the other {classes.outside:,}."
         )
-    graph = summary.get("neighbors") or {}
-    if graph.get("kind") == "approximate":
+    graph = result.graph
+    if graph is not None and graph.approximate:
         lines.append(
-            f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "
-            f"neighbours, measured on {graph['recall_rows']:,} random rows."
+            f"  The neighbour graph is approximate: it lists {100 * graph.recall:.1f} % of the true "
+            f"neighbours, measured on {graph.recall_rows:,} random rows."
         )
-    if estimate := summary.get("estimate"):
+    if estimate := result.estimate:
         measurable = "" if run.whole is not None else "; --exact-values measures it"
         lines.append(
-            f"  The raw diversity is a lower bound, of listed neighbours. The exact one is {_raw(estimate['value'])} "
-            f"({_raw(estimate['low'])} to {_raw(estimate['high'])}, from {estimate['rows']:,} random rows{measurable})."
+            f"  The raw diversity is a lower bound, of listed neighbours. The exact one is {_raw(estimate.value)} "
+            f"({_raw(estimate.low)} to {_raw(estimate.high)}, from {estimate.rows:,} random rows{measurable})."
         )
     lines.append("")
     if output is not None:

@@ -35,7 +35,7 @@ def check_typed(run: Run, typed: str | None) -> None:
     """A run folder may come from anywhere: code that it names is loaded only if the same name is typed again.
 
     Raises:
-        OptionError: the run has other objectives. RunStateError: it has one of somebody's own that was not typed.
+        OptionError: the run has other objectives. RunStateError: it has a user's own one that was not typed.
     """
     terms = [name for name, _ in run.config.selection.terms]
     given = list(catalogue.objective_terms(typed)) if typed else []
@@ -46,8 +46,8 @@ def check_typed(run: Run, typed: str | None) -> None:
         )
     if missing := [name for name in terms if catalogue.is_own(name) and name not in given]:
         raise RunStateError(
-            f"run {run.id} uses an objective of somebody's own, whose code is never loaded because a "
-            f"run folder names it; if you trust it, add --objective {','.join(missing)}"
+            f"run {run.id} uses a custom objective, and a run folder alone never loads code; if you trust it, add "
+            f"--objective {','.join(missing)}"
         )
 
 

@@ -29,7 +29,7 @@ def plan(options: argparse.Namespace) -> int:
 
     if options.machines < 1:
         raise OptionError(f"--machines must be at least 1, got {options.machines}")
-    tokens = parse_tokens(options.tokens, "tokens")
+    tokens = None if options.tokens is None else parse_tokens(options.tokens, "tokens")
     given = given_options(options)
     # what is planned is a run over all rows, whether that was said or not
     selection = SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
@@ -45,6 +45,7 @@ def plan(options: argparse.Namespace) -> int:
     memory, place = memory_bytes(), selection.scratch_dir or tempfile.gettempdir()
     free = shutil.disk_usage(_there(place)).free
     if options.json:
+        larger = planned.larger and {"tokens": tokens, **planned.larger.to_dict(options.machines)}
         print_json(
             {
                 **planned.local.to_dict(options.machines),
@@ -53,7 +54,7 @@ def plan(options: argparse.Namespace) -> int:
                 "scratch_free_bytes": free,
                 "measured": asdict(planned.rates),
                 "assumed": list(planned.assumed),
-                "for_tokens": {"tokens": tokens, **planned.larger.to_dict(options.machines)},
+                **({"for_tokens": larger} if larger else {}),
             }
         )
     else:
@@ -64,7 +65,7 @@ def plan(options: argparse.Namespace) -> int:
 def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -> str:
     from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
 
-    local, larger, rates = planned.local, planned.larger, planned.rates
+    local, rates = planned.local, planned.rates
     label = f"{machines} machines" if machines > 1 else "1 machine"
     rows = [
         {
@@ -85,18 +86,14 @@ def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -
     )
     lines = [
         size_sentence(local),
-        *(["All of it fits into memory: without --scratch_dir it is solved there."] if planned.fits else []),
+        *(["The corpus fits in memory: without --scratch_dir it is solved there."] if planned.fits else []),
         *takes_sentences(local, memory),
         f"{place} has {bytes_text(free)} free.",
         "",
         table_text(rows),
         *_recipe(local, machines, label),
         "",
-        f"For {tokens_text(planned.tokens)} tokens: {size_sentence(larger)[0].lower()}{size_sentence(larger)[1:]}",
-        *takes_sentences(larger, memory),
-        f"Time: {time_text(larger.seconds())} here, {time_text(larger.seconds(machines))} on {label}.",
-        *_recipe(larger, machines, label),
-        "",
+        *_larger(planned, machines, label, memory),
         f"Measured on {rates.rows:,} rows, one core: reading {_rate(rates.read)}, scratch {_rate(rates.write)}"
         + (f", a pass {_rate(rates.passed)}" if rates.passed else "")
         + (f", blocks {_rate(sum(each.seconds for each in rates.tasks.values()) / rates.rows)}" if rates.tasks else "")
@@ -104,6 +101,22 @@ def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -
         *(f"Assumed: {sentence}." for sentence in planned.assumed),
     ]
     return "\n".join(lines)
+
+
+def _larger(planned: Planned, machines: int, label: str, memory: int) -> list[str]:
+    """The forecast for a corpus of so many tokens, where one was requested."""
+    from datamask.out_of_core.plan_words import size_sentence, takes_sentences, time_text
+
+    if planned.larger is None or planned.tokens is None:
+        return []
+    size = size_sentence(planned.larger)
+    return [
+        f"For {tokens_text(planned.tokens)} tokens: {size[0].lower()}{size[1:]}",
+        *takes_sentences(planned.larger, memory),
+        f"Time: {time_text(planned.larger.seconds())} here, {time_text(planned.larger.seconds(machines))} on {label}.",
+        *_recipe(planned.larger, machines, label),
+        "",
+    ]
 
 
 def _there(place: str) -> Path:

@@ -24,6 +24,7 @@ from datamask.cli.parser import inputs, run_config
 from datamask.cli.streams import print_text
 from datamask.config import RunConfig
 from datamask.errors import InputError, OptionError, RunStateError
+from datamask.evaluation.result import NO_RESULT
 from datamask.repeats import AS_SELECTED, refusal
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.detached import start_detached
@@ -34,9 +35,9 @@ from datamask.work.pace import PhasePace
 
 
 def select(options: argparse.Namespace) -> int:
-    """`select`: a new run, from shards to OUT.parquet."""
+    """`select`: a new run, from shards to the run folder and to OUT.parquet if it is given."""
     config = run_config(options)
-    output = check_output(options.output, config.corpus.inputs)
+    output = None if options.output is None else check_output(options.output, config.corpus.inputs)
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
     if config.selection.scratch_dir is not None:
         check_apart("scratch-dir", config.selection.scratch_dir, config.corpus.inputs)
@@ -48,27 +49,25 @@ def select(options: argparse.Namespace) -> int:
     return _detach(run, options) if options.detach else _work(run, output, options, new=True)
 
 
-def _check_weights(options: argparse.Namespace, config: RunConfig, output: str) -> None:
-    """Refuse weights that this selection will not have, or that nobody will be there to write, before there is a run.
+def _check_weights(options: argparse.Namespace, config: RunConfig, output: str | None) -> None:
+    """Refuse weights that this command cannot write, before there is a run.
 
     Raises:
-        OptionError: --weights cannot be had with these settings, or says no file of its own.
+        OptionError: these settings have no weights, or --weights names no file of its own.
     """
     amount = repeat_amount(options)
     if options.weights is None:
         if amount != AS_SELECTED:
-            raise OptionError(
-                "--repeats and --repeat_tokens say how much --weights comes to; give --weights OUT.parquet too"
-            )
+            raise OptionError("--repeats and --repeat_tokens need --weights; add --weights OUT.parquet")
         return
     if why := refusal(config.selection):
         raise OptionError(f"--weights: {why}")
     if config.selection.scratch_dir is not None:
-        raise OptionError("--weights is not there for all rows of a corpus beyond memory; leave out --scratch-dir")
+        raise OptionError("--weights does not work with --scratch-dir; leave out one of them")
     if options.detach:
         raise OptionError(
-            "--weights is written by this command, and --detach leaves it; ask for them when the run is done, with "
-            "`datamask runs export RUN --weights OUT.parquet`"
+            "--weights does not work with --detach; when the run is done, use `datamask runs export RUN --weights "
+            "OUT.parquet`"
         )
     if Path(options.weights).suffix.lower() not in (".csv", ".parquet"):
         raise OptionError(f"--weights must end in .csv or .parquet, got {options.weights!r}")
@@ -106,7 +105,7 @@ def resume(options: argparse.Namespace) -> int:
     status = run.status()
     if status.state == "done":
         say(f"run {run.id} is done already")
-        return deliver(run, output, status.summary or {}, options)
+        return deliver(run, output, status.result or NO_RESULT, options)
     if not status.resumable:
         raise RunStateError(f"run {run.id} is {status.state}; only a stopped, failed or interrupted run resumes")
     check_typed(run, options.objective)
@@ -156,9 +155,9 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
             export = shell([*of_run(["runs", "export"], run.id, options), "--weights", options.weights])
             say(f"the weights are written of a finished run; then: {export}")
         if options.json:
-            print_json({"run_id": run.id, **(outcome.summary or {}), "status": outcome.status.state})
+            print_json({"run_id": run.id, "status": outcome.status.state})
         return STOPPED
-    return deliver(run, output, outcome.summary or outcome.status.summary or {}, options)
+    return deliver(run, output, outcome.result or outcome.status.result or NO_RESULT, options)
 
 
 def prepare(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from datamask.cli.output import Progress, check_apart, percent, print_json, say,
 from datamask.cli.parser import import_config
 from datamask.cli.streams import print_text
 from datamask.errors import DatamaskError, OptionError, RunStateError
+from datamask.evaluation.result import NO_RESULT
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
 from datamask.repeats import AS_SELECTED
@@ -63,8 +65,8 @@ def _listed(run: Run) -> dict[str, Any]:
             "ratio": tokens_text(budget) if (budget := config.selection.budget) else config.selection.select_ratio,
             "name": config.name,
         }
-    calibrated = (status.summary or {}).get("calibrated") or {}
-    return row | {term: calibrated.get(term) for term in ("quality", "diversity")}
+    calibrated = (status.result or NO_RESULT).calibrated
+    return row | {"quality": calibrated.quality, "diversity": calibrated.diversity}
 
 
 def runs_show(options: argparse.Namespace) -> int:
@@ -88,8 +90,8 @@ def runs_show(options: argparse.Namespace) -> int:
     if status.error:
         print_text(f"error: {status.error}")
     print_text(shell(config.arguments(run.facts().get("output") or "OUT.parquet")) + "\n")
-    if status.summary:
-        print_text(summary_text(run, status.summary, None))
+    if status.result is not None:
+        print_text(summary_text(run, status.result, None))
         if why := exports.unwritten(run):
             print_text(f"{why}; write it with: {shell(of_run(['resume'], run.id, options))}")
     else:
@@ -137,8 +139,10 @@ def runs_export(options: argparse.Namespace) -> int:
     run = RunStore(options.runs_dir).get(options.run)
     paths = {export.name: getattr(options, export.name) for export in EXPORTS}
     asked = [export for export in EXPORTS if paths[export.name]]
-    if not asked:
-        raise OptionError(f"runs export needs at least one of {flags()}")
+    if not asked and not options.card:
+        raise OptionError(f"runs export needs at least one of --card FOLDER, {flags()}")
+    if options.card_rows and not options.card:
+        raise OptionError("--card_rows belongs to --card FOLDER")
     amount = repeat_amount(options)
     if amount != AS_SELECTED and not options.weights:
         raise OptionError(
@@ -154,6 +158,12 @@ def runs_export(options: argparse.Namespace) -> int:
         for export in asked:
             wanted = {"amount": amount, "report": say} if export.amounts else {}
             written[export.name] = export.write(run, paths[export.name], progress, stop.is_set, **wanted)
+        if options.card:
+            from datamask.dashboard.report.dataset_card import write_dataset
+
+            cache_dir, rows = RunStore(options.runs_dir).cache_dir, options.card_rows
+            files = write_dataset(run, options.card, cache_dir, rows=rows, progress=progress, should_stop=stop.is_set)
+            written["card"] = [str(Path(options.card) / file) for file in files]
     if options.json:
         print_json({"run_id": run.id, **written})
     else:
@@ -172,4 +182,4 @@ def runs_import(options: argparse.Namespace) -> int:
     config = replace(config, corpus=absolute_corpus(config.corpus), ids=str(user_path(options.ids).absolute()))
     with stop_on_signals() as stop, Progress() as progress:
         run = import_ids(RunStore(options.runs_dir), config, progress=progress, should_stop=stop.is_set)
-    return deliver(run, None, run.status().summary or {}, options)
+    return deliver(run, None, run.status().result or NO_RESULT, options)

@@ -51,10 +51,10 @@ def examples_named(text: str) -> tuple[str, str] | None:
 
 
 def training_text(judge: str, words: int | None, train_bytes: int | None) -> dict[str, int]:
-    """How much each selection trains the judge on, where it is given.
+    """Return how much of each selection trains the proxy model, where it is given.
 
     Raises:
-        OptionError: it is given for the other judge.
+        OptionError: it is given for the other proxy model.
     """
     for option, value, owner in (("words", words, "bigram"), ("train_bytes", train_bytes, "transformer")):
         if value is not None and judge in JUDGES and owner != judge:

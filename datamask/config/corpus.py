@@ -11,19 +11,24 @@ from datamask.options import CORPUS_OPTIONS, CorpusOptions, InputPaths, check_op
 
 @dataclass(frozen=True)
 class CorpusConfig(CorpusOptions):
-    """Which rows make the corpus: the options of `datamask.options.corpus_table`; all but the inputs by name.
+    """The settings of a corpus: files and columns. Give all but `inputs` by name.
 
     Attributes:
-        inputs: files, folders or globs, of this machine or elsewhere (``s3://...``).
-        id_column, feature_column, length_column: column names; None: found by the paper's names, then by type.
-        quality_columns: summed with their weights; empty: found by name, then by type.
-        features, scores: side shards holding the feature or quality column, joined by id, else by row position.
-        rows: size of a uniform sample by hash of (id, seed); None: all rows.
-        drop_invalid: drop rows with NaN, infinite, null or all-zero features or quality instead of refusing them.
-        seed: of the row sample (`--row_seed`; on the command line it follows `--seed` unless given).
+        inputs: files, folders or globs, local or remote (``s3://...``).
+        id_column, feature_column, length_column: column names. None: found by name, then by type.
+        quality_columns: columns that are added up with their weights. Empty: found by name, then by type.
+        features, scores: other shards with the feature or quality column, matched by id, else by position.
+        rows: size of a uniform sample by hash of (id, seed). None: all rows.
+        drop_invalid: skip rows with NaN, infinite, null or all-zero values instead of refusing them.
+        seed: seed of the row sample (`--row_seed`; on the command line the default is `--seed`).
 
     Raises:
-        OptionError: an option is not of its kind.
+        OptionError: an option has a value of the wrong kind.
+
+    Examples:
+        >>> from datamask import CorpusConfig
+        >>> CorpusConfig(["shards/"], quality_columns=("edu:0.5:z",), rows=10_000).rows
+        10000
     """
 
     def __post_init__(self) -> None:

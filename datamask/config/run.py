@@ -17,11 +17,17 @@ MEASURING = ("objective", "lamb", "scale", "seed", "device")
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A run: a corpus, a selection, a name and notes.
+    """The settings of a run: corpus, selection, name and notes.
 
     Attributes:
-        ids: for a selection that was imported, the file it was read from; ignore_unknown: whether ids of that file
-            that are not in the corpus were left out instead of refused.
+        corpus: files and columns. selection: objective, method and rules. name, notes: for people.
+        ids: the file of an imported list of ids; None for a selection.
+        ignore_unknown: whether ids that are not in the corpus are skipped instead of refused.
+
+    Examples:
+        >>> from datamask import CorpusConfig, RunConfig
+        >>> RunConfig(CorpusConfig(["shards/"]), name="first").selection.select_ratio
+        0.3
     """
 
     corpus: CorpusConfig

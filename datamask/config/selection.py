@@ -14,7 +14,7 @@ from datamask.options.checks import check, number_text
 from datamask.options.table import SEARCHES
 
 NEIGHBOR_SEARCHES = tuple(SEARCHES.meanings)
-"""How the neighbour graph may be asked for; see `datamask.corpus.neighbors.search_for`."""
+"""Ways to build the neighbor graph; see `datamask.corpus.neighbors.search_for`."""
 
 PAPER_PRESET = {
     "estimator": "reinforce",
@@ -46,16 +46,20 @@ SWAPPED_TO_ONE_END = ("facility", "pairwise")
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionConfig(SelectionOptions):
-    """Which subset, and how it is found. Build it with `SelectionConfig.from_options`, which fills the defaults.
+    """The settings of a selection. Create them with `SelectionConfig.from_options`, which fills in the defaults.
 
-    Its attributes are the options of `datamask.options.table`. `estimator` is a name of the catalogue, never "auto";
-    `objective` and `collapse` are in one spelling; of the options that only some estimators have, those of others are
-    None.
+    The attributes are the options of the command line (`datamask.options.table`). `estimator` is the name of a method,
+    never "auto". Options that the method does not have are None.
+
+    Examples:
+        >>> from datamask import SelectionConfig
+        >>> SelectionConfig.from_options(objective="facility", lamb=0.3).estimator
+        'relaxed'
     """
 
     @classmethod
     def from_options(cls, **options: Any) -> SelectionConfig:
-        """Resolve what was given (None: not given) into a full record: preset, then auto, then defaults.
+        """Fill in what is not given (None): from the preset, then by auto, then from the defaults.
 
         Raises:
             OptionError: an option is unknown, out of range, or not one of the chosen estimator.

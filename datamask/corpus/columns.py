@@ -1,8 +1,9 @@
 """Which column plays which part: the paper's names first, then other known names, then the only column of the type.
 
 The paper calls its columns ``chunk_id``, ``quality_score`` and ``feature_arr``; FineWeb-Edu calls its ``id``, ``score``
-and ``token_count``. A column found by its type alone is taken only where there is exactly one of that type; otherwise
-the error lists the candidates and the option that chooses between them.
+and ``token_count``; DCLM keeps ids in ``metadata``. Known names are looked for among the columns, then in the structs
+`CONTAINERS`. A column found by its type alone is taken only where there is exactly one of that type; otherwise the
+error lists the candidates and the option that chooses between them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow.types as pt
 
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus.corpus import ColumnNames
+from datamask.corpus.readers.leaves import is_leaf
 from datamask.errors import InputError
 
 ID_NAMES = (
@@ -35,8 +37,18 @@ ID_NAMES = (
     "sha1",
     "md5",
     "key",
+    "WARC-Record-ID",
 )
-QUALITY_NAMES = ("quality_score", "quality", "score", "edu_score", "dclm_score", "fasttext_score", "quality_scores")
+QUALITY_NAMES = (
+    "quality_score",
+    "quality",
+    "score",
+    "edu_score",
+    "dclm_score",
+    "fasttext_score",
+    "quality_scores",
+    "fasttext_openhermes_reddit_eli5_vs_rw_v2_bigram_200k_train_prob",
+)
 FEATURE_NAMES = (
     "feature_arr",
     "features",
@@ -52,6 +64,9 @@ FEATURE_NAMES = (
 )
 LENGTH_NAMES = ("token_count", "n_tokens", "num_tokens", "tokens", "length", "token_length", "token_counts")
 TEXT_NAMES = ("text", "content", "raw_content", "document", "body", "sentence", "passage", "chunk", "description")
+
+CONTAINERS = ("metadata", "meta")
+"""Structs in which web corpora keep what is known of a document."""
 
 OPTIONS = {
     "id": "--id-column",
@@ -136,7 +151,19 @@ def is_feature(kind: pa.DataType) -> bool:
 
 
 IS_ROLE = {"id": is_id, "quality": is_number, "feature": is_feature, "length": is_number, "text": is_string}
-NAMES = {"id": ID_NAMES, "quality": QUALITY_NAMES, "feature": FEATURE_NAMES, "length": LENGTH_NAMES, "text": TEXT_NAMES}
+
+
+def _known(names: tuple[str, ...]) -> tuple[str, ...]:
+    return (*names, *(f"{above}.{name}" for name in names for above in CONTAINERS))
+
+
+NAMES = {
+    "id": _known(ID_NAMES),
+    "quality": _known(QUALITY_NAMES),
+    "feature": FEATURE_NAMES,
+    "length": _known(LENGTH_NAMES),
+    "text": TEXT_NAMES,
+}
 
 
 def candidates(schema: pa.Schema, role: str) -> list[str]:
@@ -181,13 +208,14 @@ def require(schema: pa.Schema, name: str, role: str, path: str) -> str:
 
 
 def plausible(schema: pa.Schema, role: str) -> list[str]:
-    """The candidates that no other role has a better claim to."""
+    """The candidates that no other role has a better claim to. Leaves of structs only where no column fits."""
     fitting = candidates(schema, role)
+    fitting = [name for name in fitting if not is_leaf(schema.field(name))] or fitting
     if role == "id":
-        of_other_roles = {*QUALITY_NAMES, *LENGTH_NAMES, *TEXT_NAMES}
+        of_other_roles = {*NAMES["quality"], *NAMES["length"], *TEXT_NAMES}
         return [name for name in fitting if name not in of_other_roles]
     if role == "quality":
-        of_other_roles = {*ID_NAMES, *LENGTH_NAMES}
+        of_other_roles = {*NAMES["id"], *NAMES["length"]}
         fitting = [name for name in fitting if name not in of_other_roles]
         # a float is rather a score than an integer is: integers are counts, years, labels
         return [name for name in fitting if not pt.is_integer(value_type(schema.field(name).type))] or fitting

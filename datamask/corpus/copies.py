@@ -50,7 +50,7 @@ def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed:
     else:
         cosine = _cosine(collapse)
         if graph is None:
-            raise OptionError(f"--collapse {collapse} needs the neighbour graph, and none was given")
+            raise OptionError(f"--collapse {collapse} needs the neighbor graph, and none was given")
         family = near_families(graph, cosine)
     # the best first within each family; lexsort's last key is its first
     order = np.lexsort((row_hash(corpus.ids, seed), -corpus.quality, family))

@@ -165,11 +165,11 @@ class CopyGrowth:
         reasons = []
         if single < FEW or double < FEW:
             reasons.append(
-                f"only {single:,} rows have one near-copy and {double:,} have two, which is too few for a law"
+                f"only {single:,} rows have one semantic duplicate and {double:,} have two, which is too few for a law"
             )
         elif abs(self.foretold - self.now) > APART * self.now:
             reasons.append(
-                f"half of the corpus foretells {self.foretold:.1%} for the whole, which has {self.now:.1%}: the law "
+                f"half of the corpus projects {self.foretold:.1%} for all of it, which has {self.now:.1%}: the law "
                 "does not hold here"
             )
         if times > FARTHEST:
@@ -224,7 +224,7 @@ def copy_growth(
         raise OptionError(f"--cosine must be above 0 and at most 1, got {cosine}")
     if graph.k < SHORTEST:
         raise OptionError(
-            f"the neighbour lists must have at least {SHORTEST} entries, got {graph.k}; the corpus is too small"
+            f"the neighbor lists must have at least {SHORTEST} entries, got {graph.k}; the corpus is too small"
         )
     counts = copy_counts(graph, cosine)
     n = len(counts)

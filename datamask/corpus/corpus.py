@@ -51,21 +51,26 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Corpus:
-    """N valid samples in input order.
+    """N valid rows in input order, as `open_corpus` returns them.
 
     Attributes:
         ids: pyarrow array of length N, the id column's own type, unique and without nulls.
         quality: float64 ``(N,)``, the weighted sum of the quality columns.
         features: float32 ``(N, d)``, C-contiguous, read-only, every row of unit L2 norm.
-        lengths: float64 ``(N,)`` or None.
-        metadata: pyarrow table of N rows: every other column, text included, and the single quality columns when there
+        lengths: float64 ``(N,)``, tokens of each row, or None.
+        metadata: pyarrow table of N rows: every other column, texts included, and the single quality columns if there
             are several.
         source_file: int32 ``(N,)``, index into ``provenance.files``; source_row: int64 ``(N,)``, row in that file.
         fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
-        provenance: where they came from.
-        norms: float64 ``(N,)``, the L2 norm of every feature row as it was read; None: all 1.
-        identity: of this one object. What a process keeps of metadata goes by it: the fingerprint says nothing of them,
-            and shards opened again may have other columns.
+        provenance: the files and columns they came from, with notes.
+        norms: float64 ``(N,)``, the L2 norm of every feature row as read; None: all 1.
+        identity: name of this object in this process. The fingerprint leaves out metadata, this does not.
+
+    Examples:
+        >>> from datamask import CorpusConfig, open_corpus
+        >>> corpus = open_corpus(CorpusConfig(["sample_data/tiny"]))
+        >>> len(corpus.ids) == len(corpus.quality) == len(corpus)
+        True
     """
 
     ids: pa.Array

@@ -120,7 +120,7 @@ def on_device(
         for column in range(0, n, width):
             if should_stop is not None and should_stop():
                 checkpoint.save(lists, plan)
-                raise Stopped("building the neighbour graph was stopped")
+                raise Stopped("building the neighbor graph was stopped")
             if progress is not None:
                 progress(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbour graph")
             products = rows @ tensor[column : column + width].T
@@ -175,7 +175,7 @@ def nearest(
         part = slice(index * step, (index + 1) * step)
         for low in range(0, count, BLOCK):
             if should_stop is not None and should_stop():
-                raise Stopped("looking for neighbours was stopped")
+                raise Stopped("looking for neighbors was stopped")
             block = base[low : low + BLOCK] if base_rows is None else base[base_rows[low : low + BLOCK]]
             products = np.dot(queries[part], block.T)
             kernels.offer_rows(products, 0, low, kernels.NOWHERE, similarities[part], indices[part], 0, len(products))

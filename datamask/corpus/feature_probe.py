@@ -71,14 +71,14 @@ class FeatureProbe:
     def sentences(self) -> list[str]:
         """Return what was found, a sentence each."""
         if self.correlation is None or self.shuffled is None:
-            said = ["Too few different rows, or too few different scores, to say what a linear probe predicts."]
+            said = ["Too few different rows or scores for a linear probe."]
         else:
             said = [
-                f"A linear probe predicts the quality with rank correlation {_number(self.correlation)} on rows it has "
-                f"not seen (shuffled: {_number(self.shuffled)})."
+                f"A linear probe predicts quality with rank correlation {_number(self.correlation)} on held-out rows "
+                f"(shuffled: {_number(self.shuffled)})."
             ]
         return said + [
-            f"{100 * label.share:.0f} % of the {NEIGHBORS} nearest rows have the same {label.column} (shuffled: "
+            f"Same {label.column}: {100 * label.share:.0f} % of the {NEIGHBORS} nearest rows (shuffled: "
             f"{100 * label.shuffled:.0f} %)."
             for label in self.labels
         ]

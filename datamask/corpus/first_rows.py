@@ -97,7 +97,7 @@ def first_look(
     sides = [name for name, paths in config.paths.items() if paths and name != "input"]
     if sides:
         raise InputError(
-            f"a first look needs features and scores beside the ids, but --{sides[0]} names other files, in which rows "
+            f"a first look needs features and scores next to the ids, but --{sides[0]} names other files, whose rows "
             "are found by reading all ids; write them into the shards of --input, or wait until the corpus is open"
         )
     paths = list_files(config.inputs, "input", should_stop)

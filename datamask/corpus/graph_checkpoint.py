@@ -157,7 +157,7 @@ def work_through(
             began = time.monotonic()
             checkpoint.save(lists, plan)
             if should_stop is not None and should_stop():
-                raise Stopped("building the neighbour graph was stopped") from None
+                raise Stopped("building the neighbor graph was stopped") from None
             saved = time.monotonic()
             every = max(KEEP_SECONDS, 20 * (saved - began))
     tick()

@@ -33,7 +33,9 @@ class KeptEmbeddings:
     def __init__(self, file: FileIO, embedder: Embedder, facts: Mapping[str, Any]) -> None:
         self.batch, self.dim = embedder.batch, embedder.dim
         self._file, self._embedder, self._row_bytes = file, embedder, 2 * embedder.dim
-        head = json.dumps({**facts, "embedder": [embedder.kind, embedder.digest, embedder.dim]}).encode() + b"\n"
+        # two functions of one module have the same digest
+        model = [embedder.kind, embedder.name, embedder.digest, embedder.dim]
+        head = json.dumps({**facts, "embedder": model}).encode() + b"\n"
         self._start, self._row = len(head), 0
         if file.read(len(head)) != head:
             file.truncate(0)

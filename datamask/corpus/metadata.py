@@ -52,6 +52,8 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
                 kinds.setdefault(field.name, []).append(field.type)
     fields = []
     notes = [f"Column {name!r} was left out: several columns of one file have that name." for name in repeated]
+    left_out = {name: why for shard in shards for name, why in shard.facts.left_out.items()}
+    notes += [f"Field {name!r} was left out: it {why}." for name, why in left_out.items()]
     for name, types in kinds.items():
         common = _common(types)
         if common is None:

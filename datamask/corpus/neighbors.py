@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TypedDict
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
 from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
 from datamask.errors import OptionError
 from datamask.files import sweep
+from datamask.measured import GraphFacts
 from datamask.work.cache import Cache
 from datamask.work.ledger import ledger
 from datamask.work.result_file import Content, Entry, Implausible, require
@@ -51,15 +51,6 @@ KEPT_ROUNDING = 1e-4
 """Cosines that were computed elsewhere, on a GPU say, may differ by so much."""
 
 
-class GraphFacts(TypedDict):
-    """What a record says about a graph: ``exact`` or ``approximate``, K, its recall and on how many rows (0: exact)."""
-
-    kind: str
-    k: int
-    recall: float
-    recall_rows: int
-
-
 @dataclass(frozen=True)
 class NeighborGraph:
     """Each row's K most similar rows.
@@ -86,13 +77,9 @@ class NeighborGraph:
         return NeighborGraph(self.indices[:, :k], self.similarities[:, :k], self.exact, self.recall)
 
     def facts(self) -> GraphFacts:
-        """What a record should say about the graph."""
-        return {
-            "kind": "exact" if self.exact else "approximate",
-            "k": self.k,
-            "recall": self.recall,
-            "recall_rows": 0 if self.exact else min(RECALL_ROWS, len(self.indices)),
-        }
+        """Return what a record should say about the graph."""
+        kind = "exact" if self.exact else "approximate"
+        return GraphFacts(kind, self.k, self.recall, 0 if self.exact else min(RECALL_ROWS, len(self.indices)))
 
 
 def build_neighbors(
@@ -126,9 +113,9 @@ def build_neighbors(
     from datamask.corpus import exact_search, partition_search
 
     if k < 1:
-        raise OptionError(f"the number of neighbours must be at least 1, got {k}")
+        raise OptionError(f"the number of neighbors must be at least 1, got {k}")
     if search not in NEIGHBOR_SEARCHES[1:]:
-        raise OptionError(f"the search for neighbours must be 'exact' or 'approximate', got {search!r}")
+        raise OptionError(f"the search for neighbors must be 'exact' or 'approximate', got {search!r}")
     features = np.ascontiguousarray(features, np.float32)
     k = min(k, len(features))
     probing = None

@@ -51,20 +51,29 @@ def open_corpus(
     should_stop: ShouldStop | None = None,
     row_limit: int | None = None,
 ) -> Corpus:
-    """Read, check and normalise a corpus. Features are held once; everything else is small beside them.
+    """Read shards, check them, and scale the features to unit length.
 
     Args:
-        config: files, columns, sample.
-        progress: called with the share done (0 to 1) and what is being done, from this thread.
-        should_stop: polled from this thread some ten times a second.
-        row_limit: the most rows when ``config.rows`` is None; None: what fits in a quarter of the memory. A larger
-            corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
+        config: files, columns and sample.
+        progress: called with a share from 0 to 1 and a few words, from this thread.
+        should_stop: polled from this thread about ten times a second; True stops.
+        row_limit: maximum number of rows if ``config.rows`` is None. None: as many as fit in a quarter of the memory. A
+            larger corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
+
+    Returns:
+        N rows in input order, with ids, quality, features ``(N, d)`` and metadata.
 
     Raises:
-        InputError: a file, column or row that cannot be used; one sentence that names it.
-        RemoteError: a store that holds files does not answer, however often it is asked.
-        NoRoomError: it needs more memory than others leave free.
-        Stopped: `should_stop` answered true.
+        InputError: a file, column or row is invalid; the sentence names it.
+        RemoteError: a store does not answer.
+        NoRoomError: there is not enough free memory.
+        Stopped: `should_stop` returned True.
+
+    Examples:
+        >>> from datamask import CorpusConfig, open_corpus
+        >>> corpus = open_corpus(CorpusConfig(["sample_data/tiny"]))
+        >>> corpus.features.shape[0] == len(corpus)
+        True
     """
     sources = open_sources(config, should_stop, progress=within(progress, 0.0, LOOK_SHARE))
     columns = resolve_columns(config, sources)

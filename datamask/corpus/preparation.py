@@ -1,7 +1,7 @@
 """Text in, scored and embedded shards out: what a corpus needs before anything can be selected from it.
 
-`prepare_shards` is behind ``datamask prepare``; the sample corpus is made by the same two calls, `TextFeatures.fit` and
-`prepared_columns`. Columns it makes:
+`prepare_shards` is behind ``datamask prepare``; `TextFeatures.fit` and `prepared_columns` are its two
+calls. Columns it makes:
 
 | column | type | what |
 |---|---|---|
@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from glob import escape
 from pathlib import Path
 from typing import Any, TypedDict
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, Features, metadata_of
 from datamask.corpus.kept_embeddings import KeptEmbeddings, kept_embeddings
 from datamask.corpus.quality_rules import quality_score
+from datamask.corpus.readers.leaves import with_leaves
 from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_shards import batches, strings, text_files
 from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Survey, TextPlan, id_strings, plan_files, survey
@@ -146,7 +148,8 @@ def prepare_shards(
 ) -> Prepared:
     """Read text, write shards that `datamask select` takes: every column kept, those of the module's table added.
 
-    A column of the table that is there already is kept as it is. Rows without text, and rows none of whose words the
+    A column of the table that is there already is kept as it is, and no quality is made where a column of another known
+    name holds one. Rows without text, and rows none of whose words the
     features know (a zero feature), are dropped and counted. TF-IDF features are learned on a uniform sample of at most
     `FIT_LIMIT` texts; the files are read twice, batch by batch, never whole.
 
@@ -158,7 +161,8 @@ def prepare_shards(
         output: a file ending in ``.parquet`` gets all rows; anything else is a folder with one shard per file. Whole or
             not at all.
         text_column: the column with the text; None: ``text``, else the only one of a usual name.
-        id_column: becomes `chunk_id`; None: `chunk_id` itself if there is one, else ``file:row`` (rows counted from 0).
+        id_column: becomes `chunk_id`; None: `chunk_id` itself if there is one, else a column of a known name in which
+            every row has a value of its own, else ``file:row`` (rows counted from 0).
         embedder: makes the features (`embedders.embedder_of`), and is noted in the shards; None: TF-IDF.
         dim: dimensions of TF-IDF features; None: `DIM`; fewer, with a note, where the texts are too few to fill them.
         seed: of the sample and of the SVD.
@@ -189,6 +193,8 @@ def prepare_shards(
             f"{files[0]} has {FEATURES} already; leave out --embedder to keep it, or remove that column first"
         )
     counts = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
+    if not counts.ids_fit:
+        plan = replace(plan, id_column=None)
     for part in target.parent.glob(f".{escape(target.name)}.????????.part"):
         with suppress(OSError):  # in use, or gone: it was for tidiness alone
             remove_abandoned(part)
@@ -249,6 +255,10 @@ def _notes(
 ) -> list[str]:
     """Sentences about what was found and made. fitted_dim: dimensions of TF-IDF features; None: none were made."""
     notes = [f"{name} was there already and is kept as it is." for name in sorted(plan.present)]
+    if plan.quality_column is not None:
+        notes.append(f"Column {plan.quality_column!r} holds the quality, by its name; no {QUALITY} is made.")
+    if plan.id_guessed and plan.id_column is not None:
+        notes.append(f"{ID} is column {plan.id_column!r}, by its name.")
     if plan.id_column is None:
         notes.append(f"{ID} is made of file and row, as in '{plan.stems[0]}:0'; --id-column names a column instead.")
     if plan.guessed:
@@ -361,6 +371,7 @@ def _with_columns(
 ) -> pa.Table:
     """The rows of `batch` that have text and features, with the columns that were missing."""
     table = pa.Table.from_batches([batch])
+    batch = with_leaves(batch, batch.schema, [name for name in (plan.text_column, plan.id_column) if name is not None])
     text = strings(batch.column(plan.text_column), plan.text_column, file)
     if plan.id_column is None:
         made_ids = [f"{prefix}{row}" for row in range(position, position + batch.num_rows)]
@@ -368,7 +379,8 @@ def _with_columns(
     elif plan.id_column != ID:
         table = table.add_column(0, ID, id_strings(batch.column(plan.id_column), plan.id_column, file))
     table, text = table.filter(text.is_valid()), text.drop_null()
-    prepared = prepared_columns(text.to_pylist(), features, scores=QUALITY not in plan.present, should_stop=should_stop)
+    scores = QUALITY not in plan.present and plan.quality_column is None
+    prepared = prepared_columns(text.to_pylist(), features, scores=scores, should_stop=should_stop)
     for name, column in prepared.items():
         if name not in plan.present:
             table = table.append_column(name, column)

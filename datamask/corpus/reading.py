@@ -270,8 +270,8 @@ def refuse_rounded(source: Source, names: Iterable[str]) -> None:
         for name in names:
             if name in shard.facts.rounded:
                 raise InputError(
-                    f"column {name!r} of {shard.path} holds whole numbers beyond 2^53 beside fractions, or such beyond "
-                    "2^63, and float64 would take close ones for equal; subtract a constant from the column, or write "
+                    f"column {name!r} of {shard.path} holds whole numbers beyond 2^53 and fractions, or numbers beyond "
+                    "2^63, and float64 would make close ones equal; subtract a constant from the column, or write "
                     "it as whole numbers below 2^63 and rank them"
                 )
 

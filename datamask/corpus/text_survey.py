@@ -5,7 +5,7 @@ Whatever is wrong with the input is found here, before minutes of scoring.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.corpus.columns import TEXT_NAMES, candidates
+from datamask.corpus.columns import TEXT_NAMES, candidates, guess
+from datamask.corpus.readers.text import PACKED
 from datamask.corpus.text_features import FIT_LIMIT, LONGEST
 from datamask.corpus.text_shards import batches, file_schema, require_column, strings
 from datamask.errors import InputError, Stopped
@@ -33,7 +34,9 @@ class TextPlan:
         files: in reading order; stems: a name per file, unique, for made ids and for shards.
         text_column: the column of the texts. id_column: the column that becomes `ID`; None: ids are made.
         present: which of `QUALITY`, `FEATURES` and `TOKENS` the files have already.
+        quality_column: another column of a known name that holds the quality; None: `QUALITY` is made or present.
         guessed: whether the text column was found by another name than ``text``.
+        id_guessed: whether the id column was found by its name. It is not used where its values are no ids.
     """
 
     files: tuple[FilePath, ...]
@@ -41,7 +44,9 @@ class TextPlan:
     text_column: str
     id_column: str | None
     present: frozenset[str]
+    quality_column: str | None = None
     guessed: bool = False
+    id_guessed: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,13 +54,14 @@ class Survey:
     """Counts of a first reading.
 
     Attributes:
-        rows: in all files. texts: rows that hold text.
+        rows: in all files. texts: rows that hold text. ids_fit: whether every row has an id of its own.
         sample: at most `FIT_LIMIT` of those texts, uniform, in row order, each cut to `LONGEST` characters.
     """
 
     rows: int
     texts: int
     sample: list[str]
+    ids_fit: bool = True
 
 
 def plan_files(
@@ -93,9 +99,26 @@ def plan_files(
             f"out to keep {ID}, or rename that column"
         )
     present = frozenset(name for name in (QUALITY, FEATURES, TOKENS) if has(name))
-    if present >= {QUALITY, FEATURES}:
-        raise InputError(f"{files[0]} has {QUALITY} and {FEATURES} already: open it as it is")
-    return TextPlan(tuple(files), _stems(files), text_column, id_column or (ID if has(ID) else None), present, guessed)
+    quality = None if QUALITY in present else _known_everywhere(schemas, "quality")
+    if FEATURES in present and (QUALITY in present or quality is not None):
+        raise InputError(f"{files[0]} has {quality or QUALITY} and {FEATURES} already: open it as it is")
+    known = ID if has(ID) else _known_everywhere(schemas, "id")
+    return TextPlan(
+        tuple(files),
+        _stems(files),
+        text_column,
+        id_column or known,
+        present,
+        quality,
+        guessed,
+        id_guessed=id_column is None and known not in (None, ID),
+    )
+
+
+def _known_everywhere(schemas: Sequence[pa.Schema], role: str) -> str | None:
+    """Return the column that all files have for a role by a known name; None: there is none."""
+    names = {name if how == "name" else None for name, how in (guess(schema, role) for schema in schemas)}
+    return names.pop() if len(names) == 1 else None
 
 
 def find_text_column(schema: pa.Schema, file: FilePath) -> str:
@@ -134,6 +157,7 @@ def survey(
     """
     random = np.random.default_rng(seed)
     keys, sample, ids, rows, texts = np.zeros(0, np.uint64), np.zeros(0, object), [], 0, 0
+    ids_fit = True
     for f, file in enumerate(plan.files):
         columns = list(dict.fromkeys([plan.text_column, plan.id_column or plan.text_column]))
         for batch in batches(file, columns, should_stop):
@@ -141,8 +165,11 @@ def survey(
                 raise Stopped("stopped while reading texts")
             progress(f / len(plan.files), f"Reading {file.name} ({rows:,} rows so far)")
             column = strings(batch.column(plan.text_column), plan.text_column, file)
-            if plan.id_column is not None:
-                ids.append(id_strings(batch.column(plan.id_column), plan.id_column, file).cast(pa.large_string()))
+            if plan.id_column is not None and ids_fit:
+                if plan.id_guessed and batch.column(plan.id_column).null_count:
+                    ids_fit = False
+                else:
+                    ids.append(id_strings(batch.column(plan.id_column), plan.id_column, file).cast(pa.large_string()))
             draws = random.integers(0, 2**64, batch.num_rows, dtype=np.uint64)
             valid = column.is_valid().to_numpy(zero_copy_only=False)
             rows, texts = rows + batch.num_rows, texts + int(valid.sum())
@@ -155,9 +182,12 @@ def survey(
         raise InputError(f"{plan.files[0]} has no rows" if len(plan.files) == 1 else "the input files have no rows")
     if texts == 0:
         raise InputError(f"column {plan.text_column!r} holds no text in any of {rows:,} rows")
-    if ids and plan.id_column is not None:
-        _refuse_repeated(pa.chunked_array(ids), plan.id_column)
-    return Survey(rows, texts, list(_smallest(keys, sample)[1]))
+    if ids and ids_fit and plan.id_column is not None:
+        if plan.id_guessed:
+            ids_fit = pc.count_distinct(pa.chunked_array(ids)).as_py() == rows
+        else:
+            _refuse_repeated(pa.chunked_array(ids), plan.id_column)
+    return Survey(rows, texts, list(_smallest(keys, sample)[1]), ids_fit)
 
 
 def id_strings(column: pa.Array, name: str, file: FilePath) -> pa.Array:
@@ -198,7 +228,7 @@ def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _stems(files: list[FilePath]) -> tuple[str, ...]:
     """Each file's name without ending; where names repeat, its path below the common folder."""
-    names = [Path(file.stem).stem if file.suffix == ".gz" else file.stem for file in files]
+    names = [Path(file.stem).stem if file.suffix in PACKED else file.stem for file in files]
     if len(set(names)) < len(names):
         parts = [(file.resolve() if isinstance(file, Path) else file).parts for file in files]
         differ = (place for place, beside in enumerate(zip(*parts, strict=False)) if len(set(beside)) > 1)

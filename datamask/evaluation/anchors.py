@@ -38,10 +38,11 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
+from datamask.measured import Anchor
 from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.disf_fixed import DiSFFixed
-from datamask.objectives.joint import Anchor, Joint, Scale, Term
+from datamask.objectives.joint import Joint, Scale, Term
 from datamask.options.amounts import tokens_text
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require

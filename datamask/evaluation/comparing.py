@@ -44,21 +44,25 @@ def scoreboard(
     before: Mapping[str, Any] | None = None,
     kept: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """Compare selections of one size on every measure of the panel, beside random and top-quality ones.
+    """Compare selections of one size on every measure of the panel, next to random and top-quality ones.
+
+    Its public name is `datamask.evaluate`.
 
     Args:
         corpus: N rows.
         selections: name -> int64 ``(S,)``, distinct rows of the corpus.
-        cache_dir: where the neighbour graph, anchors and clusters are kept.
+        cache_dir: folder for the neighbor graph, anchors and clusters.
         optimised: name -> the measures that selection was made by (`optimised_by` reads them off its settings); on
             those it is hatched, never best.
         references: add ``random`` and ``top-quality`` of the same size, unless selections of these names are given.
         cut: cut selections of unequal size at random to equal tokens (rows where the corpus has no lengths).
         targets: name -> bool ``(N,)``: more kinds of held-out text to predict.
-        calibrate: also give values as shares of the attainable gain, whose ends take most of the time where no run has
+        calibrate: also give values from 0 (random) to 1 (best possible). The ends take most of the time if no run has
             found them yet.
-        before: an unfinished scoreboard of the same selections, to go on with.
-        kept: called with the scoreboard so far whenever another measure is there, the quick ones first.
+        device: auto, cpu, cuda or cuda:K. progress: called with a share from 0 to 1 and a few words.
+        poll: called at least every 0.3 s; what it raises ends the work.
+        before: an unfinished scoreboard of the same selections, to continue.
+        kept: called with the scoreboard so far after each measure, fast ones first.
 
     Returns:
         Plain values: ``n``, ``selected`` and ``tokens`` by name, ``optimised``, ``notes``, ``left``, the measures that
@@ -71,6 +75,15 @@ def scoreboard(
         InputError: rows that are no selection, or selections of unequal size without `cut`.
         OptionError: `optimised` names a selection or measure that is not there.
         Stopped: `poll` raised it.
+
+    Examples:
+        >>> from tempfile import mkdtemp
+        >>> import datamask
+        >>> corpus = datamask.open_corpus(datamask.CorpusConfig(["sample_data/tiny"]))
+        >>> best, first = corpus.quality.argsort()[-100:], corpus.quality.argsort()[:100]
+        >>> board = datamask.evaluate(corpus, {"best": best, "worst": first}, mkdtemp(), calibrate=False)
+        >>> next(row["best"] for row in board["measures"] if row["measure"] == "quality")
+        'best'
     """
     pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress)
     return compare(

@@ -97,13 +97,13 @@ def check_count(examples: Examples) -> Examples:
     if not LEAST_EXAMPLES <= len(examples) <= MOST_EXAMPLES:
         repeated = f" ({examples.repeated:,} more repeat them)" if examples.repeated else ""
         way_out = (
-            "name more of what you care about, or judge by --target FILE, which takes fewer texts"
+            "give more examples, or use --target FILE, which takes fewer texts"
             if len(examples) < LEAST_EXAMPLES
             else "a uniform sample of them says the same"
         )
         raise InputError(
             f"--target {examples.name}: {LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} different examples are needed, half to "
-            f"steer by and half to judge by, got {len(examples):,}{repeated}; {way_out}"
+            f"steer and half to evaluate, got {len(examples):,}{repeated}; {way_out}"
         )
     return examples
 

@@ -90,13 +90,14 @@ def frontier(
         if bound is not None:
             bound = max(bound, values.joint)  # float64 rounding where the gap is closed
         shares = at.shares(values)
+        assert shares.quality is not None and shares.diversity is not None and shares.joint is not None
         raw = sum(weight * values.raw_diversity[name] for name, weight in config.terms)
         points.append(
             FrontierPoint(
                 point_config.lamb,
-                shares["quality"],
-                shares["diversity"],
-                shares["joint"],
+                shares.quality,
+                shares.diversity,
+                shares.joint,
                 values.raw_quality,
                 raw,
                 bound,

@@ -237,34 +237,7 @@ class Live:
         gap = None if upper is None else max(upper - answer.joint, 0.0)
         return replace(answer, gap=gap, seconds=time.perf_counter() - start)
 
-    def keeping(self, quality: float, poll: Poll = no_poll) -> Answer:
-        """The solution at the smallest lambda, in thousandths, that keeps this share of the attainable quality.
-
-        Quality rises with lambda along optima, so ten quick answers come near; the one that is given is solved, so
-        that a run at its lambda keeps the share too. At a share that none keeps: lambda 1.
-
-        Raises:
-            Stopped: from `poll`.
-        """
-        low, high = -1, 1_000
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.answer(middle / 1_000, poll).quality >= quality:
-                high = middle
-            else:
-                low = middle
-        while high < 1_000 and self._solution(high / 1_000, poll).quality < quality:
-            high += 1
-        while high > 0 and self._solution((high - 1) / 1_000, poll).quality >= quality:
-            high -= 1
-        return self._solution(high / 1_000, poll)
-
     # -- parts -------------------------------------------------------------------------------------------------
-
-    def _solution(self, lamb: float, poll: Poll) -> Answer:
-        """What `solve` finds, or has found, at a lambda."""
-        solved = self._path.get(lamb)
-        return self.solve(lamb, poll) if solved is None else replace(solved.answer, mask=solved.mask)
 
     def _by_quality(self, lamb: float) -> Solution:
         """The best selection where no diversity term counts, and its joint value, which nothing surpasses."""

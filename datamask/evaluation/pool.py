@@ -15,14 +15,14 @@ from datamask import catalogue, objectives
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import GraphFacts, NeighborGraph, graph_entry, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, graph_entry, neighbors_for
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
+from datamask.measured import Anchor, GraphFacts
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import list_length
-from datamask.objectives.joint import Anchor
 from datamask.objectives.quality import Quality
 from datamask.work import lanes
 from datamask.work.cache import Cache

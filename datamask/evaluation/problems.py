@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,8 +23,9 @@ from datamask.learning.budget import Budget
 from datamask.learning.masks import top
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
+from datamask.measured import Anchor, Anchors, TermValues
 from datamask.objectives.contract import Poll, no_poll
-from datamask.objectives.joint import Anchor, Joint, Scale, Term, Values
+from datamask.objectives.joint import Joint, Scale, Term, Values
 
 NEAR_COPY_NEIGHBORS = 64
 
@@ -59,23 +58,16 @@ class PosedProblem:
         """S, the rows to select beside the given ones; under a budget about so many."""
         return self.problem.size - int(self.given.sum())
 
-    def shares(self, values: Values) -> dict[str, float]:
-        """Raw values as shares of the attainable gain: ``quality``, ``diversity``, ``joint``."""
+    def shares(self, values: Values) -> TermValues:
+        """Return raw values as shares of the attainable gain."""
         joint = self.calibrated
         quality = joint.quality_scale(values.raw_quality)
         diversity = sum(term.weight * term.scale(values.raw_diversity[term.name]) for term in joint.terms)
-        return {
-            "quality": quality,
-            "diversity": diversity,
-            "joint": joint.lamb * quality + (1 - joint.lamb) * diversity,
-        }
+        return TermValues(quality, diversity, joint.lamb * quality + (1 - joint.lamb) * diversity)
 
-    def anchors(self) -> dict[str, Any]:
-        """The anchors as plain values, as they are stored."""
-        return {
-            "quality": self.quality_anchor.to_dict(),
-            "diversity": {name: anchor.to_dict() for name, anchor in self.diversity_anchors.items()},
-        }
+    def anchors(self) -> Anchors:
+        """Return the ends of the scales of all terms."""
+        return Anchors(self.quality_anchor, self.diversity_anchors)
 
     def switched_off(self) -> list[str]:
         """A sentence for every term that no selection can change."""
@@ -87,9 +79,7 @@ class PosedProblem:
         ]
 
 
-def pose(
-    pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Mapping[str, Any] | None = None
-) -> PosedProblem:
+def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Anchors | None = None) -> PosedProblem:
     """Bind the objectives, find the anchors, leave out pruned rows, collapsed copies and bans, set up pins and quotas.
 
     The anchors are those of a subset of S rows and the given ones together, chosen freely from the whole pool: random
@@ -119,9 +109,8 @@ def pose(
     elif config.ruled:
         rules = _rules(pool, config, size, pinned | given, given, eligible.cpu().numpy())
     names = [name for name, _ in config.terms]
-    if begun is not None and set(begun["diversity"]) == set(names):
-        quality = Anchor(**begun["quality"])
-        diversity = {name: Anchor(**begun["diversity"][name]) for name in names}
+    if begun is not None and begun.quality is not None and set(begun.diversity) == set(names):
+        quality, diversity = begun.quality, {name: begun.diversity[name] for name in names}
     else:
         quality = quality_anchor(pool, size, tokens)
         diversity = {name: diversity_anchor(pool, name, size, poll, tokens) for name in names}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from datamask.measured import Estimate
 from datamask.objectives.contract import Poll, no_poll
-from datamask.objectives.estimate import Estimate
 from datamask.objectives.joint import Joint, Values
 
 CHEAP_SIMILARITIES = 100_000_000

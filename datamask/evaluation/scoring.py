@@ -30,17 +30,22 @@ def score_selection(
     center: bool = False,
     objectives: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Exact values of a selection on every objective, and on request on every measure.
+    """Measure a set of rows on every objective, and on request on every measure.
 
     Args:
-        rows: int64, row positions in the corpus, distinct, from 1 to N - 1 of them.
-        center: whether objectives see the features with the corpus's mean subtracted, as runs with ``--center`` do.
-        objectives: names of one's own to measure besides (`datamask.objectives.own`).
-        panel: whether to measure everything else too, beside a random and the top-quality selection of that size.
+        corpus: from `open_corpus`.
+        rows: int64, 1 to N - 1 distinct positions of rows in the corpus.
+        cache_dir: folder for neighbor graphs and anchors.
+        device: auto, cpu, cuda or cuda:K.
+        progress: called with a share from 0 to 1 and a few words.
+        poll: called at least every 0.3 s; what it raises ends the work.
+        panel: also measure everything else, next to a random and the top-quality selection of that size.
+        center: subtract the mean of the corpus from the features, as runs with ``--center`` do.
+        objectives: names of your own objectives to measure too (`datamask.objectives.own`).
 
     Returns:
         ``selected``, ``n``, ``tokens`` (or None); ``quality`` and ``objectives`` ``{name: value}``, raw; ``calibrated``
-        with the same names as shares of the attainable gain at this size, and ``anchors`` saying what 0 and 1 are. With
+        with the same names, from 0 (random) to 1 (best possible) at this size, and ``anchors``, the raw ends. With
         `panel` also ``panel``, the rows of `scoreboard` for this selection: ``measure, label, says, better,
         optimisable, interval, value, low, high, against_random, note, random, top_quality`` and so on.
 
@@ -48,6 +53,14 @@ def score_selection(
         InputError: no rows, all rows, repeated rows or rows outside the corpus.
         OptionError: both `panel` and `center`: the panel's other measures see the features as they are.
         Stopped: `poll` raised it.
+
+    Examples:
+        >>> from tempfile import mkdtemp
+        >>> from datamask import CorpusConfig, open_corpus, score_selection
+        >>> corpus = open_corpus(CorpusConfig(["sample_data/tiny"]))
+        >>> best = corpus.quality.argsort()[-100:]
+        >>> round(score_selection(corpus, best, cache_dir=mkdtemp())["calibrated"]["quality"], 6)
+        1.0
     """
     if panel and center:
         raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")

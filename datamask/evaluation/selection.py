@@ -19,11 +19,13 @@ from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.reported import reported
+from datamask.evaluation.result import OF_RUNS, ProvedBound, RunResult, SelectedSize
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
 from datamask.learning.settled import Settled
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import Trace, no_trace
+from datamask.measured import TermValues, WeightTotals
 from datamask.objectives.contract import Poll, no_poll
 from datamask.repeats import repeats, weightless
 
@@ -34,33 +36,31 @@ settled three in four of 63,666 package descriptions."""
 
 @dataclass(frozen=True)
 class Selection:
-    """S selected samples of a corpus of N, beside those that were given.
+    """S selected rows of a corpus of N, as `select` returns them.
 
     Attributes:
         rows: int64 ``(S,)``, positions in the corpus, strongest first (by logit, else by score, under a budget by
             score per token).
-        ids: their ids, in the same order and in the id column's own type.
-        mask: bool ``(N,)``; eligible: bool ``(N,)``, rows that could have been selected; given: bool ``(N,)``, rows
-            that one had already, in none of the above but in all values.
-        logits: float32 ``(N,)``, NaN where not eligible; None for an estimator without logits.
+        ids: their ids, in the same order and in the type of the id column.
+        mask: bool ``(N,)``, the selected rows. eligible: bool ``(N,)``, rows that could have been selected.
+        given: bool ``(N,)``, rows that you already have; in none of the above but in all values.
+        logits: float32 ``(N,)``, NaN where not eligible; None for a method without logits.
         score: float64 ``(N,)``, ``lambda * marginal_quality + (1 - lambda) * marginal_diversity``.
         marginal_quality, marginal_diversity: float64 ``(N,)``, frozen-size marginals at the final subset, on the scale
             the run was made on.
-        summary: values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``, ``objectives``;
-            ``values``: ``exact``, or ``estimate`` where the diversity is the lower bound that an approximate graph
-            lists, and then ``estimate``: ``{value, low, high, rows}`` of the exact one (else None); ``calibrated``
-            (shares of the attainable gain, on the same lists as their ``anchors``), ``n``, ``selected``, ``given``,
-            ``budget``, ``tokens``; ``upper_bound`` and ``gap`` on the run's scale (None where there is none),
-            ``bound_holds_for``; ``settled``: how many eligible rows are ``inside`` every selection with at least this
-            value, ``outside`` all of them, and ``open`` (None where the proof settles none, or is too far off to);
-            ``weights``: the ``sum`` of the inclusion weights and how many ``samples`` have one (None where the
-            estimator has none).
+        result: the values of the subset on the whole corpus, with anchors, bound and gap.
         corpus: the corpus.
-        settled: which rows are in every selection with at least this value, or in none; None: nothing settles any.
-        run: the folder of its run; None: it was made in memory.
-        weights: float64 ``(N,)``, the inclusion weights, from 0 to 1: how much of each row belongs to what was found,
-            before it was cut to S rows. They add to S, or under a budget their tokens fill it; None: the estimator has
-            none. `repeats` makes whole counts of them.
+        settled: the required rows (in every selection with at least this value) and the excluded ones; None: unknown.
+        run: folder of its run; None: in memory only.
+        weights: float64 ``(N,)``, repeat weights from 0 to 1: how much of each row belongs to the solution before it
+            is cut to S rows. They add up to S, or under a budget their tokens fill it; None: the method has none.
+
+    Examples:
+        >>> from datamask import CorpusConfig, open_corpus, select
+        >>> corpus = open_corpus(CorpusConfig(["sample_data/tiny"]))
+        >>> selection = select(corpus, objective="pairwise", select_ratio=0.1)
+        >>> sorted(selection.rows) == sorted(selection.mask.nonzero()[0])
+        True
     """
 
     rows: np.ndarray
@@ -72,7 +72,7 @@ class Selection:
     score: np.ndarray
     marginal_quality: np.ndarray
     marginal_diversity: np.ndarray
-    summary: dict[str, Any]
+    result: RunResult
     corpus: Corpus
     settled: Settled | None = None
     run: Path | None = None
@@ -120,28 +120,30 @@ class Selection:
         weights = None if inclusion is None else np.where(posed.given, 0.0, inclusion.cpu().numpy())
         if weights is not None and not np.isfinite(weights).all():
             weights = None  # what was learned are no finite numbers; the selection stands without them
-        summary = {
-            "estimator": config.estimator,
-            "n": len(corpus),
-            "selected": len(rows),
-            "given": int(posed.given.sum()),
-            "budget": config.budget,
-            "tokens": None if corpus.lengths is None else float(corpus.lengths[chosen].sum()),
-            "quality": values.raw_quality,
-            "diversity": raw.diversity,
-            "joint": config.lamb * values.raw_quality + (1 - config.lamb) * raw.diversity,
-            "objectives": raw.raw_diversity,
-            "values": raw.kind,
-            "estimate": None if raw.estimate is None else raw.estimate.to_dict(),
-            "calibrated": posed.shares(values),
-            "scale": config.scale,
-            "anchors": posed.anchors(),
-            "upper_bound": None if proof is None else proof.upper_bound,
-            "gap": None if proof is None else proof.upper_bound - proof.value,
-            "bound_holds_for": None if proof is None else proof.holds_for,
-            "settled": None if settled is None else settled.counts(),
-            "weights": None if weights is None else {"sum": float(weights.sum()), "samples": int((weights > 0).sum())},
-        }
+        joint_raw = config.lamb * values.raw_quality + (1 - config.lamb) * raw.diversity
+        result = RunResult(
+            estimator=config.estimator,
+            size=SelectedSize(
+                n=len(corpus),
+                selected=len(rows),
+                given=int(posed.given.sum()),
+                budget=config.budget,
+                tokens=None if corpus.lengths is None else float(corpus.lengths[chosen].sum()),
+            ),
+            raw=TermValues(values.raw_quality, raw.diversity, joint_raw),
+            objectives=raw.raw_diversity,
+            values=raw.kind,
+            estimate=raw.estimate,
+            calibrated=posed.shares(values),
+            scale=config.scale,
+            anchors=posed.anchors(),
+            certificate=ProvedBound()
+            if proof is None
+            else ProvedBound(proof.upper_bound, proof.upper_bound - proof.value, proof.holds_for),
+            row_classes=None if settled is None else settled.counts(),
+            weights=None if weights is None else WeightTotals(float(weights.sum()), int((weights > 0).sum())),
+            absent=OF_RUNS,
+        )
         return cls(
             rows,
             corpus.ids.take(pa.array(rows)),
@@ -152,18 +154,23 @@ class Selection:
             score,
             quality,
             diversity,
-            summary,
+            result,
             corpus,
             settled,
             weights=weights,
         )
 
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Return the result as plain values, as ``--json`` prints it."""
+        return self.result.to_dict()
+
     def show(self) -> str:
-        """Where the dashboard shows this selection.
+        """Say where the dashboard shows this selection.
 
         Returns:
-            The address of its run on the map, where a dashboard of its runs folder is up; else a sentence with the
-            command that starts one.
+            The address of its run on the map if a dashboard of its runs folder is up, else a sentence with the command
+            that starts one.
 
         Raises:
             RunStateError: it has no run.
@@ -178,7 +185,7 @@ class Selection:
         return f"no dashboard of {self.run.parent} is up; `{shlex.join(words)}` starts one"
 
     def rows_table(self) -> pa.Table:
-        """All N rows in input order: the columns of rows.parquet."""
+        """Return all N rows in input order, with the columns of rows.parquet."""
         corpus, n = self.corpus, len(self.corpus)
         if self.logits is None:
             logit = pa.nulls(n, pa.float32())
@@ -204,22 +211,22 @@ class Selection:
         return pa.table(_beside(corpus.provenance.columns["id"], corpus.ids, columns))
 
     def repeats(self, samples: int | None = None, tokens: float | None = None, seed: int = 0) -> np.ndarray:
-        """How often to repeat each row in training: whole counts, each on average over the seeds as its weight.
+        """Return how often to repeat each row in training. The mean of a count over the seeds follows its weight.
 
         Args:
-            samples: what the counts add to; None, and no `tokens`: as many as were selected.
-            tokens: what the rows are to hold together, each as often as it is repeated; met to the longest row.
-            seed: draws which of the rows between two counts get the larger.
+            samples: sum of the counts. None, without `tokens`: the number of selected rows.
+            tokens: sum of the tokens with repeats; met to the longest row.
+            seed: draws the rows whose count is rounded up.
 
         Returns:
             int64 ``(N,)``.
 
         Raises:
-            OptionError: the estimator has no inclusion weights, both amounts are given, one is out of range, or tokens
-                are asked for and the corpus has no lengths.
+            OptionError: the method has no repeat weights, both amounts are given, one is out of range, or tokens are
+                given and the corpus has no lengths.
         """
         if self.weights is None:
-            raise OptionError(weightless(self.summary["estimator"]))
+            raise OptionError(weightless(str(self.result.estimator)))
         order = row_hash(self.corpus.ids, seed)
         return repeats(self.weights, order, seed, samples=samples, tokens=tokens, lengths=self.corpus.lengths)
 

@@ -25,6 +25,7 @@ from torch import Tensor
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import Iterate, concave, mixed
+from datamask.measured import RowClasses
 from datamask.objectives.contract import Poll, no_poll
 
 CLOSED = 1e-9
@@ -56,9 +57,9 @@ class Settled:
     open: int
     upper_bound: float
 
-    def counts(self) -> dict[str, int]:
-        """As the summary of a run has them."""
-        return {"inside": int(self.inside.sum()), "outside": int(self.outside.sum()), "open": self.open}
+    def counts(self) -> RowClasses:
+        """Return how many rows there are of each kind."""
+        return RowClasses(int(self.inside.sum()), int(self.outside.sum()), self.open)
 
 
 def settled_by_pairwise(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll) -> Settled:

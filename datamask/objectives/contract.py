@@ -18,7 +18,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from datamask.objectives.estimate import Estimate
+from datamask.measured import Estimate
 
 Poll = Callable[[], None]
 """Called between chunks of at most some 0.3 s; raises `datamask.errors.Stopped` to end the work."""

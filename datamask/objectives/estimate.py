@@ -7,9 +7,9 @@ rows, compared with all members, gives that mean and an interval for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+
+from datamask.measured import Estimate
 
 ESTIMATE_ROWS = 10_000
 """Rows that are compared with all members, drawn uniformly without replacement."""
@@ -18,34 +18,6 @@ CONFIDENCE = 0.95
 
 TELLING = 30
 """Sampled rows with a shortfall from which on the largest of them stands for the largest of all rows."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An exact value, estimated.
-
-    Attributes:
-        value: the estimate. low, high: ends of its 95 % interval; low is at least the value read off the lists.
-        rows: how many rows were compared with all members.
-    """
-
-    value: float
-    low: float
-    high: float
-    rows: int
-
-    def scaled(self, slope: float, offset: float = 0.0) -> Estimate:
-        """The estimate of ``slope * value + offset``; `slope` is not negative."""
-        return replace(
-            self,
-            value=slope * self.value + offset,
-            low=slope * self.low + offset,
-            high=slope * self.high + offset,
-        )
-
-    def to_dict(self) -> dict[str, float | int]:
-        """As it stands in summaries."""
-        return {"value": self.value, "low": self.low, "high": self.high, "rows": self.rows}
 
 
 def estimated(lower_bound: float, shortfalls: np.ndarray, most: float) -> Estimate:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from datamask.measured import Estimate
 from datamask.objectives import facility_kernels as kernels
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
-from datamask.objectives.estimate import ESTIMATE_ROWS, Estimate, estimated
+from datamask.objectives.estimate import ESTIMATE_ROWS, estimated
 
 COLUMNS_AT_ONCE = 8
 """List columns looked at together: after some 1/ratio of them a row has met its first selected neighbour."""
@@ -81,7 +82,7 @@ class Facility(SetFunction):
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> Facility:
         if lists is None:
-            raise ValueError("facility needs neighbour lists: pass lists=(indices, similarities)")
+            raise ValueError("facility needs neighbor lists: pass lists=(indices, similarities)")
         return cls(features, lists[0], lists[1], exact_lists)
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:

@@ -29,7 +29,7 @@ class GraphCut(SetFunction):
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> GraphCut:
         if lists is None:
-            raise ValueError("graphcut needs neighbour lists: pass lists=(indices, similarities)")
+            raise ValueError("graphcut needs neighbor lists: pass lists=(indices, similarities)")
         return cls(features, *lists)
 
     def _crowding(self, weights: Tensor, poll: Poll) -> Tensor:

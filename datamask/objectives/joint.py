@@ -11,34 +11,12 @@ import torch
 from torch import Tensor
 
 from datamask.errors import InputError
+from datamask.measured import Anchor
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.quality import Quality
 
 Raw = TypeVar("Raw", float, Tensor)
 Objective = TypeVar("Objective", bound=SetFunction)
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """The two ends of a term's calibrated scale.
-
-    Attributes:
-        random: raw value of a random subset of size S; maps to 0.
-        best: raw value of the best subset known for this term alone; maps to 1.
-        best_kind: ``proved`` (no selection of S samples has a higher value, to the digits shown) or ``best found``.
-    """
-
-    random: float
-    best: float
-    best_kind: str
-
-    @property
-    def constant(self) -> bool:
-        """Whether no selection differs from another on this term, so that it has no scale."""
-        return not self.best - self.random > 1e-9 * max(abs(self.best), abs(self.random))
-
-    def to_dict(self) -> dict[str, float | str]:
-        return {"random": self.random, "best": self.best, "best_kind": self.best_kind}
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def load(name: str) -> type[SetFunction]:
     """
     if name not in _permitted:
         raise OptionError(
-            f"{name} is an objective of somebody's own, and loading it runs its code; datamask does that only where "
-            f"its name is typed on the command line, never because a run, a page, a link or a sweep names it: use "
+            f"{name} is a custom objective, and loading it runs its code; datamask does that only if its name is typed "
+            f"on the command line, never because a run, a page, a link or a sweep names it: use "
             f"`python -m datamask select ... --objective {name}`, or `resume RUN --objective {name}`"
         )
     module_name, _, class_name = name.partition(":")

@@ -27,7 +27,7 @@ from datamask.options.kinds import (
 from datamask.options.option import Control, Option, check_options, option_words, restored_options
 from datamask.options.quality_columns import TRANSFORMS, QualityColumn
 from datamask.options.quotas import Quota
-from datamask.options.table import FIND, LEARNER_OPTIONS, OPTIONS, WHAT, SelectionOptions
+from datamask.options.table import FIND, LEARNER_OPTIONS, OPTIONS, TOPICS, WHAT, SelectionOptions
 
 __all__ = [
     "CORPUS_OPTIONS",
@@ -35,6 +35,7 @@ __all__ = [
     "LEARNER_OPTIONS",
     "OPTIONS",
     "ROWS",
+    "TOPICS",
     "TRANSFORMS",
     "WHAT",
     "Choice",

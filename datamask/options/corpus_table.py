@@ -8,7 +8,7 @@ from datamask.options.kinds import Flag, InputPaths, QualityColumns, Text, Whole
 from datamask.options.option import Control, option, options_of
 from datamask.options.quality_columns import QualityColumn
 
-ROWS = "which rows and columns"
+ROWS = "Rows and columns"
 BY_NAME_OR_TYPE = "found by name, then by type"
 
 
@@ -19,9 +19,10 @@ class CorpusOptions:
     inputs: tuple[str, ...] = option(
         InputPaths(least=1),
         "Files, folders or globs",
-        "files, folders or globs; also s3://, gs://, https://, hf://",
+        "files, folders or globs, also on s3://, gs://, https:// and hf://",
         "INPUT",
         ROWS,
+        common=True,
         required=True,
         flags=("--input",),
     )
@@ -29,96 +30,98 @@ class CorpusOptions:
     id_column: str | None = option(
         Text(),
         "Id",
-        "",
+        "column with the ids",
         "NAME",
         ROWS,
         listed="Id column",
         unset=BY_NAME_OR_TYPE,
-        help="Names each sample; unique, integers or strings. These ids are what you take home.",
+        help="The unique id of each row, an integer or a string. Exports contain these ids.",
     )
     feature_column: str | None = option(
         Text(),
         "Features",
-        "",
+        "column with the embeddings",
         "NAME",
         ROWS,
         listed="Feature column",
         unset=BY_NAME_OR_TYPE,
-        help="The embedding: one list of numbers per sample, all of one length.",
+        help="The embedding: one list of numbers per row, all of one length.",
     )
     length_column: str | None = option(
         Text(),
         "Length",
-        "tokens per row, counted wherever rows are",
+        "column with the tokens of each row",
         "NAME",
         ROWS,
         listed="Length column",
         unset="found by name",
-        help="Tokens or characters per sample, if known; then every count also says how many tokens.",
+        help="Tokens or characters per row, if known. Every row count then comes with tokens.",
     )
     quality_columns: tuple[QualityColumn, ...] = option(
         QualityColumns(),
         "Quality",
-        "may be given several times; they add up",
+        "column with a quality score; repeatable, and several are added",
         "NAME[:WEIGHT[:raw|z|rank]]",
         ROWS,
+        common=True,
         listed="Quality columns",
         default=(),
         unset=BY_NAME_OR_TYPE,
         flags=("--quality_column",),
-        help="One or more score columns; higher is better. Several are added up.",
+        help="One or more score columns; higher is better. Several are added.",
     )
     features: tuple[str, ...] = option(
         InputPaths(),
         "Feature shards",
-        "shards that hold the features, by id or row",
+        "shards with the features, matched by id or by position",
         "INPUT",
         ROWS,
         default=(),
-        help="Files that hold the feature column, if the shards do not. Joined by id, or by position where they "
-        "have no id.",
+        help="Files with the feature column, if the shards lack it. They are joined by id, or by position if "
+        "they have no id.",
     )
     scores: tuple[str, ...] = option(
         InputPaths(),
         "Score shards",
-        "shards that hold the quality, by id or row",
+        "shards with the quality, matched by id or by position",
         "INPUT",
         ROWS,
         default=(),
-        help="Files that hold the quality columns, if the shards do not. Joined in the same way.",
+        help="Files with the quality columns, if the shards lack them. They are joined in the same way.",
     )
     rows: int | None = option(
         Whole(2),
         "Rows to open",
-        "a uniform sample of so many rows",
+        "open a uniform sample of this many rows",
         "N",
         ROWS,
+        common=True,
         listed="Rows at most",
         unset="all that fit",
-        help="How many rows to open at once. From a larger corpus a uniform sample is drawn, the same on every "
-        "machine, and every number then says n of N. The proposal fits in a quarter of this machine's memory.",
+        help="How many rows to open at once, as a uniform sample that is the same on every machine. The default "
+        "fits into a quarter of this machine's memory.",
     )
     seed: int = option(
         Whole(0, 2**63 - 1, "2^63 - 1"),
         "Seed of the row sample",
-        "of that sample",
+        "seed of that sample",
         "N",
         ROWS,
         default=0,
-        unset="as --seed",
+        unset="same as --seed",
         flags=("--row_seed",),
     )
     drop_invalid: bool = option(
         Flag(),
-        "Drop invalid rows (else refuse)",
-        "drop rows with NaN, infinite, null or zero features",
+        "Skip invalid rows",
+        "skip rows whose features are NaN, infinite, null or all zero",
         "",
         ROWS,
         default=False,
-        listed="Invalid rows dropped",
+        listed="Invalid rows skipped",
         control=Control(),
-        help="Leave out rows with missing, infinite or all-zero values, and count them. Otherwise one such row "
-        "refuses the whole corpus, so that nothing goes missing unnoticed.",
+        help="Skips and counts rows with missing, infinite or all-zero values. Otherwise one invalid row stops "
+        "the opening.",
     )
 
 

@@ -37,6 +37,7 @@ class Option:
         always: whether the command line that repeats a run names it even at its default.
         unset: what the help says in the place of the default, where a value that is not given is found.
         flags: on the command line, in the place of ``--name``.
+        common: whether the short help of a command shows it; ``--help-all`` shows every option.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Option:
     always: bool = False
     unset: str = ""
     flags: tuple[str, ...] = ()
+    common: bool = False
 
     @property
     def word(self) -> str:

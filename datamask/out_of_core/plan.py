@@ -159,7 +159,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan for this corpus, one for a corpus of so many tokens, and what they rest on.
+    """A plan for this corpus, one for a corpus of another size if that was requested, and the basis of both.
 
     Attributes:
         local, larger: the plans. tokens: of the other corpus. fits: whether this one would be held in memory.
@@ -167,8 +167,8 @@ class Planned:
     """
 
     local: Plan
-    larger: Plan
-    tokens: float
+    larger: Plan | None
+    tokens: float | None
     fits: bool
     rates: Rates
     assumed: tuple[str, ...]
@@ -177,7 +177,7 @@ class Planned:
 def plan_run(
     corpus: CorpusConfig,
     selection: SelectionConfig,
-    tokens: float,
+    tokens: float | None = None,
     *,
     learning: Callable[[int, int], float],
     should_stop: ShouldStop | None = None,
@@ -185,7 +185,7 @@ def plan_run(
     """Look at a corpus, probe its first rows and say what a run over all of it takes.
 
     Args:
-        selection: of such a run. tokens: of the other corpus that is planned for.
+        selection: of this run. tokens: of another corpus to plan for; None: of none.
         learning: seconds to learn on a sample of so many rows and dimensions.
 
     Raises:
@@ -197,15 +197,18 @@ def plan_run(
     shards = whole.source.shards
     shape = Shape(whole.source.rows, len(shards), float(sum(shard.bytes for shard in shards)))
     rates = measured(corpus, selection, should_stop=should_stop)
-    rows = max(2, round(tokens / (rates.tokens or TOKENS_PER_ROW)))
     seconds = learning(min(corpus.rows or sample_rows(selection), shape.rows), rates.dim)
     solved_by_tasks = bool(rates.tasks)
     assumed = [ASSUMED["sample"], ASSUMED["linear"], ASSUMED["machines"]]
     assumed += [] if solved_by_tasks else [ASSUMED["passes"]]
-    assumed += [ASSUMED["tokens"]] if rates.tokens is None else []
+    larger = None
+    if tokens is not None:
+        rows = max(2, round(tokens / (rates.tokens or TOKENS_PER_ROW)))
+        larger = plan_of(shape.with_rows(rows), selection, rates, seconds)
+        assumed += [ASSUMED["tokens"]] if rates.tokens is None else []
     return Planned(
         plan_of(shape, selection, rates, seconds),
-        plan_of(shape.with_rows(rows), selection, rates, seconds),
+        larger,
         tokens,
         fits_in_memory(corpus, should_stop),
         rates,

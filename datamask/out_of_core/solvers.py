@@ -16,6 +16,7 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import OptionError, poll_of
+from datamask.measured import Estimate, GraphFacts
 from datamask.out_of_core import engines, facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
@@ -84,7 +85,8 @@ class WholeSolution:
         ending: why it ended, in a few words. facts: counts for the run's record: ``passes``, ``blocks``.
         rule: recipe and threshold by which rows are selected, but for some near it; None: no rule says so.
         anchors: ends of the scales over all rows.
-        summary: entries of the run's summary besides, or in the place of the usual ones.
+        estimate: of the exact diversity, where `raw` holds a lower bound or an estimate of it; None: it is exact.
+        graph: what is known about the neighbor lists; None: there are none.
     """
 
     selected: np.ndarray
@@ -96,7 +98,8 @@ class WholeSolution:
     anchors: dict[str, Any]
     facts: dict[str, int] = field(default_factory=dict)
     rule: tuple[Recipe, Thresholds] | None = None
-    summary: dict[str, Any] = field(default_factory=dict)
+    estimate: Estimate | None = None
+    graph: GraphFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -250,16 +253,8 @@ def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
         solved.ending,
         solved.anchors,
         facts,
-        summary={
-            "values": "estimate",
-            "estimate": {
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "rows": estimate.rows,
-            },
-            "neighbors": {"kind": "approximate", "k": listed, "recall": recall, "recall_rows": facility.JUDGES},
-        },
+        estimate=Estimate(estimate.value, estimate.low, estimate.high, estimate.rows),
+        graph=GraphFacts("approximate", listed, recall, facility.JUDGES),
     )
 
 

@@ -111,7 +111,7 @@ def _mask(judge: Judge, path: str, first: int, batch: pa.RecordBatch, judged: Ju
 
 
 def _rows_schema(judge: Judge, shard: Shard) -> pa.Schema:
-    return schema_without_views(shard.schema)
+    return schema_without_views(shard.facts.schema)
 
 
 def _rows(judge: Judge, path: str, first: int, batch: pa.RecordBatch, judged: Judged) -> pa.Table:
@@ -259,7 +259,7 @@ def _written_batches(
         columns = None if how.whole else judge.columns
         row_bytes = shard.facts.row_bytes if how.whole else row_bytes
         for first, batch in shard_batches(shard, columns, row_bytes, should_stop):
-            judged = judge(place, first, batch)
+            judged = judge(place, first, shard.with_leaves(batch, judge.columns))
             if how.with_ids and judged.ids is not None:
                 hashes.append(row_hash(judged.ids, 0))
             sink.write(how.table(judge, shard.path, first, batch, judged))

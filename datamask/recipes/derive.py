@@ -48,19 +48,13 @@ POOR_FIT = 0.05
 def refusal(config: SelectionConfig) -> str:
     """Why selections with these settings have no rule, in a sentence; "" where they have one."""
     if config.estimator == catalogue.IMPORTED.name:
-        return (
-            "This selection was made elsewhere, so no rule of an objective is behind it; a recipe is made of a run "
-            "that solved pairwise or disf_fixed."
-        )
+        return "Imported ids have no rule; a recipe needs a run with pairwise or disf_fixed."
     unruled = [name for name, _ in config.terms if name not in RULED]
     if unruled and config.lamb < 1:
-        made_of = f"recipes are made of runs with {' or '.join(RULED)}, or a sum of them"
+        way_out = f"Solve a run with {' or '.join(RULED)}, or a sum of them."
         if catalogue.objective(unruled[0]).proof == "relaxation":
-            return f"Objective {unruled[0]} is not made into a rule: export the ids, or your rows filtered; {made_of}."
-        return (
-            f"Objective {unruled[0]} has no rule of one row's own numbers: whether a row is in depends on which of its "
-            f"neighbours are; {made_of}."
-        )
+            return f"Objective {unruled[0]} has no per-row rule. {way_out}"
+        return f"Objective {unruled[0]} selects each row by its neighbors, so it has no per-row rule. {way_out}"
     return ""
 
 
@@ -178,19 +172,16 @@ def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]
         )
     if config.collapse != "none":
         notes.append(
-            f"The run kept the best of each family of near-copies (--collapse {config.collapse}). The rule looks at "
-            "one row at a time: copies of a kept row are kept too. Remove them before or after."
+            f"The run kept the best row of semantic duplicates (--collapse {config.collapse}). The rule looks at "
+            "one row at a time and keeps their duplicates too. Remove them before or after."
         )
     if config.prune > 0:
-        notes.append("Rows of less quality than the pruned ones had are left out, wherever they come from.")
+        notes.append("Rows with lower quality than the pruned rows are not kept.")
     if config.quotas:
-        notes.append(
-            "Quotas became a threshold for each group. On other rows a group's share of the selection follows from "
-            "these, and is no longer exact."
-        )
+        notes.append("Quotas became a threshold for each group. On other rows the share of a group is no longer exact.")
     if facts["pinned"] or facts["left_out"]:
         notes.append(
-            f"{facts['pinned']:,} pinned ids are kept and {facts['left_out']:,} banned or given ones left out wherever "
-            "they occur, whatever their score."
+            f"{facts['pinned']:,} pinned ids are kept and {facts['left_out']:,} banned or given ids are not, "
+            "whatever their score."
         )
     return tuple(notes)

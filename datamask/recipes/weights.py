@@ -26,7 +26,7 @@ def slope(anchors: dict[str, Any], scale: str, term: str) -> float:
 def slope_between(random: float, best: float) -> float:
     """What one unit of a term is on a scale from 0 at `random` to 1 at `best`; 0 where these are the same."""
     reach = best - random
-    # as `datamask.objectives.joint.Anchor.constant`
+    # as `datamask.measured.Anchor.constant`
     return 1.0 / reach if reach > 1e-9 * max(abs(best), abs(random)) else 0.0
 
 

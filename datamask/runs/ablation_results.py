@@ -11,7 +11,10 @@ from pathlib import Path
 from datamask.ablation.result import VERSION, AblationResult
 from datamask.runs.formats import to_plain
 from datamask.work.cache import Cache
+from datamask.work.memo import FileMemo
 from datamask.work.result_file import Content, Entry, require
+
+_LOADED: FileMemo[AblationResult | None] = FileMemo(64)
 
 _KEY = re.compile(r"[0-9a-f]{12}")
 
@@ -30,8 +33,9 @@ def load(cache_dir: str | Path, fingerprint: str, key: str) -> AblationResult | 
     """The result of that key; None where there is none, or only a damaged or outdated one."""
     if not _KEY.fullmatch(key):
         return None
-    entry = result_entry(fingerprint, key)
-    return Cache(cache_dir).find(entry, lambda content: _checked_result(content, entry))
+    entry, cache = result_entry(fingerprint, key), Cache(cache_dir)
+    # remembered with the comparisons that were worked out from it: pages ask at every drawing
+    return _LOADED.get(cache.path(entry), lambda: cache.find(entry, lambda content: _checked_result(content, entry)))
 
 
 def results(cache_dir: str | Path, fingerprint: str) -> list[AblationResult]:

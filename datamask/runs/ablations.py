@@ -15,8 +15,10 @@ from datamask.evaluation.ablation.meters import asked_bytes
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas.kept import ABLATION, Kept
 from datamask.evaluation.lambdas.proxy_models import seconds_of_training
+from datamask.evaluation.lambdas.trial import text_column
 from datamask.learning.device import resolve
 from datamask.runs.ablation_results import save
+from datamask.work.pace import RoundPace
 
 CONFIRM_SEEDS = FIRST_SEEDS
 """Seeds that the second proxy model is trained in: enough to rank the methods, which is all it is for."""
@@ -34,6 +36,7 @@ def compute(
     should_stop: Callable[[], bool] = lambda: False,
     first: Callable[[AblationResult], None] = lambda result: None,
     seeds: int | None = None,
+    pace: RoundPace | None = None,
 ) -> AblationResult:
     """Compute a result and keep it; the provisional one of the first seeds is kept until then.
 
@@ -41,7 +44,7 @@ def compute(
     question on the same rows computes what is new alone.
 
     Args:
-        first: called with the provisional result. seeds: see `datamask.evaluation.ablation.ablate`.
+        first: called with the provisional result. seeds, pace: see `datamask.evaluation.ablation.ablate`.
 
     Raises:
         InputError: too few texts, words, rows or examples. OptionError: a target or label that does not fit.
@@ -64,9 +67,25 @@ def compute(
         keep=Kept(cache_dir, corpus.fingerprint, ABLATION),
         first=first_answer,
         seeds=seeds,
+        pace=pace,
     )
     save(cache_dir, result)
     return result
+
+
+def check_confirmation(corpus: Corpus, examples: Examples | None = None) -> None:
+    """Refuse a second proxy model before anything is computed, where no texts are learned from.
+
+    Raises:
+        OptionError: the corpus has no texts, or the examples of the target have none.
+    """
+    if text_column(corpus) is None:
+        lacking = "the corpus has"
+    elif examples is not None and examples.texts is None:
+        lacking = "the examples have"
+    else:
+        return
+    raise OptionError(f"--confirm runs a second proxy model on texts, and {lacking} none; leave it out")
 
 
 def plan_confirmation(result: AblationResult, device: str = "auto") -> tuple[AblationQuestion, float]:

@@ -53,9 +53,6 @@ ASKED = (
 )
 """Settings that say what is asked of all rows too; what the command line refuses of these is refused here."""
 
-OTHER_TOKENS = 1e12
-"""A plan is made for another corpus besides; nobody looks at that one here."""
-
 WAY_OUT = "export a recipe of this run and apply it to all shards"
 """For what is not solved over all rows."""
 
@@ -106,7 +103,6 @@ def planned(config: RunConfig, should_stop: Callable[[], bool] | None = None) ->
     return plan_run(
         config.corpus,
         config.selection,
-        OTHER_TOKENS,
         learning=lambda rows, dim: sample_seconds(config.selection, rows, dim),
         should_stop=should_stop,
     )
@@ -236,7 +232,7 @@ def _check_shards(run: Run, whole: WholeCorpus) -> None:
         raise changed(path_of(path), "it is gone" if path in seen else "it was not there then")
     rows = facts.get("total_rows")
     if rows is not None and rows != whole.source.rows:
-        raise changed(path_of(now[0]), f"it and its neighbours have {whole.source.rows:,} rows, and had {rows:,}")
+        raise changed(path_of(now[0]), f"it and its neighbors have {whole.source.rows:,} rows, and had {rows:,}")
 
 
 def _count(counts: dict[str, list[int]], values: pa.Array, place: int, sign: int) -> None:

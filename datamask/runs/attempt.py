@@ -12,10 +12,11 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from datamask import endings
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError, out_of_memory
+from datamask.evaluation.result import RunResult
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
 
@@ -38,12 +39,12 @@ class Outcome:
 
     Attributes:
         status: the run's status afterwards.
-        summary: what `execute` returned, None where it raised.
+        result: what `execute` returned, None where it stopped or raised.
         error: what it raised, None where it ended by itself; `Stopped` is an ending, not an error.
     """
 
     status: RunStatus
-    summary: dict[str, Any] | None = None
+    result: RunResult | None = None
     error: Exception | None = None
 
     @property
@@ -77,7 +78,7 @@ def attempt(
         endings.load("datamask.runs.execute", stop)
         from datamask.runs.execute import execute
 
-        summary = execute(
+        result = execute(
             run,
             should_stop=stop,
             progress=progress,
@@ -89,7 +90,8 @@ def attempt(
             note=note,
         )
     except Stopped:
-        _record(run, "stopped", ending="stopped", message="stopped before learning began")
+        began = len(run.metrics().get("step", ())) > 0  # of an attempt before, or stopped after the last step
+        _record(run, "stopped", ending="stopped", message="stopped" if began else "stopped before learning began")
         return Outcome(run.status())
     except DatamaskError as error:
         _record(run, "failed", error=one_sentence(error))
@@ -104,7 +106,7 @@ def attempt(
     status = run.status()
     if status.state == "failed":  # it ended well, and the disk refuses to say so
         return Outcome(status, error=StoreError(status.error))
-    return Outcome(status, summary=summary)
+    return Outcome(status, result=result)
 
 
 def _or_asked(run: Run, should_stop: Callable[[], bool]) -> Callable[[], bool]:
@@ -131,7 +133,7 @@ def fault_sentence(error: BaseException) -> str:
     """What to tell a person about an exception that nobody expected."""
     if out_of_memory(error):
         return f"Out of memory ({one_sentence(error)[:200]}); choose fewer --rows or a smaller --partial."
-    return f"datamask failed, which is a fault of the program: {type(error).__name__}: {one_sentence(error)}"
+    return f"Internal error ({type(error).__name__}): {one_sentence(error)}"
 
 
 def _record(run: Run, state: str, *, ending: str = "", **fields: str) -> None:

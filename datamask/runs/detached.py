@@ -25,18 +25,27 @@ LOG = "driver.log"
 
 
 def start_run(config: RunConfig, runs_dir: str | Path | None = None, output: str | Path | None = None) -> Run:
-    """Make a run and have it done in a process of its own, which goes on when this one ends.
-
-        run = start_run(RunConfig(CorpusConfig(["shards"]), SelectionConfig.from_options(objective="pairwise")))
-        run.status().state  # queued, running, and then done, stopped or failed
-        run.request_stop()
+    """Start a run in a separate process, which continues when this one ends.
 
     Args:
-        runs_dir: where runs are kept; None: where the command line keeps them.
-        output: where the selection is to be written as well.
+        config: corpus, selection, name and notes.
+        runs_dir: folder of the runs. None: that of the command line.
+        output: file for a copy of the selection. None: the selection is in the run folder only.
+
+    Returns:
+        The run. ``run.status().state`` is queued, running, and then done, stopped or failed; ``run.request_stop()``
+        stops it.
 
     Raises:
         StoreError: the runs folder cannot be written.
+
+    Examples:
+        >>> from tempfile import mkdtemp
+        >>> from datamask import CorpusConfig, RunConfig, SelectionConfig, start_run
+        >>> selection = SelectionConfig.from_options(objective="pairwise", select_ratio=0.1)
+        >>> run = start_run(RunConfig(CorpusConfig(["sample_data/tiny"]), selection), runs_dir=mkdtemp())
+        >>> run.status().state in ("queued", "running", "done")
+        True
     """
     run = RunStore(default_root() if runs_dir is None else runs_dir).create(
         rooted(config), None if output is None else str(Path(output).absolute())
@@ -49,7 +58,7 @@ def start_detached(run: Run, objectives: Sequence[str] = ()) -> int:
     """Have a new, stopped, failed or interrupted run done in a process of its own; the number of that process.
 
     Args:
-        objectives: of somebody's own, ``module:Class``, which the run may load because a person named them now.
+        objectives: custom ones, ``module:Class``, which the run may load because a person named them now.
 
     Raises:
         RunStateError: it is done, running, or waits in a queue already.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,19 +25,22 @@ from datamask.corpus.threads import thread_count
 from datamask.errors import DatamaskError, RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
+from datamask.evaluation.result import RunEffort, RunResult
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import Estimator, Learned, learn
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
+from datamask.measured import Anchors
 from datamask.objectives.facility import list_length
 from datamask.runs import contents, digests, phases, run_facts
 from datamask.runs.folders import RUN_ID
 from datamask.runs.recording import Clock, Recorder
-from datamask.runs.records import CHECKPOINT, TRACED, check
+from datamask.runs.records import CHECKPOINT, TRACED
 from datamask.runs.store import Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
+from datamask.schemas import check
 from datamask.work import lanes
 from datamask.work.pace import STEPS, PhasePace
 
@@ -85,7 +89,7 @@ def execute(
     take: Callable[[Selection], None] | None = None,
     pace: PhasePace | None = None,
     note: Callable[[str], None] | None = None,
-) -> dict[str, Any]:
+) -> RunResult | None:
     """Do a run from where it stands to its end, or to where it is stopped.
 
     Args:
@@ -102,8 +106,7 @@ def execute(
         note: called with sentences that people should read before long work begins: what it takes.
 
     Returns:
-        The summary (keys as documented in the README; ``warnings`` has those sentences that still hold), with
-        ``status`` ``done`` or ``stopped``.
+        The result (its `warnings` are the sentences that still hold); None where the run was stopped.
 
     Raises:
         RunStateError: the run is already done, or another worker holds it, or the corpus changed since its checkpoint.
@@ -122,14 +125,14 @@ def execute(
         try:
             way = execution_of(run, poll)
             execution = way(run, writer, poll, report, tell, pace or PhasePace(lanes.clock), note)
-            summary = execution.go(pool)
+            result = execution.go(pool)
         except Stopped:
             kept = "" if execution is None else execution.kept()
             writer.finish("stopped", ending=f"stopped on request{kept}")
-            return {"run_id": run.id, "status": "stopped"}
+            return None
     if take is not None and execution.selection is not None:
         take(execution.selection)
-    return summary
+    return result
 
 
 def execution_of(run: Run, poll: Poll) -> type[Execution]:
@@ -170,7 +173,7 @@ class Execution:
         self.first = 0
         """The step, from 0, at which learning began: a warm start enters later."""
 
-    def go(self, pool: Pool | None = None) -> dict[str, Any]:
+    def go(self, pool: Pool | None = None) -> RunResult:
         if pool is None or (pool.center, pool.neighbors) != (self.config.center, self.config.neighbors):
             pool = self.open()
         corpus, graph_before = pool.corpus, pool.seconds_graph
@@ -187,10 +190,12 @@ class Execution:
         self.writer.update_facts(**run_facts.of_own_code(self.config, self.run.facts()))
         self.plan(pool)
         self.say("measuring the ends of the scales")
+        began, graph_at = lanes.clock(), pool.seconds_graph
         posed = pose(pool, self.config, self.poll, self.begun())
+        self.clock.ends = lanes.clock() - began - (pool.seconds_graph - graph_at)
         self.pace.begin(phases.REFERENCES)
         self.say("measuring top quality, for comparison")
-        self.writer.update_facts(**run_facts.of_problem(posed, self.poll), neighbors=pool.graph_facts())
+        self.writer.update_facts(**run_facts.of_problem(posed, self.poll), **run_facts.of_graph(pool))
         if self.config.n_epochs:
             self.alone = run_facts.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
@@ -219,25 +224,16 @@ class Execution:
         learned: Learned,
         recorder: Recorder,
         selection: Selection,
-    ) -> dict[str, Any]:
-        """Write down what was selected; the run is done. The summary."""
+    ) -> RunResult:
+        """Write down what was selected; the run is done."""
         corpus = pool.corpus
-        summary = (
-            {"run_id": self.run.id, "status": "done"}
-            | selection.summary
-            | {
-                "steps": learned.state.step - self.first,
-                "warm_from": self.run.facts().get("warm_from"),
-                "seconds": self.clock.learning,
-                "seconds_graph": self.clock.graph,
-                "seconds_total": self.clock.total,
-                "peak_memory_bytes": run_facts.peak_memory(),
-                "device": str(pool.device),
-                "neighbors": pool.graph_facts(),
-                "warnings": recorder.look(),
-            }
+        result = selection.result.of_run(
+            self.run.id,
+            self.effort(learned.state.step, pool, self.run.facts().get("warm_from")),
+            pool.graph_facts(),
+            recorder.look(),
         )
-        self.writer.update_facts(selected=summary["selected"])  # until here a guess, where there is a budget
+        self.writer.update_facts(selected=result.size.selected)  # until here a guess, where there is a budget
         self.writer.write_rows(selection.rows_table())
         self.writer.update_facts(
             contents=digests.digests(
@@ -249,11 +245,24 @@ class Execution:
             )
         )
         self.writer.write_selection(selection.table(), run_facts.provenance(self.run))
-        self.writer.finish("done", summary, learned.ending, step=learned.state.step, total_steps=estimator.total_steps)
-        self.selection = selection
+        self.writer.finish("done", result, learned.ending, step=learned.state.step, total_steps=estimator.total_steps)
+        self.selection = replace(selection, result=result)
         self.pace.over()
         self.progress(1.0, "done")
-        return summary
+        return result
+
+    def effort(self, steps: int, pool: Pool, warm_from: str | None) -> RunEffort:
+        """Return what the run took: `steps` is the last one of its learner."""
+        return RunEffort(
+            steps=steps - self.first,
+            warm_from=warm_from,
+            seconds=self.clock.learning,
+            seconds_graph=self.clock.graph,
+            seconds_ends=self.clock.ends,
+            seconds_total=self.clock.total,
+            peak_memory_bytes=run_facts.peak_memory(),
+            device=str(pool.device),
+        )
 
     def kept(self) -> str:
         """What a stopped attempt leaves behind beside its checkpoint, as the end of a sentence; mostly nothing."""
@@ -296,9 +305,9 @@ class Execution:
             return {"start": WarmStart.from_arrays(device, ended)}
         return {}
 
-    def begun(self) -> dict[str, Any] | None:
+    def begun(self) -> Anchors | None:
         """The ends of the scales that the steps up to the checkpoint went by; None where there is no checkpoint."""
-        return self.run.facts().get("anchors") if self.writer.has_checkpoint else None
+        return self.run.anchors() if self.writer.has_checkpoint else None
 
     def steps(self) -> dict[str, int]:
         """The ceiling on steps of a run that was begun before steps were planned: resumed, it goes on as it began."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 
 from datamask.corpus.shared_corpora import shared_corpora
@@ -58,7 +57,7 @@ def explainer_of(
             f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows"
         )
     report(0.8, "taking the selection apart")
-    mask = run.rows(["selected"])["selected"].to_numpy().astype(bool)
-    explainer = Explainer(pool, run.config.selection, np.asarray(mask), poll)
+    mask = run.mask()
+    explainer = Explainer(pool, run.config.selection, mask, poll)
     report(1.0, "taking the selection apart")
     return explainer

@@ -32,7 +32,7 @@ class Download:
         label: of its button.
         ending: of its name, behind the run's id.
         media_type: what a browser is told that it is.
-        help: what its button tells.
+        help: what its card tells of it.
         content: its bytes.
         stored: a file of the run folder that is handed on as it is, in place of `content`; the button says its size.
     """
@@ -177,9 +177,8 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="the selected ids with rank, logit and marginals",
         heading="The selected ids",
-        caption="One row per selected sample: id, rank, logit, score, quality, its marginal quality and "
-        "diversity, source file and row. Rank 1 is the strongest. To keep fewer samples, run "
-        "again with a smaller ratio; do not cut this list.",
+        caption="One row per selected id with rank, score, quality, marginals and place in the shards. For fewer "
+        "rows, solve a smaller ratio instead of cutting this list.",
         write=_write_ids,
         downloads=(
             Download(
@@ -187,7 +186,7 @@ EXPORTS: list[Export] = [
                 "Parquet",
                 ".parquet",
                 PARQUET,
-                "The command line's OUT.parquet, configuration in its metadata.",
+                "The file of `datamask select`, with the settings in its metadata.",
                 _selection,
                 stored="selection.parquet",
             ),
@@ -196,7 +195,7 @@ EXPORTS: list[Export] = [
                 "CSV",
                 ".csv",
                 "text/csv",
-                "For spreadsheets. Text that a spreadsheet would run as a formula is defused.",
+                "For spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
                 exports.selected_csv,
             ),
         ),
@@ -204,10 +203,9 @@ EXPORTS: list[Export] = [
     Export(
         name="weights",
         metavar="OUT.csv|OUT.parquet",
-        about="how often to repeat each sample: inclusion weights, and whole counts (--repeats, --repeat_tokens)",
-        heading="How often to repeat each",
-        caption="Not only in or out: each sample's inclusion weight, from 0 to 1, and a whole number of repeats "
-        "in proportion, rounded without bias.",
+        about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
+        heading="Repeat weights",
+        caption="How often to repeat each row: a weight from 0 to 1 and a whole count in proportion.",
         write=_write_weights,
         downloads=(
             Download(
@@ -215,7 +213,7 @@ EXPORTS: list[Export] = [
                 "Parquet",
                 "-weights.parquet",
                 PARQUET,
-                "Columns: id, weight, repeat, selected, tokens where known, source file and row.",
+                "Columns: id, weight, repeat, selected, tokens if known, source file and row.",
                 _weights_parquet,
             ),
             Download(
@@ -223,7 +221,7 @@ EXPORTS: list[Export] = [
                 "CSV",
                 "-weights.csv",
                 "text/csv",
-                "The same for spreadsheets. Text that a spreadsheet would run as a formula is defused.",
+                "The same for spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
                 _weights_csv,
             ),
         ),
@@ -233,10 +231,9 @@ EXPORTS: list[Export] = [
     Export(
         name="rows",
         metavar="OUT.parquet",
-        about="the corpus's own rows, only the selected ones",
-        heading="The rows themselves",
-        caption="The corpus's own rows, all columns as they are in the shards, only the selected ones, in input "
-        "order. Ready to train on.",
+        about="the selected rows of the corpus",
+        heading="Selected rows",
+        caption="The selected rows with all columns of the shards, in input order.",
         write=_write_rows,
         downloads=(
             Download(
@@ -250,38 +247,36 @@ EXPORTS: list[Export] = [
         ),
         needs_shards="their rows",
         target="rows.parquet",
-        to_disk="Write the rows to disk",
+        to_disk="Write rows to disk",
         bounded=True,
     ),
     Export(
         name="mask",
         metavar="FOLDER",
         about="per shard, a parquet with 0 or 1 for each of its rows",
-        heading="A mask per shard",
-        caption="One small parquet per shard in its own row order with two columns: selected (0 or 1), and "
-        "considered (false if the row was not opened or was invalid).",
+        heading="Mask per shard",
+        caption="A small parquet per shard with the columns selected and considered, in the order of the shard.",
         write=_write_masks,
         downloads=(
             Download(
                 "masks_zip",
-                "Zip of masks",
+                "Download masks (zip)",
                 "-masks.zip",
                 "application/zip",
-                "Files keep their shards' names.",
+                "Files keep the names of their shards.",
                 zip_of_masks,
             ),
         ),
         needs_shards="masks",
         target="masks",
-        to_disk="Write them to disk",
+        to_disk="Write masks to disk",
     ),
     Export(
         name="recipe",
         metavar="OUT.json",
-        about="the rule behind the selection (pairwise, disf_fixed), for `datamask apply`",
-        heading="The recipe",
-        caption="The rule behind the selection, as JSON: weights, a direction among the features, a threshold. "
-        "`datamask apply` keeps rows of any number of shards by it, also of shards that came later.",
+        about="the per-row rule of the selection (pairwise, disf_fixed), for `datamask apply`",
+        heading="Recipe",
+        caption="The per-row rule of the selection as JSON. `datamask apply` keeps rows of any shards by it.",
         write=_write_recipe,
         downloads=(
             Download(
@@ -295,7 +290,7 @@ EXPORTS: list[Export] = [
         ),
         needs_shards="its recipe",
         target="recipe.json",
-        to_disk="Write it to disk",
+        to_disk="Write recipe to disk",
         bounded=True,
         missing=_no_recipe,
     ),

@@ -20,6 +20,7 @@ import pyarrow.csv
 
 from datamask.corpus.readers.shard import output_names
 from datamask.errors import InputError, OptionError, RunStateError, StoreError, poll_of
+from datamask.evaluation.result import NO_RESULT
 from datamask.files import replacing
 from datamask.parquet import gathering
 from datamask.repeats import refusal
@@ -133,21 +134,16 @@ WEIGHT_COLUMNS = ("weight", "repeat", "selected", "tokens", "source_file", "sour
 def no_weights(run: Run) -> str:
     """Why a finished run has no inclusion weights, in a sentence; "": it has."""
     if run.whole is not None:
-        return (
-            "A run over all rows of a corpus beyond memory says which rows are in, and keeps no inclusion weights; a "
-            "run on a sample (--rows) has them."
-        )
+        return "A run on all rows of a corpus beyond memory has no repeat weights; a run on a sample (--rows) has them."
     if why := refusal(run.config.selection):
         return f"{why[0].upper()}{why[1:]}."
-    summary, name = run.status().summary or {}, run.facts().get("columns", {}).get("id")
+    result, name = run.status().result or NO_RESULT, run.facts().get("columns", {}).get("id")
     if name in WEIGHT_COLUMNS:
-        return (
-            f"The corpus's ids are called {name}, as a column of the weights is; give them another name and run again."
-        )
-    if "weights" not in summary:
-        return "This run was made before inclusion weights were kept; run it again."
-    if not isinstance(summary["weights"], dict):
-        return "This run ended without inclusion weights: what it learned are no finite numbers."
+        return f"The id column is named {name}, as a column of the weights. Rename it and run again."
+    if result.without_weights or run.status().result is None:
+        return "This run is older than repeat weights. Run it again."
+    if result.weights is None:
+        return "This run ended without repeat weights, because it learned no finite numbers."
     return ""
 
 
@@ -170,7 +166,25 @@ def filtered_rows(
         RunStateError: the run has not finished.
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
-    shards, noted = [shard for shard in shards_of(run) if shard.selected.any()], _noted_digests(run)
+    shards = [shard for shard in shards_of(run) if shard.selected.any()]
+    return write_rows(shards, path, _noted_digests(run), progress=progress, should_stop=should_stop)
+
+
+def write_rows(
+    shards: list[ShardRows],
+    path: str | Path,
+    noted: dict[str, str | None] | None = None,
+    *,
+    progress: Progress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> int:
+    """Write the selected rows of some shards, as `filtered_rows`.
+
+    Args:
+        shards: each with a selected row at least. noted: what they held; None: only their ids are compared.
+
+    Returns, Raises: as `filtered_rows`.
+    """
     schema = _common_schema(shards, should_stop)
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
     poll = poll_of(should_stop, "the export was stopped")
@@ -293,7 +307,7 @@ def _row_count(shard: ShardRows, should_stop: Callable[[], bool] | None) -> int:
 
 
 def _common_schema(shards: list[ShardRows], should_stop: Callable[[], bool] | None) -> pa.Schema:
-    schemas = [open_file(shard.path, should_stop).schema for shard in shards]
+    schemas = [open_file(shard.path, should_stop).facts.schema for shard in shards]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:

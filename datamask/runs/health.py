@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from datamask.config import SelectionConfig
+from datamask.measured import Anchors
 
 Metrics = Mapping[str, np.ndarray]
 
@@ -153,15 +154,12 @@ def gains(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]) -
     if config.scale == "calibrated":
         terms = {name: finite(metrics, name) for name in ("quality", "diversity")}
         return {name: float(values[-1]) for name, values in terms.items() if len(values)}
-    shares_of_gain, anchors = {}, facts.get("anchors") or {}
+    shares_of_gain, anchors = {}, Anchors.from_dict(facts.get("anchors") or {})
     # a raw weighted sum of objectives has no anchor of its own
-    for name, anchor in (
-        ("quality", anchors.get("quality")),
-        ("diversity", (anchors.get("diversity") or {}).get(config.objective)),
-    ):
+    for name, anchor in (("quality", anchors.quality), ("diversity", anchors.diversity.get(config.objective))):
         values = finite(metrics, f"raw_{name}")
-        if len(values) and anchor and anchor["best"] > anchor["random"]:
-            shares_of_gain[name] = float((values[-1] - anchor["random"]) / (anchor["best"] - anchor["random"]))
+        if len(values) and anchor and anchor.best > anchor.random:
+            shares_of_gain[name] = float((values[-1] - anchor.random) / (anchor.best - anchor.random))
     return shares_of_gain
 
 
@@ -169,12 +167,10 @@ def reach(config: SelectionConfig, facts: Mapping[str, Any]) -> float:
     """Joint value between a random subset and both terms at their best, on the run's scale; 0 where unknown."""
     if config.scale == "calibrated":
         return 1.0
-    anchors = facts.get("anchors") or {}
-    weighted = [(config.lamb, anchors.get("quality"))]
-    weighted += [
-        ((1 - config.lamb) * weight, (anchors.get("diversity") or {}).get(name)) for name, weight in config.terms
-    ]
-    return float(sum(weight * (anchor["best"] - anchor["random"]) for weight, anchor in weighted if anchor))
+    anchors = Anchors.from_dict(facts.get("anchors") or {})
+    weighted = [(config.lamb, anchors.quality)]
+    weighted += [((1 - config.lamb) * weight, anchors.diversity.get(name)) for name, weight in config.terms]
+    return float(sum(weight * (anchor.best - anchor.random) for weight, anchor in weighted if anchor))
 
 
 def finite(metrics: Metrics, name: str) -> np.ndarray:

@@ -24,6 +24,7 @@ from datamask.errors import DatamaskError, InputError, OptionError, poll_of
 from datamask.evaluation.id_lists import IdList, read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
+from datamask.evaluation.result import RunEffort, RunResult
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.runs import contents, digests, run_facts
@@ -93,7 +94,9 @@ def import_ids(
         neighbors=config.selection.neighbors,
     )
     measuring(0.0, "measuring the ends of the scales")
+    ends_began, graph_before = time.perf_counter(), pool.seconds_graph
     posed = pose(pool, config.selection, poll)
+    seconds_ends = time.perf_counter() - ends_began - (pool.seconds_graph - graph_before)
     progress(0.8, "measuring the imported ids")
     mask = torch.zeros(len(corpus), dtype=torch.bool, device=device)
     mask[torch.from_numpy(id_list.rows).to(device)] = True
@@ -103,27 +106,24 @@ def import_ids(
         **run_facts.of_corpus(corpus),
         **run_facts.of_problem(posed, poll),
         "device": str(device),
-        "neighbors": pool.graph_facts(),
+        **run_facts.of_graph(pool),
         "threads": torch.get_num_threads(),
     }
-    summary = selection.summary | {
-        "steps": 0,
-        "seconds": time.perf_counter() - start,
-        "seconds_graph": pool.seconds_graph,
-        "seconds_total": time.perf_counter() - began,
-        "peak_memory_bytes": run_facts.peak_memory(),
-        "device": str(device),
-        "neighbors": pool.graph_facts(),
-        "warnings": [],
-        "warm_from": None,
-        "unknown_ids": id_list.unknown,
-    }
+    effort = RunEffort(
+        steps=0,
+        seconds=time.perf_counter() - start,
+        seconds_graph=pool.seconds_graph,
+        seconds_ends=seconds_ends,
+        seconds_total=time.perf_counter() - began,
+        peak_memory_bytes=run_facts.peak_memory(),
+        device=str(device),
+    )
     run = _written(
         store,
         config,
         facts,
         selection,
-        summary,
+        lambda run: selection.result.of_run(run.id, effort, pool.graph_facts(), unknown_ids=id_list.unknown),
         _ending(ids, id_list),
         lambda run: digests.digests(
             contents.shards_of(run), opened, poll, same=lambda: digests.still_same(config.corpus, corpus, should_stop)
@@ -147,7 +147,7 @@ def _written(
     config: RunConfig,
     facts: Mapping[str, Any],
     selection: Selection,
-    summary: Mapping[str, Any],
+    result: Callable[[Run], RunResult],
     ending: str,
     digested: Callable[[Run], dict[str, str | None]],
 ) -> Run:
@@ -160,7 +160,7 @@ def _written(
             writer.write_rows(selection.rows_table())
             writer.update_facts(contents=digested(run))
             writer.write_selection(selection.table(), run_facts.provenance(run))
-            writer.finish("done", {"run_id": run.id, "status": "done", **summary}, ending)
+            writer.finish("done", result(run), ending)
     except BaseException:
         with contextlib.suppress(DatamaskError):  # what went wrong first is what counts
             store.remove(run.id)

@@ -59,5 +59,5 @@ def select_as_run(
     if outcome.error is not None:
         raise outcome.error
     if not taken:
-        raise Stopped(f"stopped; `datamask resume {run.id} --runs_dir {runs_dir}` goes on with it")
+        raise Stopped(f"stopped; `datamask resume {run.id} --runs_dir {runs_dir}` continues it")
     return run, taken[0]

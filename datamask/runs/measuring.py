@@ -110,5 +110,4 @@ def _selected(run: Run, corpus: Corpus) -> np.ndarray:
             f"run {run.id} selected from other rows (fingerprint {str(recorded)[:12]}, this corpus has "
             f"{corpus.fingerprint[:12]})"
         )
-    selected: np.ndarray = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
-    return selected.nonzero()[0]
+    return run.mask().nonzero()[0]

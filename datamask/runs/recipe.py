@@ -16,6 +16,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import open_corpus
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError, RunStateError, Stopped, poll_of
+from datamask.evaluation.result import NO_RESULT
 from datamask.recipes.derive import derive, refusal
 from datamask.recipes.learned import LearningSelection, Poll
 from datamask.recipes.quality import FrozenQuality
@@ -139,7 +140,7 @@ def selection_of_sample(
         space,
         center,
         config,
-        posed.anchors(),
+        posed.anchors().to_dict(),
         frozen,
         values,
         selection.mask,
@@ -158,7 +159,7 @@ def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:
         InputError: it has other rows, ids, qualities, features or lengths.
     """
     if facts.get("fingerprint") != corpus.fingerprint:
-        raise changed(Path(corpus.provenance.files[0]), "it, or a shard beside it, holds other rows")
+        raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
 
 
 def quality_columns(
@@ -176,7 +177,7 @@ def quality_columns(
     plain = replace(config, quality_columns=(QualityColumn(column.name),))
     reread = open_corpus(plain, should_stop=should_stop, row_limit=corpus.provenance.rows_read)
     if not reread.ids.equals(corpus.ids):
-        raise changed(Path(corpus.provenance.files[0]), "it, or a shard beside it, holds other rows")
+        raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
     return columns, reread.quality[None]
 
 
@@ -191,7 +192,7 @@ def named_rows(corpus: Corpus, path: str | None) -> np.ndarray:
 
 
 def _provenance(run: Run, facts: dict[str, Any]) -> dict[str, Any]:
-    summary = run.status().summary or {}
+    result = run.status().result or NO_RESULT
     return {
         "run": run.id,
         "name": run.config.name,
@@ -201,7 +202,7 @@ def _provenance(run: Run, facts: dict[str, Any]) -> dict[str, Any]:
         "columns": facts.get("columns"),
         "versions": facts.get("versions"),
         "estimator": run.config.selection.estimator,
-        "calibrated": summary.get("calibrated"),
-        "upper_bound": summary.get("upper_bound"),
+        "calibrated": result.calibrated.to_dict(),
+        "upper_bound": result.certificate.upper_bound,
         "settings": json.loads(json.dumps(run.config.selection.to_dict(), default=str)),
     }

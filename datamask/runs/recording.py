@@ -39,6 +39,7 @@ class Clock:
     learning: float = 0.0
     before: float = 0.0
     graph: float = 0.0
+    ends: float = 0.0
 
     @property
     def total(self) -> float:

@@ -6,11 +6,13 @@ Entries that are not named are nobody's business and pass, and so does what is m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from datamask.config import RunConfig
+from datamask.evaluation.result import SUMMARY
+from datamask.measured import Anchors, GraphFacts, TermValues
 from datamask.options import (
     CORPUS_OPTIONS,
     OPTIONS,
@@ -23,80 +25,7 @@ from datamask.options import (
     Quotas,
     Whole,
 )
-
-LATEST = 253370764800.0
-"""Seconds since 1970 at the end of the year 9998: later times no calendar can show."""
-
-EVERY = "*"
-"""The name, in a schema, of all entries that have no line of their own."""
-
-
-@dataclass(frozen=True)
-class ValueType:
-    """A type of value, in words, and what is of it."""
-
-    words: str
-    fits: Callable[[Any], bool]
-
-    def __or__(self, other: ValueType) -> ValueType:
-        return ValueType(f"{self.words} or {other.words}", lambda value: self.fits(value) or other.fits(value))
-
-
-class Complete(dict[str, Any]):
-    """A schema none of whose entries may be missing."""
-
-
-Schema = Mapping[str, Any]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-NONE = ValueType("null", lambda value: value is None)
-FLAG = ValueType("true or false", lambda value: isinstance(value, bool))
-TEXT = ValueType("text", lambda value: isinstance(value, str))
-TEXTS = ValueType("a list of texts", lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value))
-COUNT = ValueType("a whole number from 0", lambda value: _is_number(value) and isinstance(value, int) and value >= 0)
-NUMBER = ValueType("a number", _is_number)
-TIME = ValueType("seconds since 1970 up to the year 9998", lambda value: _is_number(value) and 0 <= value < LATEST)
-TERMS: Schema = {"quality": NUMBER | NONE, "diversity": NUMBER | NONE, "joint": NUMBER | NONE}
-ANCHOR = Complete(random=NUMBER, best=NUMBER, best_kind=TEXT)
-ANCHORS: Schema = {"quality": ANCHOR, "diversity": {EVERY: ANCHOR}}
-NEIGHBORS: Schema = Complete(kind=TEXT, k=COUNT, recall=NUMBER, recall_rows=COUNT)
-
-SUMMARY: Schema = {
-    **TERMS,
-    "run_id": TEXT,
-    "status": TEXT,
-    "estimator": TEXT,
-    "scale": TEXT,
-    "n": COUNT,
-    "selected": COUNT,
-    "given": COUNT,
-    "unknown_ids": COUNT,
-    "steps": COUNT,
-    "budget": NUMBER | NONE,
-    "tokens": NUMBER | NONE,
-    "upper_bound": NUMBER | NONE,
-    "gap": NUMBER | NONE,
-    "bound_holds_for": TEXT | NONE,
-    "settled": (Complete(inside=COUNT, outside=COUNT, open=COUNT), NONE),
-    "weights": (Complete(sum=NUMBER, samples=COUNT), NONE),
-    "warm_from": TEXT | NONE,
-    "seconds": NUMBER,
-    "seconds_graph": NUMBER,
-    "seconds_total": NUMBER,
-    "peak_memory_bytes": COUNT,
-    "device": TEXT,
-    "values": TEXT,
-    "estimate": (Complete(value=NUMBER, low=NUMBER, high=NUMBER, rows=COUNT), NONE),
-    "calibrated": TERMS,
-    "objectives": {EVERY: NUMBER | NONE},
-    "anchors": ANCHORS,
-    "neighbors": (NEIGHBORS, NONE),
-    "warnings": TEXTS,
-}
+from datamask.schemas import COUNT, EVERY, FLAG, NONE, NUMBER, TEXT, TEXTS, TIME, Complete, Schema, ValueType, check
 
 STATUS: Schema = {
     "step": COUNT,
@@ -118,7 +47,7 @@ WHOLE: Schema = {
 }
 """Of a run on all rows of a corpus that is not in memory; see `datamask.runs.whole`."""
 
-REFERENCE: Schema = {**TERMS, "calibrated": TERMS}
+REFERENCE: Schema = {**TermValues.SCHEMA, "calibrated": TermValues.SCHEMA}
 FACTS: Schema = {
     "output": TEXT | NONE,
     "unwritten": TEXT | NONE,
@@ -147,10 +76,10 @@ FACTS: Schema = {
     "eligible": COUNT,
     "selected": COUNT,
     "budget": NUMBER | NONE,
-    "anchors": ANCHORS,
+    "anchors": Anchors.SCHEMA,
     "references": {"random": REFERENCE, "top_quality": REFERENCE},
     "switched_off": TEXTS,
-    "neighbors": (NEIGHBORS, NONE),
+    "neighbors": (GraphFacts.SCHEMA, NONE),
     "warm_from": TEXT | NONE,
     "start_from": TEXT | NONE,
     "first_step": COUNT,
@@ -200,7 +129,7 @@ CHECKPOINT: Schema = Complete(
     state=Complete(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
     **dict.fromkeys(
         ("seconds", "seconds_total", "seconds_graph"),
-        ValueType("seconds", lambda value: _is_number(value) and value >= 0),
+        ValueType("seconds", lambda value: NUMBER.fits(value) and value >= 0),
     ),
 )
 
@@ -208,41 +137,6 @@ TRACED: Schema = {"traced": COUNT}
 """Of a checkpoint, where it is there: lines of metrics.jsonl up to it that were no steps of the estimator."""
 
 RECORD: Schema = {"format_version": COUNT, "run_id": TEXT, "created": TIME, "config": CONFIG, "facts": FACTS}
-
-
-def check(value: Any, schema: Any, name: str = "") -> None:
-    """Refuse a value that is not of its schema.
-
-    Args:
-        schema: a `ValueType`; a mapping of names to schemas; a list of one schema, that of every item; a tuple of
-            alternatives, of which the first says what is expected.
-        name: of the value, for the sentence.
-
-    Raises:
-        ValueError: a sentence that names the entry, what was expected and what came.
-    """
-    if isinstance(schema, tuple):
-        if not any(isinstance(other, ValueType) and other.fits(value) for other in schema[1:]):
-            check(value, schema[0], name)
-    elif isinstance(schema, ValueType):
-        _require(schema.fits(value), name, schema.words, value)
-    elif isinstance(schema, list):
-        _require(isinstance(value, list), name, "a list", value)
-        for place, member in enumerate(value):
-            check(member, schema[0], f"{name}[{place}]")
-    else:
-        _require(isinstance(value, dict), name, "an object", value)
-        missing = [key for key in schema if key not in value] if isinstance(schema, Complete) else ()
-        _require(not missing, name, f"an object with {', '.join(missing)}", value)
-        for key, entry in value.items():
-            if (kind := schema.get(key, schema.get(EVERY))) is not None:
-                check(entry, kind, f"{name}.{key}" if name else key)
-
-
-def _require(holds: bool, name: str, expected: str, value: Any) -> None:
-    if not holds:
-        came = repr(value)
-        raise ValueError(f"{name or 'it'} must be {expected}, got {came if len(came) <= 60 else came[:57] + '...'}")
 
 
 @dataclass(frozen=True)

@@ -116,11 +116,11 @@ class RuleStore:
             ids = read_table(path).column(0)
         except UNREADABLE as error:
             raise InputError(
-                f"the ids of a rule cannot be read ({reason(error)}); remove the rule and make it anew"
+                f"the ids of a rule cannot be read ({reason(error)}); remove the rule and add it again"
             ) from error
         places = pc.index_in(ids, value_set=corpus.ids)
         if places.null_count:
-            raise InputError("a rule names samples that are not in this corpus; remove it and make it anew")
+            raise InputError("a rule names rows that are not in this corpus; remove it and add it again")
         return np.sort(places.to_numpy()).astype(np.int64)
 
     def save(self, book: RuleBook) -> str:
@@ -195,10 +195,10 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
     named = ((PIN, pinned), (BAN, banned), (GIVEN, given))
     for (a, first), (b, second) in itertools.combinations(named, 2):
         if both := int((first & second).sum()):
-            raise OptionError(f"--{a} and --{b} both name {both:,} samples; remove one of the two rules")
+            raise OptionError(f"--{a} and --{b} both name {both:,} rows; remove one of the two rules")
     for kind, mask in named:
         if mask.all():
-            raise OptionError(f"--{kind} names all {len(mask):,} samples, which leaves nothing to choose")
+            raise OptionError(f"--{kind} names all {len(mask):,} rows, so none is left to select")
     if config.budget is not None:
         _check_budget(config.budget, corpus, pinned, banned, given)
         return
@@ -207,8 +207,8 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
     left = int((~banned & ~given).sum())
     if left <= to_select:
         raise OptionError(
-            f"--ban and --given leave {left:,} samples, but {to_select:,} are to be selected; ban fewer, or "
-            "lower --select_ratio"
+            f"--ban and --given leave {left:,} rows, but {to_select:,} are to be selected; ban fewer, or lower "
+            "--select_ratio"
         )
     if config.ruled:
         group, low, high, names = quota_groups(config.quotas, corpus.metadata, size, given)
@@ -220,10 +220,10 @@ def _check_budget(budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.
     if lengths is None:
         raise OptionError("--budget needs the number of tokens of every row, and this corpus has no column for it")
     if (fixed := float(lengths[pinned].sum())) > budget:
-        raise OptionError(f"--pin names samples of {fixed:,.0f} tokens, but the budget is {budget:,.0f}; raise it")
+        raise OptionError(f"--pin names rows of {fixed:,.0f} tokens, but the budget is {budget:,.0f}; raise it")
     if (left := float(lengths[~banned & ~given].sum())) <= budget:
         raise OptionError(
-            f"--budget of {budget:,.0f} tokens holds all {left:,.0f} that may be selected; lower it, or ban fewer"
+            f"--budget of {budget:,.0f} tokens fits all {left:,.0f} that may be selected; lower it, or ban fewer"
         )
 
 
@@ -244,12 +244,16 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
             rules.append(
                 f"{what} as {Path(path).name} says"
                 if count is None
-                else f"{count:,} sample{'' if count == 1 else 's'} {what}"
+                else f"{count:,} row{('' if count == 1 else 's')} {what}"
             )
     if config.prune:
-        rules.append(f"the worst {100 * config.prune:.4g} % by quality left out")
+        rules.append(f"the worst {100 * config.prune:.4g} % by quality skipped")
     if config.collapse != "none":
-        copies = "exact copies" if config.collapse == "exact" else f"near-copies (cosine from {config.collapse})"
+        copies = (
+            "exact duplicates"
+            if config.collapse == "exact"
+            else (f"semantic duplicates (cosine from {config.collapse})")
+        )
         rules.append(f"of {copies} only the best kept")
     rules += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
     return rules

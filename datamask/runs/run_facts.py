@@ -36,6 +36,12 @@ def of_corpus(corpus: Corpus) -> dict[str, Any]:
     }
 
 
+def of_graph(pool: Pool) -> dict[str, Any]:
+    """What is known about the neighbor graph; null where none was needed."""
+    graph = pool.graph_facts()
+    return {"neighbors": None if graph is None else graph.to_dict()}
+
+
 def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What the code of objectives of one's own was, where the run has any.
 
@@ -59,7 +65,7 @@ def of_problem(posed: PosedProblem, poll: Poll) -> dict[str, Any]:
         **posed.ruled,
         "eligible": len(problem.eligible),
         "budget": None if problem.budget is None else problem.budget.wanted,
-        "anchors": posed.anchors(),
+        "anchors": posed.anchors().to_dict(),
         "references": references(posed, posed.best_quality, poll),
         "switched_off": posed.switched_off(),
     }
@@ -97,7 +103,7 @@ def references(posed: PosedProblem, best_quality: Tensor, poll: Poll) -> dict[st
             "joint": values.joint,
             "quality": values.quality,
             "diversity": values.diversity,
-            "calibrated": posed.shares(values),
+            "calibrated": posed.shares(values).to_dict(),
         },
     }
 

@@ -165,15 +165,11 @@ class RunQueue:
             jobs = [job for _, job in self._entries.values() if not job.ended]
         waiting = [job for job in jobs if job.state == QUEUED]
         for job in waiting:
-            # what else is before it is no run of this queue
-            runs = min(job.ahead, sum(other.ahead < job.ahead for other in jobs if other.device == job.device))
-            job.message = (
-                f"waits for {runs} other run{'s' if runs > 1 else ''}"
-                if runs
-                else "waits for other work to end"
-                if job.ahead
-                else "starts next"
-            )
+            before = [other for other in jobs if other.device == job.device and other.ahead < job.ahead]
+            place = 1 + sum(other in waiting for other in before)
+            # slider, maps and other work of pages hold the lane too, and are no runs of this queue
+            others = job.ahead > len(before)
+            job.message = f"number {place} in the queue{', after other work' if others else ''}"
         return [job for job in jobs if job not in waiting] + waiting
 
     def close(self, timeout: float = endings.GOODBYE_SECONDS) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
-from datamask.runs.records import STATUS, check
+from datamask.evaluation.result import RunResult
+from datamask.runs.records import STATUS
+from datamask.schemas import check
 
 STATES = ("queued", "running", "done", "stopped", "failed", "interrupted")
 WRITTEN_STATES = STATES[:-1]
 """What status.json may say; ``interrupted`` is only ever derived (see `datamask.runs.store`)."""
+
+SUMMARY = "summary"
+"""What a record calls the result."""
 
 ENDED_STATES = ("done", "stopped", "failed", "interrupted")
 
@@ -27,7 +32,7 @@ class RunStatus:
         traceback: for whoever mends it, empty unless the run failed on a fault of the program.
         heartbeat, created, queued, started, ended: seconds since 1970, None where not reached. `started` is the latest
             start: a resumed run starts again.
-        summary: the numbers of the final subset, None before the end.
+        result: the numbers of the final subset, None before the end; the record has them under ``summary``.
         ending: why the learner ended: converged, step limit, stopped ...
         pid: process that last wrote this, for people who look for it.
     """
@@ -43,7 +48,7 @@ class RunStatus:
     queued: float | None = None
     started: float | None = None
     ended: float | None = None
-    summary: dict[str, Any] | None = None
+    result: RunResult | None = None
     ending: str = ""
     pid: int | None = None
 
@@ -58,7 +63,10 @@ class RunStatus:
         return self.state in ("stopped", "failed", "interrupted")
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return the record, as status.json has it."""
+        record = {each.name: getattr(self, each.name) for each in fields(self)}
+        summary = None if self.result is None else self.result.to_dict()
+        return {SUMMARY if name == "result" else name: summary if name == "result" else record[name] for name in record}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> RunStatus:
@@ -71,5 +79,6 @@ class RunStatus:
         if not isinstance(state, str) or state not in STATES:
             raise ValueError(f"state must be one of {', '.join(STATES)}, got {str(state)[:60]!r}")
         check(record, STATUS)
-        names = {f.name for f in fields(cls)}
-        return cls(**{name: value for name, value in record.items() if name in names})
+        names, summary = {f.name for f in fields(cls)} - {"result"}, record.get(SUMMARY)
+        result = None if summary is None else RunResult.from_dict(summary)
+        return cls(**{name: value for name, value in record.items() if name in names}, result=result)

@@ -56,6 +56,7 @@ import pyarrow.types as pt
 from datamask.config import RunConfig
 from datamask.errors import InputError, NoRoomError, RunStateError, StoreError
 from datamask.files import open_regular
+from datamask.measured import Anchors, GraphFacts
 from datamask.parquet import UNREADABLE, reason, unfit
 from datamask.runs import writer
 from datamask.runs.folders import (
@@ -74,9 +75,10 @@ from datamask.runs.folders import (
 from datamask.runs.formats import load_arrays, read_json, read_metrics, reading
 from datamask.runs.labels import Label, Result, clean_tags
 from datamask.runs.locks import FileLock, is_held
-from datamask.runs.records import RESULTS, RunRecord, check
+from datamask.runs.records import RESULTS, RunRecord
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
+from datamask.schemas import check
 from datamask.work.memo import FileMemo
 
 _VALID: FileMemo[None] = FileMemo(1000)
@@ -284,6 +286,26 @@ class Run:
         record = self._record()
         return {"format_version": record.format_version, "created": record.created, **record.facts}
 
+    def anchors(self) -> Anchors | None:
+        """Return the ends of the run's scales: of its result, before that as it began; None: not measured yet.
+
+        Raises:
+            StoreError: config.json cannot be read.
+        """
+        result, record = self.status().result, self._record().facts.get("anchors")
+        if result is not None and result.anchors is not None:
+            return result.anchors
+        return None if record is None else Anchors.from_dict(record)
+
+    def graph(self) -> GraphFacts | None:
+        """Return what is known about the neighbor graph; None where there is none, or not yet.
+
+        Raises:
+            StoreError: config.json cannot be read.
+        """
+        record = self._record().facts.get("neighbors")
+        return None if record is None else GraphFacts.from_dict(record)
+
     @property
     def created(self) -> float:
         """When it was made, seconds since 1970; for a damaged record, its folder's time."""
@@ -307,7 +329,7 @@ class Run:
             message = f"interrupted at step {status.step:,}: its process ended without a word"
         else:
             message = "interrupted before it began: the process that had queued it ended"
-        return RunStatus(**{**status.to_dict(), "state": "interrupted", "message": message})
+        return replace(status, state="interrupted", message=message)
 
     def _written_status(self) -> RunStatus:
         try:
@@ -400,6 +422,15 @@ class Run:
             if name in ROW_COLUMNS and table[name].null_count and not pt.is_floating(table[name].type):
                 raise self._damaged(f"has rows without a value in its column {name!r}", ROW_COLUMNS[name][0])
         return table
+
+    def mask(self) -> np.ndarray:
+        """Return which rows of the corpus are selected, bool ``(N,)``.
+
+        Raises:
+            RunStateError, StoreError: as `rows`.
+        """
+        selected: np.ndarray = self.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
+        return selected
 
     def id_column(self, table: pa.Table) -> str:
         """The name of the id column of `table`, which is all of `rows`: as the record has it, else the first.

@@ -17,6 +17,7 @@ import torch
 
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor
 from datamask.evaluation.pool import Pool
+from datamask.evaluation.result import NO_RESULT
 from datamask.objectives.joint import Scale
 from datamask.runs.store import Run, RunStore
 from datamask.runs.study_arms import Arm, points_of
@@ -104,7 +105,8 @@ def study(
 def _measured(run: Run) -> dict[str, float | None]:
     """Calibrated values and the seconds of the learning steps, None where nothing was learned."""
     seconds = run.metrics().get("seconds", np.array([]))
-    return {**(run.status().summary or {})["calibrated"], "seconds": float(seconds[-1]) if len(seconds) else None}
+    calibrated = (run.status().result or NO_RESULT).calibrated
+    return {**calibrated.to_dict(), "seconds": float(seconds[-1]) if len(seconds) else None}
 
 
 def _spread(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
@@ -136,7 +138,7 @@ def _mean_curve(runs: Sequence[Run]) -> tuple[list[float], list[float]]:
 
 def _bound(runs: Sequence[Run]) -> float | None:
     """The tightest of the runs' bounds on the same problem, on the run's scale; None where there is none."""
-    bounds = [(run.status().summary or {}).get("upper_bound") for run in runs]
+    bounds = [(run.status().result or NO_RESULT).certificate.upper_bound for run in runs]
     return min((bound for bound in bounds if bound is not None), default=None)
 
 

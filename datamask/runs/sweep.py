@@ -23,6 +23,7 @@ from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import DatamaskError, OptionError, poll_of
 from datamask.evaluation.pool import Pool
+from datamask.evaluation.result import NO_RESULT
 from datamask.files import write_text
 from datamask.learning.device import resolve
 from datamask.runs import digests
@@ -54,16 +55,18 @@ class Done:
 
     def row(self) -> dict[str, Any]:
         """The point as a line of the sweep's table: calibrated values, raw ones, the bound, and the effort."""
-        summary = self.status.summary or {}
-        calibrated = summary.get("calibrated") or {}
+        result = self.status.result or NO_RESULT
         state = "failed" if self.error is not None else self.status.state
         return {
             **dict(self.point.swept),
             "run_id": self.run.id,
             "state": state,
-            **{term: calibrated.get(term) for term in ("quality", "diversity", "joint")},
-            **{f"raw_{term}": summary.get(term) for term in ("quality", "diversity", "joint")},
-            **{key: summary.get(key) for key in ("upper_bound", "gap", "seconds", "steps")},
+            **result.calibrated.to_dict(),
+            **{f"raw_{term}": value for term, value in result.raw.to_dict().items()},
+            "upper_bound": result.certificate.upper_bound,
+            "gap": result.certificate.gap,
+            "seconds": result.effort.seconds,
+            "steps": result.effort.steps,
             "error": self.error,
         }
 

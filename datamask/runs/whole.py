@@ -28,8 +28,11 @@ from datamask.errors import StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
+from datamask.evaluation.reported import ESTIMATE, EXACT
+from datamask.evaluation.result import ProvedBound, RunResult, WholeCounts
 from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
+from datamask.measured import Anchor, Anchors, TermValues
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes, scratch_folder
 from datamask.out_of_core.scratch_writing import centered, write_scratch
@@ -77,7 +80,7 @@ def wants_all_rows(run: Run, should_stop: Any = None) -> bool:
 class WholeExecution(Execution):
     """One attempt at such a run."""
 
-    def go(self, pool: Pool | None = None) -> dict[str, Any]:
+    def go(self, pool: Pool | None = None) -> RunResult:
         self.solver = solver_for(self.config)
         corpus = self.run.config.corpus
         check_wholly_readable(corpus)
@@ -124,7 +127,7 @@ class WholeExecution(Execution):
         learned: Learned,
         recorder: Recorder,
         selection: Selection,
-    ) -> dict[str, Any]:
+    ) -> RunResult:
         sample = selection_of_sample(self.run.config, pool.corpus, posed, selection, self.poll)
         whole = WholeCorpus.open(self.run.config.corpus, quality=sample.quality, should_stop=self.poll.stopped)
         block_rows = self.config.block_rows or BLOCK_ROWS
@@ -173,15 +176,17 @@ class WholeExecution(Execution):
             run_facts.provenance(self.run) | {"anchors": solution.anchors},
         )
         self.writer.update_facts(contents=digests.settled(contents, pool.stamps, self.poll.stopped))
-        summary = self.summary(pool, selection, recorder, scratch, solution, size)
-        self.selection = replace(self.selection, summary=summary)
-        self.write_rule(solution, summary)
+        result = self.over_all_rows(selection.result, scratch, solution, size).of_run(
+            self.run.id, self.effort(recorder.lines, pool, None), solution.graph, recorder.look()
+        )
+        self.selection = replace(self.selection, result=result)
+        self.write_rule(solution, size, scratch.rows, result.certificate.gap)
         self.know(scratch=None)
-        self.writer.finish("done", summary, solution.ending, step=learned.state.step, total_steps=estimator.total_steps)
+        self.writer.finish("done", result, solution.ending, step=learned.state.step, total_steps=estimator.total_steps)
         remove_scratch(self.folder, self.run.id)  # last: whoever is killed before goes on with it
         self.pace.over()
         self.progress(1.0, "done")
-        return summary
+        return result
 
     def starts(self, pool: Pool, posed: PosedProblem) -> dict[str, Start]:
         """Means over what each term alone selects from the sample."""
@@ -273,7 +278,7 @@ class WholeExecution(Execution):
             InputError: the shards have changed since the sample was read. StoreError: the scratch was altered.
         """
         if tuple(corpus.provenance.files) != scratch.files:
-            raise changed(path_of(scratch.files[0]), "there are other shards beside it")
+            raise changed(path_of(scratch.files[0]), "there are other shards next to it")
         selected = np.zeros(len(corpus), bool)
         for number in np.unique(corpus.source_file).tolist():
             places = np.flatnonzero(corpus.source_file == number)
@@ -315,7 +320,7 @@ class WholeExecution(Execution):
                     continue
                 part = slice(done + int(low), done + int(end))
                 places = pa.array(inside[low:end] - first)
-                kept = batch.select(reader.columns).take(places)
+                kept = shard.with_leaves(batch, reader.columns).select(reader.columns).take(places)
                 if differing := scratch.differing(rows[part], reader, number, kept):
                     scratch.check_shard_changed(number, shard, differing, self.poll.stopped)
                     raise changed(path_of(shard.path), "it holds other rows")
@@ -338,64 +343,34 @@ class WholeExecution(Execution):
             done = high
             self.at_share(done / size, f"Writing {done:,} of {size:,} selected rows")
 
-    def summary(
-        self,
-        pool: Pool,
-        selection: Selection,
-        recorder: Recorder,
-        scratch: Scratch,
-        solution: WholeSolution,
-        size: int,
-    ) -> dict[str, Any]:
-        """The run's summary; values are over all rows."""
-        anchors, terms = solution.anchors, dict(self.config.terms)
+    def over_all_rows(self, sample: RunResult, scratch: Scratch, solution: WholeSolution, size: int) -> RunResult:
+        """Return the result of the sample's selection with the values over all rows in the place of its own."""
+        anchors, terms = Anchors.from_dict(solution.anchors), dict(self.config.terms)
         objectives = {name: solution.raw.get(name) for name in terms}
-        calibrated = {
-            "quality": _share(anchors["quality"], solution.raw["quality"]),
-            "diversity": _weighed(
-                terms, {name: _share(anchors["diversity"][name], objectives[name]) for name in terms}
-            ),
-        }
-        raw = {"quality": solution.raw["quality"], "diversity": _weighed(terms, objectives)}
-        bound = solution.upper_bound
-        return (
-            {"run_id": self.run.id, "status": "done"}
-            | selection.summary
-            | {
-                "n": scratch.rows,
-                "selected": size,
-                "tokens": self.tokens(scratch, solution),
-                **raw,
-                "joint": self.joint(raw),
-                "objectives": objectives,
-                "calibrated": {**calibrated, "joint": self.joint(calibrated)},
-                "values": "exact",
-                "estimate": None,
-                "anchors": anchors,
-                "upper_bound": bound,
-                "gap": None if bound is None else max(bound - solution.joint, 0.0),
-                "bound_holds_for": None if bound is None else selection.summary["bound_holds_for"],
-                "settled": None,
-                "weights": None,
-                "steps": recorder.lines - self.first,
-                "warm_from": None,
-                "seconds": self.clock.learning,
-                "seconds_graph": self.clock.graph,
-                "seconds_total": self.clock.total,
-                "peak_memory_bytes": run_facts.peak_memory(),
-                "device": str(pool.device),
-                "neighbors": None,
-                "warnings": recorder.look(),
-                **solution.facts,
-            }
-            | solution.summary
+        shares = {name: _share(anchors.diversity[name], objectives[name]) for name in terms}
+        quality, bound = solution.raw["quality"], solution.upper_bound
+        return replace(
+            sample,
+            size=replace(sample.size, n=scratch.rows, selected=size, tokens=self.tokens(scratch, solution)),
+            raw=self.term_values(quality, _weighed(terms, objectives)),
+            objectives=objectives,
+            values=EXACT if solution.estimate is None else ESTIMATE,
+            estimate=solution.estimate,
+            calibrated=self.term_values(_share(anchors.quality, quality), _weighed(terms, shares)),
+            anchors=anchors,
+            certificate=ProvedBound()
+            if bound is None
+            else ProvedBound(bound, max(bound - solution.joint, 0.0), sample.certificate.holds_for),
+            row_classes=None,
+            weights=None,
+            whole=WholeCounts(**solution.facts),
         )
 
-    def joint(self, terms: dict[str, float | None]) -> float | None:
-        """Quality and diversity together; None where one that counts is not known."""
+    def term_values(self, quality: float | None, diversity: float | None) -> TermValues:
+        """Quality, diversity, and both together; None where one that counts is not known."""
         lamb = self.config.lamb
-        parts = [(lamb, terms["quality"]), (1 - lamb, terms["diversity"])]
-        return _sum([(weight, value) for weight, value in parts if weight > 0])
+        parts = [(lamb, quality), (1 - lamb, diversity)]
+        return TermValues(quality, diversity, _sum([(weight, value) for weight, value in parts if weight > 0]))
 
     def tokens(self, scratch: Scratch, solution: WholeSolution) -> float | None:
         """Of the selected rows; None where the corpus has no lengths."""
@@ -407,22 +382,21 @@ class WholeExecution(Execution):
             total += float(scratch.lengths(low, high)[solution.selected[low:high]].sum())
         return total
 
-    def write_rule(self, solution: WholeSolution, summary: dict[str, Any]) -> None:
+    def write_rule(self, solution: WholeSolution, size: int, rows: int, gap: float | None) -> None:
         """Keep the rule over all rows, where there is one."""
         if solution.rule is None:
             return
         recipe, thresholds = solution.rule
         refit_facts = {
-            "rows": summary["n"],
-            "kept": summary["selected"],
-            "share_kept": summary["selected"] / summary["n"],
+            "rows": rows,
+            "kept": size,
+            "share_kept": size / rows,
             "value": solution.joint,
             "upper_bound": solution.upper_bound,
-            "gap": summary["gap"],
+            "gap": gap,
             **solution.facts,
         }
-        share = summary["selected"] / summary["n"]
-        made = replace(recipe, thresholds=thresholds, share=share, refit=refit_facts)
+        made = replace(recipe, thresholds=thresholds, share=size / rows, refit=refit_facts)
         self.writer.write_recipe(made.to_json())
 
 
@@ -481,11 +455,11 @@ def _selected_on(
     )
 
 
-def _share(ends: dict[str, Any], raw: float | None) -> float | None:
+def _share(ends: Anchor | None, raw: float | None) -> float | None:
     """A raw value as share of the attainable gain; 0 where there is nothing to gain."""
-    if raw is None:
+    if raw is None or ends is None:
         return None
-    return (raw - float(ends["random"])) * slope({"quality": ends}, "calibrated", "quality")
+    return (raw - float(ends.random)) * slope({"quality": ends.to_dict()}, "calibrated", "quality")
 
 
 def _weighed(weights: dict[str, float], values: dict[str, float | None]) -> float | None:

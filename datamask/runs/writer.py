@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.errors import RunStateError, StoreError
+from datamask.evaluation.result import RunResult
 from datamask.files import replacing, sweep
 from datamask.parquet import gathering
 from datamask.runs.folders import require_folder
@@ -31,8 +32,9 @@ from datamask.runs.formats import (
 )
 from datamask.runs.labels import Label, Result
 from datamask.runs.locks import FileLock
-from datamask.runs.records import RECORD, check
-from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus
+from datamask.runs.records import RECORD
+from datamask.runs.status import ENDED_STATES, SUMMARY, WRITTEN_STATES, RunStatus
+from datamask.schemas import check
 
 BEAT_SECONDS = 0.5
 FLOAT16_MAX = 65504.0
@@ -118,7 +120,7 @@ class RunWriter:
         write_json(path, record)
 
     def set_status(self, state: str, **fields: Any) -> None:
-        """Replace status.json; fields of `RunStatus` that are not named stay as they were.
+        """Replace status.json; entries of the record that are not named stay as they were.
 
         Going to ``running`` sets `started` and clears the last attempt's ending; going to an ended state sets `ended`;
         going back to ``queued`` sets `queued` and forgets stop requests.
@@ -156,7 +158,7 @@ class RunWriter:
         """Whether some process asked this run to stop since it was queued or resumed."""
         return (self.folder / "stop").exists()
 
-    def finish(self, state: str, summary: Mapping[str, Any] | None = None, ending: str = "", **fields: Any) -> None:
+    def finish(self, state: str, result: RunResult | None = None, ending: str = "", **fields: Any) -> None:
         """The last word on a run: ``done``, ``stopped`` or ``failed``. Written after everything else.
 
         `message`, unless given, becomes the ending: what was being done is no longer being done.
@@ -169,8 +171,8 @@ class RunWriter:
         if state == "done" and not (self.folder / "selection.parquet").is_file():
             raise RunStateError(f"run {self.folder.name} cannot be done before its selection is written")
         self._close_metrics()
-        if summary is not None:
-            fields["summary"] = dict(summary)
+        if result is not None:
+            fields[SUMMARY] = result.to_dict()
         self.set_status(state, ending=ending, **{"message": ending, **fields})
         self._forget_stop()
 

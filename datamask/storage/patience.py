@@ -102,7 +102,7 @@ def ask(address: Address, call: Callable[[], Answer], should_stop: ShouldStop | 
             times = f"{attempt:,} times" if attempt > 1 else "once"
             raise RemoteError(
                 f"{address} cannot be read: {happened}, tried {times}; start again when it "
-                "answers (a run goes on with `datamask resume`)"
+                "answers (`datamask resume` continues a run)"
             ) from problem
         # stores that are asked too much are asked by all threads at once
         _sleep(pause * random.uniform(0.75, 1.25), poll)
@@ -205,7 +205,7 @@ def _raise_final(address: Address, problem: Exception) -> None:
     if status in (401, 403) or isinstance(problem, PermissionError) or _ACCESS.search(words):
         raise RemoteError(
             f"{address} may not be read: access is refused ({_reason(problem)}); name credentials by the environment "
-            f"({CREDENTIALS.get(address.scheme, 'as its server wants them')})"
+            f"({CREDENTIALS.get(address.scheme, 'as its server requires')})"
         ) from problem
     if isinstance(problem, FINAL) or (status is not None and 400 <= status < 500 and status not in (408, 425, 429)):
         raise InputError(f"{address} cannot be read: {_reason(problem)}") from problem

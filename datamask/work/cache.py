@@ -175,7 +175,9 @@ class Cache:
                 raise (
                     error if isinstance(error, StoreError) else StoreError(f"{path} cannot be written: {error}")
                 ) from error
-            log.warning("%s is not kept: %s", path, error)
+            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+            # of the folder, not of the file: an ablation keeps hundreds of files
+            _warn_once(f"{self.root} cannot be written ({cause.strerror or cause}), so results are not kept")
             return False
         self._remove(entry, (entry.old, *entry.stale))
         self._bound(entry.subject, written)

@@ -140,11 +140,10 @@ class Job:
             number = secrets.token_hex(4)
             log.exception("fault %s in %s", number, self.key)
             self.error = (
-                "This takes more memory than there is; choose fewer rows, or features of fewer dimensions. The "
-                f"server's log tells more under the number {number}"
+                "Out of memory. Open fewer rows, or features with fewer dimensions. The server's log has details of "
+                f"internal error {number}"
                 if out_of_memory(error)
-                else f"This stopped on a fault of the program: {type(error).__name__}. The server's log tells "
-                f"more under the number {number}"
+                else f"Internal error {number} ({type(error).__name__}). See the server's log"
             )
         finally:
             try:

@@ -6,13 +6,16 @@ import contextlib
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 WINDOW_SECONDS = 20.0
 RECENT_SECONDS = 4.0
 
 EARLY_SHARE, EARLY_SECONDS = 0.05, 15.0
 """Before so much of the work is done and so much time has passed, whichever comes first, its pace says nothing."""
+
+MEASURED = 0.005
+"""Share of the work from which a rate is measured. A smaller step is noise: divided by it, minutes become weeks."""
 
 STEPS = "step "
 """How the words begin that a learner reports after each step."""
@@ -38,8 +41,9 @@ class Eta:
 
         Returns:
             Seconds left at the rate of the last `WINDOW_SECONDS`, or at that of the last `RECENT_SECONDS` where it is
-            slower: a quick beginning must not promise an end that is minutes away. None while nothing has moved, and
-            until `EARLY_SHARE` more is done or `EARLY_SECONDS` have passed.
+            slower: a quick beginning must not promise an end that is minutes away. Where neither saw `MEASURED` of
+            the work done, at the rate since the beginning. None until that is measured, and until `EARLY_SHARE` more
+            is done or `EARLY_SECONDS` have passed.
         """
         now = time.monotonic() if now is None else now
         turned = what.startswith(STEPS) and not self._stepping
@@ -57,8 +61,10 @@ class Eta:
         estimates = [
             (1.0 - share) * (now - then) / (share - before)
             for then, before in (self._seen[0], recent)
-            if share > before and now > then
+            if share - before >= MEASURED and now > then
         ]
+        if not estimates and share - self._began[1] >= MEASURED:
+            estimates = [(1.0 - share) * (now - self._began[0]) / (share - self._began[1])]
         if share - self._began[1] < EARLY_SHARE and now - self._began[0] < EARLY_SECONDS:
             return None
         return max(estimates, default=None)
@@ -105,6 +111,73 @@ class RunPace:
         if self._working and self._first is None:
             self._first = share
         return None if self._each is None or self._finished < TELLING_RUNS else (1.0 - share) * self._each
+
+
+class RoundPace:
+    """Share done and seconds left of rounds of the same steps, from what each step took before. One reporter.
+
+    Steps may differ a hundredfold, as a baseline and learned masks do: each weighs what it was measured to take.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.plan(0, ())
+
+    def plan(self, rounds: int, steps: Sequence[str]) -> None:
+        """So many rounds of these steps lie ahead, in order; what was measured of earlier ones is forgotten."""
+        self._rounds, self._steps, self._over = rounds, tuple(steps), 0
+        self._seconds: dict[str, float] = {}
+        self._took: dict[str, float] = {}
+        self._step: str | None = None
+        self._since = self._clock()
+
+    @contextlib.contextmanager
+    def round(self, computed: Callable[[], bool] = lambda: True) -> Iterator[None]:
+        """Around each round. `computed` answers at its end: a round that was read from disk says nothing of others."""
+        self._took = {}
+        yield
+        self._end_step()
+        if computed():
+            # the slowest so far: part of a round may have been read from disk
+            self._seconds = {step: max(took, self._seconds.get(step, 0.0)) for step, took in self._took.items()}
+        self._over += 1
+
+    def begin(self, step: str) -> None:
+        """A step of the round under way begins, and the one before it is over. The same one again: it goes on."""
+        if step == self._step:
+            return
+        self._end_step()
+        self._step, self._since = step, self._clock()
+
+    @property
+    def share(self) -> float:
+        """Share of all rounds that is done, 0 to 1. Before one is measured, all steps weigh the same."""
+        if self._over >= self._rounds:
+            return 1.0
+        done, whole = (self._cost(steps) for steps in (self._done(), self._steps))
+        return (self._over + (done / whole if whole > 0 else 0.0)) / self._rounds
+
+    def update(self, share: float, what: str = "") -> float | None:
+        """Seconds left; None until one round has been measured."""
+        if not self._seconds:
+            return None
+        if self._over >= self._rounds:
+            return 0.0
+        whole, done = self._cost(self._steps), self._cost(self._done())
+        begun = 0.0 if self._step is None else min(self._clock() - self._since, self._cost((self._step,)))
+        return (self._rounds - self._over) * whole - done - begun
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self._took[self._step] = self._clock() - self._since
+            self._step = None
+
+    def _done(self) -> tuple[str, ...]:
+        """The steps of the round under way before the one under way."""
+        return self._steps[: self._steps.index(self._step)] if self._step in self._steps else ()
+
+    def _cost(self, steps: Sequence[str]) -> float:
+        return sum(self._seconds.get(step, 0.0) for step in steps) if self._seconds else float(len(steps))
 
 
 class PhasePace:
@@ -200,8 +273,8 @@ class PhasePace:
 
     @property
     def left(self) -> float | None:
-        """Seconds; None before there is a plan, and while too little has passed to say."""
-        if self._planned is None:
+        """Seconds; None before a phase of the plan has been measured, and while too little has passed to say."""
+        if self._planned is None or not self._telling():
             return None
         left = self._speed() * sum(self._ahead.values()) + self._left_of_phase()
         worked = self._clock() - self._planned
@@ -240,16 +313,29 @@ class PhasePace:
 
         One phase that is slow may be slow for reasons of its own, as its data may be; several are the machine.
         """
-        total = sum(cost for cost, _ in self._over) + self._cost + sum(self._ahead.values())
-        telling = [(cost, took) for cost, took in self._over if cost > self.TELLING * total and took > 0]
-        weight = float(len(telling))
-        if self._within() > 0 and self._cost > self.TELLING * total:
-            telling.append((self._cost * self._within(), self._passed()))
-            weight += min(1.0, self._within() / self.BELIEVED)
+        telling = self._telling()
         took = sum(seconds for _, seconds in telling)
         if not telling or took <= 0:
             return 1.0
+        weight = float(len(telling))
+        if 0 < self._within() < self.BELIEVED and len(telling) > len(self._told()):
+            weight += self._within() / self.BELIEVED - 1.0
         return float((took / sum(cost for cost, _ in telling)) ** (weight / (weight + 1.0)))
+
+    def _told(self) -> list[tuple[float, float]]:
+        """Cost and seconds of the phases that are over and long enough to tell of the machine."""
+        least = self.TELLING * self._costs()
+        return [(cost, took) for cost, took in self._over if cost > least and took > 0]
+
+    def _telling(self) -> list[tuple[float, float]]:
+        """`_told`, and of the phase under way what is done of it."""
+        within = self._within()
+        if within > 0 and self._cost > self.TELLING * self._costs():
+            return [*self._told(), (self._cost * within, self._passed())]
+        return self._told()
+
+    def _costs(self) -> float:
+        return sum(cost for cost, _ in self._over) + self._cost + sum(self._ahead.values())
 
 
 def duration(seconds: float) -> str:

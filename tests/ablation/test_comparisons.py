@@ -142,3 +142,11 @@ def test_rank_agreement_is_spearmans_over_methods(rng):
     assert rank_agreement(first, second) == pytest.approx(expected)
     assert rank_agreement(first, 3 * first + 1) == pytest.approx(1)
     assert np.isnan(rank_agreement(first, np.zeros_like(first))) and np.isnan(rank_agreement(first[:2], second[:2]))
+
+
+def test_rank_agreement_is_spearmans_with_ties():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        first, second = rng.integers(0, 6, (12, 1)).astype(float), rng.integers(0, 6, (12, 1)).astype(float)
+        expected = stats.spearmanr(first[:, 0], second[:, 0]).statistic
+        assert rank_agreement(first, second) == pytest.approx(expected, abs=1e-12)

@@ -21,7 +21,7 @@ from datamask.dashboard.analyses.explanation import explanations
 from datamask.dashboard.analyses.feature_probe import probing
 from datamask.dashboard.analyses.frontier import sweeping
 from datamask.dashboard.analyses.scoreboard import measuring
-from datamask.dashboard.data import first_looks, preparing, sample_work
+from datamask.dashboard.data import first_looks, preparing
 from datamask.dashboard.data.openings import Openings
 from datamask.dashboard.export import whole_work
 from datamask.dashboard.linked import topics
@@ -73,12 +73,6 @@ def _near_copies(world: World) -> Job:
     opening.job.wait(240)
     openings.count_copies(opening)
     return opening.counting
-
-
-def _sample(world: World) -> Job:
-    opening = Openings(world.store.root).start(world.config, "corpus")
-    opening.job.wait(240)
-    return sample_work.start(world.store.root, opening)
 
 
 def _first_look(world: World) -> Job:
@@ -175,7 +169,6 @@ WORK: dict[str, Work] = {
         instead="a plan is held in memory, for this process alone",
     ),
     "sweep": Work(_sweep, ends=False, instead=RUN_FOLDERS),
-    "sample": Work(_sample, ends=False, instead=RUN_FOLDERS),
     "near-copies": Work(
         _near_copies,
         joined=False,  # by tests of openings: every visit to the page has an opening of its own

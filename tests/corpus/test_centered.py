@@ -89,7 +89,7 @@ def test_a_centered_run_belongs_to_the_corpus_it_was_made_on(corpus, raw, tmp_pa
         SelectionConfig.from_options(objective="facility", estimator="greedy", lamb=0.0, center=True),
     )
     run = RunStore(tmp_path / "runs").create(config)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     assert run.facts()["fingerprint"] == corpus.fingerprint
     rows = np.flatnonzero(run.rows()["selected"].to_numpy())
     assert summary["diversity"] == pytest.approx(truth.facility(expected(raw), rows), rel=1e-5)

@@ -87,7 +87,7 @@ def test_exact_keeps_the_best_and_breaks_ties_by_hash_not_by_place(make_corpus):
 def test_none_keeps_all_and_nonsense_is_refused(make_corpus):
     corpus = make_corpus(np.eye(3))
     assert families(corpus, "none", None).all()
-    with pytest.raises(OptionError, match="needs the neighbour graph"):
+    with pytest.raises(OptionError, match="needs the neighbor graph"):
         families(corpus, "0.9", None)
     for bad in ("near", "0", "1.5", "nan"):
         with pytest.raises(OptionError, match="--collapse must be"):

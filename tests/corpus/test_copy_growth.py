@@ -170,7 +170,7 @@ def test_where_the_half_foretells_another_whole_it_is_said():
     trusted = CopyGrowth(1000, 0.95, counts, law, drawn, (law,) * len(COSINES), 1.0, 0.5)
     assert trusted.doubts(2) == []
     wrong = CopyGrowth(1000, 0.95, counts, law, drawn, (law,) * len(COSINES), 1.0, 0.7)
-    assert "half of the corpus foretells 70.0% for the whole, which has 50.0%" in wrong.doubts(2)[0]
+    assert "half of the corpus projects 70.0% for all of it, which has 50.0%" in wrong.doubts(2)[0]
 
 
 def test_a_cosine_below_those_tried_is_not_advised_where_its_own_law_grows():

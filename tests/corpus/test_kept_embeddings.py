@@ -56,7 +56,7 @@ def test_the_shards_say_what_embedded_them_and_so_does_the_corpus(source, tmp_pa
     assert said["dropped"] == {"no text": 1, "no word that the embedder knows": 1}
     assert (said["embedder"], said["digest"], said["dim"], said["fitted_on"]) == ("letters", Letters.digest, 4, 0)
     config = CorpusConfig((str(tmp_path / "out"),))
-    note = "Features by letters (function, digest 0123456789ab)."
+    note = "Features by letters (function)."
     assert note in open_corpus(config).provenance.notes and note in inspect_inputs(config).notes
     # prepared again by TF-IDF, they are no longer that embedder's
     again = table.drop_columns(["feature_arr"])
@@ -93,6 +93,16 @@ def test_other_texts_or_another_model_begin_anew(source, tmp_path):
     changed = Letters()
     prepare_shards([source], tmp_path / "out.parquet", embedder=changed)
     assert changed.texts == 299
+
+
+def test_another_function_of_the_same_module_begins_anew(source, tmp_path):
+    first, other = Letters(), Letters()
+    with pytest.raises(Stopped):
+        prepare_shards([source], tmp_path / "out.parquet", embedder=first, should_stop=stop_after(100, first))
+    # the digest of a function is that of its module
+    other.name = "other_letters"
+    prepare_shards([source], tmp_path / "out.parquet", embedder=other)
+    assert other.texts == 299
 
 
 def test_a_torn_row_and_rows_of_zeros_at_the_end_are_embedded_again(tmp_path):

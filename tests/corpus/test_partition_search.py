@@ -81,7 +81,7 @@ def test_recall_is_as_wanted_and_as_measured(small):
     features = clustered(4000)
     graph = build_neighbors(features, 16, search="approximate", threads=2)
     exact = build_neighbors(features, 16)
-    assert not graph.exact and graph.facts()["kind"] == "approximate"
+    assert not graph.exact and graph.facts().approximate
     true = overlap(graph, exact)
     assert true > 0.98, "wanted 0.99 on a sample of the rows"
     # 400 of 4 000 rows: three standard errors of a share are below 0.01
@@ -139,7 +139,7 @@ def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypat
 def test_without_structure_all_pairs_are_compared(small):
     features = unit(np.random.default_rng(0).normal(size=(1500, 64)))
     graph = build_neighbors(features, 8, search="approximate")
-    assert graph.exact and graph.recall == 1.0 and graph.facts()["recall_rows"] == 0
+    assert graph.exact and graph.recall == 1.0 and graph.facts().recall_rows == 0
     np.testing.assert_array_equal(graph.indices, build_neighbors(features, 8).indices)
 
 

@@ -73,11 +73,9 @@ def finish_run(
     shares = {"quality": 0.8, "diversity": 0.6, **(shares or {})}
     reached = {term: share or 0.0 for term, share in shares.items()}
     joint = selection.lamb * reached["quality"] + (1 - selection.lamb) * reached["diversity"]
-    end = {"random": 0.0, "best": 1.0, "best_kind": "best found"}
-    anchors = anchors or {
-        "quality": {**end, "size": size},
-        "diversity": {t: {**end, "size": size} for t, _ in selection.terms},
-    }
+    # the ends of a real run change with its size, here too little to be seen in a value
+    end = {"random": 0.0, "best": 1.0 + 1e-9 * size, "best_kind": "best found"}
+    anchors = anchors or {"quality": end, "diversity": {name: end for name, _ in selection.terms}}
     rows = pa.table(
         {
             "chunk_id": corpus.ids,
@@ -121,7 +119,11 @@ def finish_run(
         writer.write_selection(chosen.select(["chunk_id", "logit", "score", "quality"]), run.config.to_dict())
         writer.finish(
             "done",
-            {
+            None,
+            "converged",
+            step=5,
+            total_steps=5,
+            summary={
                 "run_id": run.id,
                 "n": n,
                 "selected": size,
@@ -134,8 +136,5 @@ def finish_run(
                 "steps": 5,
                 "seconds": 0.5,
             },
-            "converged",
-            step=5,
-            total_steps=5,
         )
     return run

@@ -9,7 +9,7 @@ OFFENDERS = """() => {
         found.push(`the page scrolls sideways: ${main.scrollWidth} of ${main.clientWidth}`);
     const free = "[data-testid='stDataFrame'], [data-testid='stTable'], [data-testid='stCode'], input, textarea, " +
         "pre, svg, .hidden, .sr-only, [data-testid='stTooltipContent'], [data-testid='stHeader'], " +
-        ".st-key-unseen_question";
+        ".st-key-unseen_title";
     const walk = (root, outer) => {
         for (const element of root.querySelectorAll("*")) {
             if (element.shadowRoot) walk(element.shadowRoot, element);

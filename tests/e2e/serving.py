@@ -37,15 +37,15 @@ STILL = """() => new Promise((answer) => {
 it first needs it is there, and while two frames were painted nothing moved: a press must meet what it was aimed at."""
 
 
-# as `streamlit run`, with the sample in a folder that is given; on SIGUSR1 it writes into its log where its threads are
+# as `streamlit run`, with another demo corpus where one is given; on SIGUSR1 it logs where its threads are
 LAUNCH = """
 import faulthandler, signal, sys
 from pathlib import Path
 faulthandler.register(signal.SIGUSR1, all_threads=True)
 script, sample_folder, *options = sys.argv[1:]
 if sample_folder:
-    from datamask.dashboard.data import sample
-    sample.BUILT = Path(sample_folder)
+    from datamask.dashboard.data import demo
+    demo.CORPUS = Path(sample_folder)
 from streamlit.web import cli
 sys.argv = ["streamlit", "run", script, *options]
 sys.exit(cli.main())
@@ -114,7 +114,7 @@ def served(
     It is forked off a process that has imported the libraries already, where the system lets it (`prepared`).
 
     Args:
-        sample: the folder of the sample corpus; None: where it always is.
+        sample: the folder of another demo corpus; None: the one that comes with the program.
         script: what is served in the place of app.py.
         environment: variables besides.
     """
@@ -160,7 +160,7 @@ def _answering(
         **os.environ,
         "DATAMASK_RUNS_DIR": str(folder / "runs"),
         "PYTHONPATH": str(ROOT),
-        # the sample waits for its button
+        # the demo waits for its button
         "DATAMASK_SAMPLE": "off",
         # the working directory, which may be read unless somebody says otherwise, and the test's own files
         "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))),

@@ -25,13 +25,12 @@ from tests.e2e.serving import FAILED, STILL, served
 
 LONG = 240_000
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("", ".map[data-drawn='1']", ("Starved and over-fed",)),
+    ("", ".map[data-drawn='1']", ("Under- and over-represented",)),
     ("data", ".js-plotly-plot .main-svg .trace", ()),
     ("runs", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("runs?view=frontier", ".js-plotly-plot .main-svg .trace", ()),
     ("runs?view=compare", ".map[data-drawn='3']", ("Values",)),
-    ("lab", ".js-plotly-plot .main-svg", ()),
-    ("lab?view=ratio", "[data-testid='stMain'] h3", ()),
+    ("runs?view=sweep", "[data-testid='stMain'] h3", ()),
     ("evidence", ".js-plotly-plot .main-svg .trace", ()),
     ("evidence?view=downstream", "[data-testid='stFileUploader']", ()),
     ("export", "[data-testid='stDownloadButton'] button", ()),
@@ -116,7 +115,7 @@ def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):
         found += barriers(page, "Map without a corpus, dark")
         page.keyboard.press("k")
         sheet = page.get_by_role("dialog")
-        expect(sheet.get_by_text("mark the sample nearest to the middle")).to_be_visible()
+        expect(sheet.get_by_text("mark the row nearest to the center")).to_be_visible()
         page.evaluate(FADED)
         found += barriers(page, "the sheet of keys, dark", "[role='dialog']")
         page.keyboard.press("Escape")

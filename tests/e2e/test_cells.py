@@ -27,12 +27,12 @@ def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):
     with served(tmp_path) as address:
         page.goto(f"{address}/?corpus={opening.key}&run={run.id}")
         main = page.get_by_test_id("stMain")
-        main.get_by_role("tab", name="Starved and over-fed", exact=True).click()
+        main.get_by_role("tab", name="Under- and over-represented", exact=True).click()
         cells = page.locator(".st-key-explore_heat .point")
         expect(cells).to_have_count(4)
         page.wait_for_function(STILL)
         words = page.locator(".st-key-explore_heat .js-plotly-plot").evaluate("chart => chart.data[0].hovertext[0]")
-        count = re.search(r"samples: ([\d,]+)", words).group(1)
+        count = re.search(r"rows: ([\d,]+)", words).group(1)
         # by its place: the words on a cell lie over it; what is drawn above may still move it
         for attempt in range(20):
             place = cells.first.bounding_box()
@@ -42,4 +42,4 @@ def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):
                 break
         page.mouse.down()
         page.mouse.up()
-        expect(main.get_by_text(re.compile(rf"^{count} of 240 samples shown"))).to_be_visible()
+        expect(main.get_by_text(re.compile(rf"^{count} of 240 rows shown"))).to_be_visible()

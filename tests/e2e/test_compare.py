@@ -44,7 +44,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
                 page.get_by_role("button", name=f"{label} {len(ids)}")
             ).click(timeout=LONG)
             # it stands below the button, so the button is the new one by then
-            expect(page.get_by_text(f"Selected {about}. {len(ids)} samples")).to_be_visible(timeout=LONG)
+            expect(page.get_by_text(f"Selected {about}. {len(ids)} rows")).to_be_visible(timeout=LONG)
             button = page.get_by_role("button", name=f"{label} ids, CSV")
             with page.expect_download(timeout=LONG) as download:
                 button.click()
@@ -53,7 +53,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
 
         page.goto(f"{address}/export?corpus={opening.key}&run={runs[1].id}")
         with page.expect_download(timeout=LONG) as download:
-            page.get_by_role("button", name="Report, HTML").click(timeout=LONG)
+            page.get_by_role("button", name="Download report (HTML)").click(timeout=LONG)
         download.value.save_as(tmp_path / "report.html")
 
     said, asked = [], []

@@ -30,7 +30,9 @@ ENDS = ("value", "low", "high")
 
 def cells(page: Page, alt: str) -> list[list[str]]:
     """The rows of a table that are on the screen, as its text for screen readers has them."""
-    frame = page.get_by_test_id("stDataFrame").filter(has=page.locator(f"[aria-label$={json.dumps(alt)}]"))
+    frame = page.get_by_test_id("stDataFrame").filter(
+        has=page.locator(f"[aria-label$={json.dumps(alt, ensure_ascii=False)}]")
+    )
     frame.locator("[role='gridcell']").first.wait_for(state="attached")
     return [row.locator("[role='gridcell']").all_inner_texts() for row in frame.locator("tbody [role='row']").all()]
 
@@ -58,7 +60,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
 
         page.get_by_role("tab", name="Where").click()
         sources = np.array(corpus.metadata["source"].to_pylist())
-        shown = cells(page, "What changes in each source, the largest sure change first")
+        shown = cells(page, "What changes in each source, the clearest change first")
         assert len(shown) > 8
         for source, *_, n, kept, gained, lost in shown:
             here = sources == source
@@ -66,12 +68,12 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
                 int((here & mask).sum()) for mask in (here, a & b, b & ~a, a & ~b)
             ], source
 
-        page.get_by_role("link", name="Scoreboard").click()
-        expect(page.get_by_role("tab", name="Scoreboard")).to_have_attribute("aria-selected", "true")
+        page.get_by_role("link", name="Independent metrics").click()
+        expect(page.get_by_role("tab", name="Independent metrics")).to_have_attribute("aria-selected", "true")
         page.get_by_role("button", name="Measure these runs").click()
-        # the first measures already bring this sentence, with "So far" before it until all are there
-        expect(page.get_by_text(re.compile("measures that (none|nobody)"))).to_be_visible()
-        expect(page.get_by_text("So far")).to_have_count(0)
+        # the first measures already bring this sentence, with how many are ready before it
+        expect(page.get_by_text(re.compile("measures (that none|is one)"))).to_be_visible()
+        expect(page.get_by_text("measures are ready")).to_have_count(0)
         stored = read_board(pair, corpus.fingerprint, store.cache_dir)
         own = scoreboard(
             corpus,
@@ -94,17 +96,16 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
             if value is not None:
                 drawn = page.locator(f".score img[alt^={json.dumps(measured['label'] + ': ')}]")
                 assert f"first: {words.value(value)}" in drawn.get_attribute("alt")
-        expect(page.locator(".st-key-menu").get_by_text("Scoreboard of 2 runs")).to_have_count(0)
+        expect(page.locator(".st-key-menu").get_by_text("Independent metrics of 2 runs")).to_have_count(0)
 
-        page.get_by_role("tab", name="Downstream results").click()
+        page.get_by_role("tab", name="Downstream").click()
         page.locator("input[type='file']").set_input_files(
             {"name": "scores.csv", "mimeType": "text/csv", "buffer": RESULTS.encode()}
         )
         page.get_by_role("button", name="Attach").click()
-        page.get_by_text("All numbers, and which runs they came from").click()
+        page.get_by_text("All numbers and their runs").click()
         scores = {
-            task: (float(mean), sd)
-            for task, _, _, mean, sd, _ in cells(page, "Mean score of each task, curve and lambda")
+            task: (float(mean), sd) for task, _, _, mean, sd, _ in cells(page, "Mean score of each task, curve and λ")
         }
         reading = np.array([0.41, 0.45, 0.46])
         assert scores["sums"][0] == 0.7 and scores["reading"][0] == pytest.approx(reading.mean())
@@ -119,8 +120,8 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
         page.goto(f"{address}/evidence?view=scoreboard&corpus={opening.key}&runs={runs[1].id},{runs[2].id}")
         page.get_by_role("button", name="Measure these runs").click()
         # the work is under way; on a very fast machine it may be done before one sees that
-        page.locator(".st-key-menu").get_by_text("Scoreboard of 2 runs").or_(
-            page.get_by_text(re.compile("measures that (none|nobody)"))
+        page.locator(".st-key-menu").get_by_text("Independent metrics of 2 runs").or_(
+            page.get_by_text(re.compile("measures (that none|is one)"))
         ).first.wait_for()
         server.terminate()
         # by itself, or by the signal that it was sent once everything has ended; an abort is neither

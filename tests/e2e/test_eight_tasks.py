@@ -1,9 +1,13 @@
-"""Eight tasks of a first walk, in few clicks and few changes of page, nothing of it below the window."""
+"""Eight tasks of a first walk, in few clicks and changes of page, nothing of it below the window; and by the keyboard.
+
+At the keyboard a click is a press on what has the focus, however many keys lead there.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,24 +19,34 @@ from datamask.corpus.projections import pca
 from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
-from datamask.runs.store import RunStore
+from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import FAILED, STILL, served
 from tests.e2e.test_walk import lasso
 
 N, WINDOW = 600, 900
 LONG = 240.0
+MOST_CLICKS, MOST_LOADS = 10, 2
+MOST_TABS = 150
+CLOSER = 8
+"""Steps of the zoom after which fewer samples are in view than are selected."""
 
 
 class Hand:
     """What a person presses and reads, counted; each must stand in the window without scrolling.
 
     Attributes:
-        clicks: presses of the mouse. pages: changes of page by the menu.
+        clicks: presses of the mouse. loads: pages that the browser was sent to, by address or by the menu.
     """
 
     def __init__(self, page: Page) -> None:
-        self.page, self.clicks, self.pages = page, 0, 0
+        self.page, self.clicks, self.loads = page, 0, 0
+        self.stage = page.locator(".stage")
+
+    def opens(self, address: str) -> None:
+        """A page by its address."""
+        self.page.goto(address)
+        self.loads += 1
 
     def reads(self, target: Locator) -> Locator:
         """Something that is to be read: it is there, whole, and in the window."""
@@ -48,22 +62,79 @@ class Hand:
         self.reads(target).click()
         self.clicks += 1
 
-    def to_page(self, name: str, heading: str) -> None:
-        """By the menu: one click, and one change of page."""
-        self.presses(self.page.locator(".st-key-menu").get_by_role("link", name=name, exact=True))
-        self.pages += 1
-        expect(self.page.get_by_role("heading", name=heading)).to_be_visible()
-        expect(self.page.locator(FAILED)).to_have_count(0)
-
     def downloads(self, target: Locator) -> Download:
         """One click that gives a file."""
         with self.page.expect_download() as waiting:
             self.presses(target)
         return waiting.value
 
-    def draws(self, stroke) -> None:
-        """One stroke of the mouse, from press to release: a click too."""
-        stroke()
+    def seen(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where points of the map lie on the screen, from the middle of the map: CSS pixels."""
+        view = json.loads(self.page.locator(".map").get_attribute("data-view"))
+        x, y = (points - [view["x"], view["y"]]).T * [[view["scale"]], [-view["scale"]]]
+        return x, y
+
+    def marks(self, points: np.ndarray) -> int:
+        """One click on a sample that stands alone; its row."""
+        apart = np.linalg.norm(points[:, None] - points[None], axis=2) + 1e9 * np.eye(N)
+        x, y = self.seen(points)
+        row = int(np.argmax(np.where(np.maximum(abs(x), abs(y)) < 200, apart.min(axis=1), 0)))
+        box = self.reads(self.stage).bounding_box()
+        self.page.mouse.click(box["x"] + box["width"] / 2 + x[row], box["y"] + box["height"] / 2 + y[row])
+        self.clicks += 1
+        return row
+
+    def drags(self, slider: Locator, to: float) -> None:
+        """One stroke along a slider."""
+        track = self.reads(slider).bounding_box()
+        y = track["y"] + track["height"] / 2
+        self.page.mouse.move(track["x"] + 8 + (track["width"] - 16) * float(slider.input_value()), y)
+        self.page.mouse.down()
+        self.page.mouse.move(track["x"] + 8 + (track["width"] - 16) * to, y, steps=8)
+        self.page.mouse.up()
+        self.clicks += 1
+
+    def takes_a_region(self) -> None:
+        """One stroke around samples of the map."""
+        lasso(self.page, 0)
+        self.clicks += 1
+
+
+class Keyboard(Hand):
+    """The same without a mouse: Tab leads to everything that is pressed."""
+
+    def reaches(self, target: Locator) -> None:
+        """Tab until the target has the focus."""
+        self.reads(target)
+        for _ in range(MOST_TABS):
+            if target.evaluate("target => target.matches(':focus')"):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab does not reach {target}")
+
+    def presses(self, target: Locator) -> None:
+        self.reaches(target)
+        self.page.keyboard.press("Enter")
+        self.clicks += 1
+
+    def marks(self, points: np.ndarray) -> int:
+        self.reaches(self.stage)
+        x, y = self.seen(points)
+        self.page.keyboard.press("m")
+        self.clicks += 1
+        return int(np.argmin(np.hypot(x, y)))
+
+    def drags(self, slider: Locator, to: float) -> None:
+        self.reaches(slider)
+        for _ in range(round((to - float(slider.input_value())) * 100)):
+            self.page.keyboard.press("ArrowRight")
+        self.clicks += 1
+
+    def takes_a_region(self) -> None:
+        self.reaches(self.stage)
+        for _ in range(CLOSER):
+            self.page.keyboard.press("+")
+        self.page.keyboard.press("Enter")
         self.clicks += 1
 
 
@@ -78,103 +149,81 @@ def corpus(tmp_path) -> Corpus:
     return made
 
 
-def selected(run) -> np.ndarray:
+def selected(run: Run) -> np.ndarray:
     return run.rows()["selected"].to_numpy().astype(bool)
 
 
 @pytest.mark.timeout(600)
-def test_eight_tasks_in_twelve_clicks_and_three_pages(tmp_path, corpus, browser_page: Page):
-    page, store = browser_page, RunStore(tmp_path / "runs")
-    with served(tmp_path) as address:
-        page.goto(address)
-        hand = Hand(page)
-        solve, title = page.get_by_role("button", name="Solve", exact=True), page.locator(".panel .title")
-
-        # 1: open
-        hand.presses(page.get_by_role("button", name=re.compile("shard.parquet")))
+@pytest.mark.parametrize("person", [Hand, Keyboard])
+def test_eight_tasks_in_ten_clicks_and_two_pages(person: type[Hand], tmp_path: Path, corpus, browser_page: Page):
+    page, store, hand = browser_page, RunStore(tmp_path / "runs"), person(browser_page)
+    strip = page.locator(".st-key-strip")
+    solve, stop = (page.get_by_role("button", name=name, exact=True) for name in ("Solve", "Stop"))
+    with served(tmp_path, DATAMASK_SAMPLE="") as address:
+        # 1: open; the corpus of the last time, at λ 0.5
+        hand.opens(address)
         expect(page.locator(".map[data-drawn='1']")).to_be_visible()
         hand.reads(page.locator(".map"))
-        stop = page.get_by_role("button", name="Stop", exact=True)
+        expect(page.locator(".signs .solved")).to_have_count(22)
         expect(stop).to_have_count(0)  # while regions get their names, what stands below is a line lower
 
         # 2: see what is kept
+        expect(page.locator(".panel .title")).to_have_text("Selected at λ 0.5")
+        headline = page.locator(".st-key-explore_headline")
+        expect(hand.reads(headline)).to_contain_text(re.compile(rf"of {N} rows shown.* selected, 30"))
+        hand.reads(page.locator(".panel .key").get_by_text("selected 180", exact=True))
+
+        # 3: why this sample; a run has scores that tell
         hand.presses(solve)
-        expect(title).to_have_text(re.compile("^Selected by "))
-        hand.reads(page.get_by_text(re.compile(rf"of {N} samples shown.* of them selected, 30")))
+        expect(strip).to_contain_text("run facility, λ 0.5")
         (first,) = store.list()
         expect(stop).to_have_count(0)
-
-        # 3: why this sample
-        view, stage = json.loads(page.locator(".map").get_attribute("data-view")), page.locator(".stage")
-        points = pca(corpus.features).astype(float)
-        apart = np.linalg.norm(points[:, None] - points[None], axis=2) + 1e9 * np.eye(N)
-        inside = np.abs(points - [view["x"], view["y"]]).max(axis=1) * view["scale"] < 200
-        row = int(np.argmax(np.where(inside, apart.min(axis=1), 0)))
-        box = hand.reads(stage).bounding_box()
-        middle = [stage.evaluate(f"stage => stage.client{side} / 2") for side in ("Width", "Height")]
-        x, y = (points[row] - [view["x"], view["y"]]) * [view["scale"], -view["scale"]] + middle
-        hand.draws(lambda: page.mouse.click(box["x"] + 1 + x, box["y"] + 1 + y))
-        word = "kept" if selected(first)[row] else "left out"
+        row = hand.marks(pca(corpus.features).astype(float))
+        word = "selected" if selected(first)[row] else "not selected"
         hand.reads(page.get_by_text(f"Why is it {word}?"))
         hand.reads(page.locator("code", has_text=f"sample {row} of clump"))
-        hand.reads(
-            page.locator("[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']")
-        )
+        hand.reads(page.locator("[aria-label='What each term adds to the row\\'s score, up to score minus threshold']"))
 
-        # 4: another lambda
-        slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
-        expect(page.locator(".signs .solved")).to_have_count(22)
-        track = hand.reads(slider).bounding_box()
-
-        def dragged() -> None:
-            page.mouse.move(track["x"] + track["width"] / 2, track["y"] + track["height"] / 2)
-            page.mouse.down()
-            page.mouse.move(track["x"] + 8 + (track["width"] - 16) * 0.9, track["y"] + track["height"] / 2, steps=8)
-            page.mouse.up()
-
-        hand.draws(dragged)
-        expect(title).to_have_text("Selected at λ 0.9")
+        # 4: another λ
+        hand.drags(page.get_by_role("slider", name=re.compile("^Balance λ")), 0.9)
+        expect(page.locator(".panel .title")).to_have_text("Selected at λ 0.9")
         hand.reads(page.locator(".lambda .numbers"))
+        expect(strip).to_contain_text("λ 0.9 · ")
 
         # 5: a second run, there
         page.wait_for_function(STILL)
         hand.presses(solve)
-        expect(title).to_have_text(re.compile("^Selected by .*0.9"))
+        expect(strip).to_contain_text("run facility, λ 0.9")
         second = store.list()[0]
         assert second.id != first.id and second.config.selection.lamb == pytest.approx(0.9, abs=0.01)
 
         # 6: compare the two
-        hand.to_page("Runs", "How does the learner choose?")
-        hand.presses(page.get_by_role("tab", name="Compare", exact=True))
-        expect(page.get_by_role("heading", name="What changes between these runs?")).to_be_visible()
+        hand.presses(page.get_by_role("button", name="Compare", exact=True))
         a, b = selected(first), selected(second)
-        overlap = 100 * (a & b).sum() / (a | b).sum()
-        hand.reads(page.get_by_test_id("stMetric").filter(has_text="Overlap").get_by_text(f"{overlap:.0f}"))
-        assert (a & ~b).sum() == (b & ~a).sum()  # whichever of the two is A
-        hand.reads(page.get_by_test_id("stMetric").filter(has_text="Gained").get_by_text(str((b & ~a).sum())))
+        counts = {"Kept": a & b, "Lost": a & ~b, "Gained": b & ~a}
+        shown = {"Overlap": f"{100 * (a & b).sum() / (a | b).sum():.0f}"}
+        for name, number in (shown | {name: str(rows.sum()) for name, rows in counts.items()}).items():
+            hand.reads(page.get_by_test_id("stMetric").filter(has_text=name).get_by_text(number))
+        for name, rows in counts.items():
+            hand.reads(page.locator(".panel .key").get_by_text(f"{name.lower()} {rows.sum()}", exact=True))
 
         # 7: pin what a lasso holds, and run again
-        hand.to_page("Map", "Which samples are kept")
-        expect(page.locator(".map[data-drawn='1']")).to_be_visible()
-        expect(title).to_have_text(re.compile("^Selected by .*0.9"))  # the last run, as before the comparison
-        page.wait_for_function(STILL)
-        hand.draws(lambda: lasso(page, 0))
-        headline = hand.reads(page.get_by_text(re.compile(r"samples shown.* of them selected.*everywhere")))
-        count = int(re.match(r"([\d,]+) of", headline.inner_text())[1])
+        hand.takes_a_region()
+        expect(headline).to_contain_text(re.compile(r"rows shown.* selected.*all rows"))
+        count = int(re.match(r"([\d,]+) of", hand.reads(headline).inner_text())[1])
         hand.presses(page.get_by_role("button", name=f"Pin these {count}", exact=True))
         hand.reads(page.get_by_role("button", name=re.compile(f"^Pinned {count}")))
         hand.presses(solve)
-        expect(title).to_have_text(re.compile("rule"))
+        expect(strip).to_contain_text(re.compile("run facility.*rule"))
         third = store.list()[0]
 
-        # 8: take the ids home; the map's title comes before what stands below it, of which Solve is the first
-        expect(solve).to_be_visible()
+        # 8: take the ids home
         page.wait_for_function(STILL)
-        ids = hand.downloads(page.get_by_role("button", name=re.compile("^Download [0-9,]+ ids of ")))
+        ids = hand.downloads(page.get_by_role("button", name=re.compile("^Download [0-9,]+ ids ")))
         ids.save_as(tmp_path / "ids.parquet")
         expect(page.locator(FAILED)).to_have_count(0)
 
     chosen = pq.read_table(tmp_path / "ids.parquet")["chunk_id"].to_pylist()
     assert set(chosen) == {corpus.ids[row].as_py() for row in np.flatnonzero(selected(third))} and len(chosen) == 180
     assert third.config.selection.pin is not None and 0 < count < 180
-    assert hand.clicks <= 12 and hand.pages <= 3
+    assert hand.clicks <= MOST_CLICKS and hand.loads <= MOST_LOADS

@@ -74,7 +74,7 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         # a click chooses the point, tells its price, and opens its map
         chosen = next(point for point in points if lambdas[point["run"]] == 0.25)
         page.mouse.click(*page.evaluate(PLACE, [chart.element_handle(), chosen["x"], chosen["y"]]))
-        expect(page.get_by_text("costs 0.33 points of diversity")).to_be_visible(timeout=LONG)
+        expect(page.get_by_text("costs 0.33 % diversity")).to_be_visible(timeout=LONG)
         assert f"run={chosen['run']}" in page.url
         link = page.locator(".st-key-menu").get_by_role("link", name="Map", exact=True)
         expect(link).to_have_attribute("href", re.compile(f"run={chosen['run']}"))
@@ -87,6 +87,6 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         assert page.get_by_test_id("stMetricValue").count() == 2
         assert page.locator(".st-key-frontier_place").evaluate("place => place.clientHeight") == HEIGHT
         page.set_viewport_size({"width": 1440, "height": 900})
-        page.get_by_role("link", name="Map and texts").click()
-        expect(page.get_by_role("heading", name=re.compile("Which samples are kept"))).to_be_visible(timeout=LONG)
+        page.get_by_role("link", name="Show on the map").click()
+        expect(page.get_by_role("heading", name="Map", level=1, exact=True)).to_be_visible(timeout=LONG)
         assert f"run={chosen['run']}" in page.url and urlsplit(page.url).path == "/"

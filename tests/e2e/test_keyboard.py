@@ -95,7 +95,7 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
         expect(main.get_by_text("No corpus is open")).to_be_visible()
         still(page)
         # the choices beside each other are one stop; arrows go along them
-        tab_to(page, "^Sample$")
+        tab_to(page, "^Demo$")
         page.keyboard.press("ArrowRight")
         if page.evaluate(FOCUS)["name"] == "Path" and not main.get_by_role("textbox").count():
             page.keyboard.press("Space")
@@ -108,11 +108,11 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
         still(page)
         tab_to(page, "Open$")
         page.keyboard.press("Enter")
-        expect(main.get_by_text("How is quality spread?")).to_be_visible()
+        expect(main.get_by_text("Distribution of quality")).to_be_visible()
         still(page)
         tab_to(page, "Select from this corpus")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("heading", name="How does the learner choose?")).to_be_visible()
+        expect(page.get_by_role("heading", level=1, name="Runs", exact=True)).to_be_visible()
         expect(main.get_by_role("button", name="Solve", exact=True)).to_be_visible()
         still(page)
         tab_to(page, "^Balance λ$")
@@ -121,8 +121,8 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
         still(page)
         tab_to(page, "Solve$")
         page.keyboard.press("Enter")
-        expect(main.get_by_text("of the way from random to the best quality")).to_be_visible()
+        expect(main.get_by_text("0 % random, 100 % best possible").first).to_be_visible()
         still(page)
-        tab_to(page, "See what was selected$")
+        tab_to(page, "Show on the map$")
     (run,) = RunStore(tmp_path / "runs").list()
     assert run.status().state == "done" and run.config.selection.lamb == 0.55

@@ -18,12 +18,13 @@ from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import write_shard
+from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_canvas import colours
 
 N = 600
 SHOWN = ".lambda[data-shown='{}']"
+LONG = 240_000
 
 
 @pytest.fixture
@@ -42,6 +43,29 @@ def ready(tmp_path):
     map_layout.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
     with served(tmp_path) as address:
         yield f"{address}/?run={run.id}"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("objective", ["pairwise", "facility"])
+def test_letting_go_is_answered_though_nothing_was_prepared(browser_page: Page, tmp_path, objective):
+    page, store = browser_page, RunStore(tmp_path / "runs")
+    config = write_shard(tmp_path / "shard.parquet", N)
+    corpus = open_corpus(config)
+    run = finish_run(store, corpus, config, corpus.quality, objective=objective, estimator="relaxed", name="first")
+    keep_layout(
+        Layout(np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir
+    )
+    with served(tmp_path) as address:
+        page.goto(f"{address}/?run={run.id}&names=source")
+        title = page.locator(".panel .title")
+        expect(title).to_have_text("Selected by first")
+        slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
+        expect(slider).to_be_enabled()
+        slider.focus()
+        page.keyboard.press("End")
+        # nobody pressed a button, and at this end it is the best by quality
+        expect(title).to_have_text("Selected at λ 1", timeout=LONG)
+        expect(page.locator(".lambda .numbers")).to_contain_text(re.compile(r"Quality 100(\.0)?\s*%"))
 
 
 @pytest.mark.timeout(600)
@@ -75,9 +99,10 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     expect(slider).to_have_value("0.5")
     expect(page.locator(SHOWN.format(""))).to_be_visible()
 
-    # what shows the run whatever the map draws: the list, the histograms, the counts
-    of_run = [page.locator(f".st-key-explore_{key}") for key in ("reader", "figures", "headline", "listed")]
-    for place in of_run:
+    # what cannot follow a drag at once: the strip, the reader, the list and its headline
+    keys = ("strip", *(f"explore_{key}" for key in ("reader", "headline", "listed")))
+    following = [page.locator(f".st-key-{key}") for key in keys]
+    for place in following:
         expect(place).to_have_css("opacity", "1")
     box = slider.bounding_box()
 
@@ -101,7 +126,7 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
             page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
             pictures.add(picture())
             said.add(numbers.inner_text())
-    for place in of_run:
+    for place in following:
         expect(place).to_have_css("opacity", "0.4")
     # map and numbers followed, and nothing went over any wire
     assert len(pictures) == 8 and len(said) == 7
@@ -113,15 +138,19 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     page.wait_for_function(STILL)
     # where the address changes, the browser may fetch the picture in the menu once more
     assert len(sent) == 1 and [url for url in requests if "/media/" not in url] == []
-    # the fragment answers alone: no other part of the page travels again
-    assert max(received) < 8_000
-    expect(numbers).to_contain_text("dimmed parts show first")
+    # the answer is one for all of the page: it follows, and says so
+    for place in following:
+        expect(place).to_have_css("opacity", "1")
+    expect(page.locator(".st-key-strip")).to_contain_text(
+        re.compile(r"λ 0\.12 · pairwise, ratio 0\.3 · 180 of 600 rows")
+    )
     with page.expect_download() as drawn:
-        page.get_by_role("button", name="Download 180 ids at λ 0.12", exact=True).click()
+        page.get_by_role("button", name="Download 180 ids (λ 0.12)", exact=True).click()
     drawn.value.save_as(tmp_path / "drawn.parquet")
     table = pq.read_table(tmp_path / "drawn.parquet")
     assert table.num_rows == 180 and json.loads(table.schema.metadata[b"datamask"])["lambda"] == 0.12
-    expect(page.get_by_role("button", name="Download 180 ids of first", exact=True)).to_be_visible()
+    assert "lambda=0.12" in page.url
+    steps = page.evaluate("history.length")
 
     # by keyboard: arrows move it and ask once they rest; the way back to the run is the next stop
     slider.focus()
@@ -129,7 +158,9 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     expect(page.locator(SHOWN.format("0.15"))).to_be_visible()
+    expect(page.locator(".st-key-strip")).to_contain_text("λ 0.15")
     page.wait_for_function(STILL)
+    assert "lambda=0.15" in page.url and page.evaluate("history.length") == steps, "λ is no step of Back"
     expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^λ 0\.15: Quality"))
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="As in first")).to_be_focused()
@@ -137,9 +168,10 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     expect(title).to_have_text("Selected by first")
     expect(slider).to_have_value("0.5")
     page.wait_for_function(STILL)
-    for place in of_run:
+    for place in following:
         expect(place).to_have_css("opacity", "1")
-    expect(page.get_by_role("button", name=re.compile("^Download .* at λ"))).to_have_count(0)
+    expect(page.get_by_role("button", name="Download 180 ids (λ 0.5)", exact=True)).to_be_visible()
+    assert "lambda" not in page.url
 
     # all of the window, the slider in it; Escape leads back
     before = page.locator(".stage").bounding_box()

@@ -62,12 +62,12 @@ def test_line_by_line(tmp_path, browser_page: Page):
         page.wait_for_function(STILL)
         # lists of columns have a button of that name too
         page.get_by_test_id("stButton").get_by_role("button", name="Open", exact=True).click()
-        expect(page.get_by_text("How is quality spread?")).to_be_visible()
+        expect(page.get_by_text("Distribution of quality")).to_be_visible()
         expect(page.locator(".st-key-menu").get_by_text(f"{N} rows")).to_be_visible()
 
         # tune lambda, ratio, objective and G; a press that meets the page being drawn anew is lost on a busy machine
         page.wait_for_function(STILL)
-        go(page, "Runs", "How does the learner choose?")
+        go(page, "Runs", "Runs")
         slide(page.get_by_role("slider", name=re.compile("Balance λ")), 0.3)
         expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.3")
         page.wait_for_function(STILL)
@@ -75,30 +75,37 @@ def test_line_by_line(tmp_path, browser_page: Page):
         choose(page, "Diversity objective", "Pair-wise similarity")
         page.wait_for_function(STILL)
         typed(page, "Masks per step (G)", "8")
-        typed(page, "Steps", str(MANY))
+        page.get_by_text("Settings of Learn masks").click()
+        typed(page, "Maximum steps", str(MANY))
 
         # learn in the background: another page is used meanwhile; and the curve grows by itself
         page.get_by_role("button", name="Learn masks", exact=True).click()
         expect(
             page.locator(".st-key-live_run").get_by_test_id("stVegaLiteChart").locator("path[d]").first
         ).to_be_visible()
+        # the curve is whole on the screen, without scrolling
+        curve = page.locator(".st-key-live_run").get_by_test_id("stVegaLiteChart").first
+        scrolled = page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
+        box = curve.bounding_box()
+        assert box["y"] + scrolled + box["height"] <= 900, (box, scrolled)
         (run,) = store.list()
         seen = {points_drawn(page)}
         while len(seen) < 2:
             assert run.status().state == "running", "it ended before its curve had grown"
             page.wait_for_timeout(300)
             seen.add(points_drawn(page))
-        go(page, "Data", "Which corpus?")
+        go(page, "Data", "Data")
         step = run.status().step
         while run.status().step == step:
             assert run.status().state == "running", "it did not learn on while another page was used"
             page.wait_for_timeout(300)
-        go(page, "Runs", "How does the learner choose?")
+        go(page, "Runs", "Runs")
         page.locator(".st-key-live_run").get_by_role("button", name="Stop", exact=True).click()
         expect(page.get_by_text(re.compile("This run was stopped"))).to_be_visible()
 
         # and so few that it comes to its end
-        typed(page, "Steps", str(FEW))
+        page.get_by_text("Settings of Learn masks").click()  # folded again on a page one comes back to
+        typed(page, "Maximum steps", str(FEW))
         page.get_by_role("button", name="Learn masks", exact=True).click()
         while len(store.list()) < 2 or store.list()[0].status().active:
             page.wait_for_timeout(200)
@@ -110,16 +117,16 @@ def test_line_by_line(tmp_path, browser_page: Page):
         assert {shard.rpartition("/")[2] for shard in run.facts()["files"]} == {path.name for path in shards}
 
         # UMAP by selection, quality and diversity
-        go(page, "Map", "Which samples are kept")
+        go(page, "Map", "Map")
         expect(page.locator(".map[data-drawn='1']")).to_be_visible()
-        expect(page.get_by_text(re.compile("UMAP keeps [0-9.]+ of each sample's 15 nearest"))).to_be_visible()
+        expect(page.get_by_text(re.compile("UMAP keeps [0-9.]+ of 15 nearest"))).to_be_visible()
         title, pictures = page.locator(".panel .title"), set()
         for colour, heading in (
             ("selected", "Selected by "),
             ("quality", "Quality"),
             ("marginal diversity in this run", "Marginal diversity in this run"),
         ):
-            choose(page, "Colour by", colour)
+            choose(page, "Color by", colour)
             expect(title).to_have_text(re.compile(f"^{heading}"))
             page.wait_for_function(STILL)
             assert len(colours(page, 0)) > 2
@@ -127,19 +134,19 @@ def test_line_by_line(tmp_path, browser_page: Page):
         assert len(pictures) == 3
 
         # export
-        go(page, "Export", "What do you take home?")
+        go(page, "Export", "Export")
         table = pq.read_table(saved(page, re.compile("Parquet, "), tmp_path))
         kept = run.rows()["selected"].to_numpy().astype(bool)
         assert set(table["chunk_id"].to_pylist()) == {corpus.ids[row].as_py() for row in np.flatnonzero(kept)}
         assert kept.sum() == table.num_rows == N // 4
 
         # two runs side by side
-        go(page, "Runs", "How does the learner choose?")
+        go(page, "Runs", "Runs")
         page.get_by_role("button", name="Solve", exact=True).click()
         while len(store.list()) < 3 or store.list()[0].status().active:
             page.wait_for_timeout(200)
         page.get_by_role("tab", name="Compare", exact=True).click()
-        expect(page.get_by_role("heading", name="What changes between these runs?")).to_be_visible()
+        expect(page.get_by_role("heading", level=1, name="Compare", exact=True)).to_be_visible()
         expect(page.locator(".map[data-drawn='3']")).to_be_visible()
         solved = store.list()[0].rows()["selected"].to_numpy().astype(bool)
         overlap = (kept & solved).sum() / (kept | solved).sum()

@@ -19,6 +19,7 @@ from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import Corpus
 from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.data.openings import Opening, openings
+from datamask.dashboard.linked.facets import number_facet
 from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
@@ -91,8 +92,8 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     assert map_share(page) >= 0.45
     assert page.evaluate(OFFENDERS) == []
     page.get_by_role("button", name="Fold", exact=True).click()
-    expect(page.get_by_role("button", name="Colours and filters")).to_be_visible()
-    expect(page.get_by_role("combobox", name="Colour by")).not_to_be_visible()
+    expect(page.get_by_role("button", name="Colors and filters")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Color by")).not_to_be_visible()
     page.wait_for_function(STILL)
     assert map_share(page) >= 0.55
 
@@ -106,10 +107,10 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     x, y = (points[row] - [view["x"], view["y"]]) * [view["scale"], -view["scale"]] + middle
     box = area.bounding_box()
     page.mouse.click(box["x"] + 1 + x, box["y"] + 1 + y)
-    text, question = page.locator("code").first, page.get_by_text(re.compile("^Why is it (kept|left out)"))
+    text, question = page.locator("code").first, page.get_by_text(re.compile("^Why is it (selected|not selected)"))
     expect(text).to_contain_text(f"sample {row} of clump")
     expect(question).to_be_visible()
-    bars = page.locator("[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']")
+    bars = page.locator("[aria-label='What each term adds to the row\\'s score, up to score minus threshold']")
     expect(bars).to_be_visible()
     page.wait_for_function(STILL)
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 0
@@ -121,8 +122,8 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
         expect(question).to_be_visible()
         assert page.evaluate(OFFENDERS) == [] and in_window(page, text)
     # opened, the rail stands beside the other two in a narrow window too
-    page.get_by_role("button", name="Colours and filters").click()
-    expect(page.get_by_role("combobox", name="Colour by")).to_be_visible()
+    page.get_by_role("button", name="Colors and filters").click()
+    expect(page.get_by_role("combobox", name="Color by")).to_be_visible()
     page.wait_for_function(STILL)
     assert page.evaluate(OFFENDERS) == []
     # three maps lie as they get largest: below each other here, beside each other where there is more room
@@ -155,28 +156,28 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         expect(page.locator(".map")).to_have_attribute("data-clear", str(len(corpus)))
         page.wait_for_function(STILL)
         passed = tab_to(page, "Search the texts")
-        wanted = ["Map", "Data", "Selected by", "Colour by", "Search the texts"]
+        wanted = ["Map", "Data", "Selected by", "Color by", "Search the texts"]
         places = [next(k for k, name in enumerate(passed) if name.endswith(each)) for each in wanted]
         assert places == sorted(places)
         # words that only one sample has, and it changes sides
         row = next(int(row) for row in np.flatnonzero(inside[0] != inside[2]) if row >= 100)
         page.keyboard.type(f"sample {row} of clump")
         page.keyboard.press("Enter")
-        expect(page.get_by_text(re.compile(r"^1 of 240 samples shown"))).to_be_visible()
+        expect(page.get_by_text(re.compile(r"^1 of 240 rows shown"))).to_be_visible()
         # the words come before the map is dimmed, and M marks what is bright there
         expect(page.locator(".map")).to_have_attribute("data-clear", "1")
         page.wait_for_function(STILL)
         tab_to(page, "Map: Selected by")
         # the map's own key: nothing else is bright, so this is the sample nearest to the middle
         page.keyboard.press("m")
-        expect(page.get_by_text(re.compile("^Why is it (kept|left out)"))).to_be_visible()
+        expect(page.get_by_text(re.compile("^Why is it (selected|not selected)"))).to_be_visible()
         expect(page).to_have_url(re.compile(f"sample={re.escape(corpus.ids[row].as_py())}$"))
         expect(page.locator("code").first).to_contain_text(f"sample {row} of clump")
 
         # the bars are the explainer's parts, and they add up to score minus threshold
         told = explainer_of(runs[1])
         one = told.explain([row])[0]
-        bars = page.locator("[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']")
+        bars = page.locator("[aria-label='What each term adds to the row\\'s score, up to score minus threshold']")
         expect(bars).to_be_visible()
         page.wait_for_function(STILL)
         ends = [end * told.sd for end in bars.evaluate(ENDS)]
@@ -186,11 +187,11 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         # where it flips is told to a thousandth; selecting again on both sides of it says the same
         tab_to(page, "Find the exact")
         page.keyboard.press("Enter")
-        said = page.get_by_text(re.compile("It changes sides at"))
+        said = page.get_by_text(re.compile("The selection of this row flips"))
         expect(said).to_be_visible()
-        lamb, below = re.search(r"λ ([0-9.]+): (in|out) just below", said.inner_text()).groups()
+        lamb, below = re.search(r"λ ([0-9.]+): (selected|not selected) just below", said.inner_text()).groups()
         sides = [select(corpus, replace(config, lamb=float(lamb) + step)).mask[row] for step in (-2e-3, 2e-3)]
-        assert sides == [below == "in", below != "in"]
+        assert sides == [below == "selected", below != "selected"]
 
         # borderline reader: its tab by arrows, its keys by number
         tabs = page.get_by_role("tab", name="Distributions")
@@ -223,7 +224,7 @@ def search(page: Page, words: str, count: int) -> None:
 
 
 def rule(page: Page, press: str, said: str) -> None:
-    """Make a rule of the samples shown, and wait until it is listed.
+    """Make a rule of the rows shown, and wait until it is listed.
 
     A button that is drawn anew while it is pressed takes no notice: press it again. No rule is there twice.
     """
@@ -253,20 +254,21 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         rule(page, "Pin", "Pinned")
         rule(page, "Ban", "Banned")
         # at once, where it was done: both cannot be
-        expect(page.get_by_text("both name 12 samples")).to_be_visible()
+        expect(page.get_by_text("both name 12 rows")).to_be_visible()
         start = page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules")
         expect(start.locator("a")).to_have_attribute("disabled", "")
         page.get_by_role("button", name=re.compile("^Banned 12")).click()
-        expect(page.get_by_text("both name 12 samples")).to_have_count(0)
+        expect(page.get_by_text("both name 12 rows")).to_have_count(0)
         search(page, "sample 20", banned.sum())
         rule(page, "Ban", "Banned")
+        page.wait_for_function(STILL)
         page.get_by_role("button", name="Quota").click()
         choose(page, "Group", "code")
         for name, value in (("At least", "50"), ("At most", "50")):
             box = page.get_by_role("spinbutton", name=re.compile(name))
             box.fill(value)
             box.press("Enter")
-        page.get_by_role("button", name="Add this quota").click()
+        page.get_by_role("button", name="Add quota").click()
         expect(page.get_by_role("button", name=re.compile("^source code: 50"))).to_be_visible()
         page.keyboard.press("Escape")
         start.click()
@@ -289,3 +291,22 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         exported = np.isin(corpus.ids.to_pylist(), run.selection()["chunk_id"].to_pylist())
         assert run.config.selection.budget == 1500 and exported.any() and not (exported & given).any()
         assert 1500 - corpus.lengths.max() <= corpus.lengths[exported].sum() <= 1500
+
+
+def test_a_histogram_tells_the_counts_of_the_bar_under_the_pointer(tmp_path, opening, browser_page):
+    corpus = opening.corpus
+    facet = number_facet("quality", "Quality", corpus.quality)
+    with served(tmp_path) as address:
+        page = browser_page
+        page.goto(f"{address}/?corpus={opening.key}")
+        plot = page.locator('.facet[data-name="quality"] .plot').first
+        expect(plot).to_be_visible()
+        page.wait_for_function(STILL)  # the panel is drawn anew when what it shows has come
+        below = plot.locator("xpath=following-sibling::div[1]")
+        axis = below.inner_text()
+        box = plot.bounding_box()
+        for bar in (3, 17, 31):
+            plot.hover(position={"x": (bar + 0.5) * box["width"] / facet.bars, "y": box["height"] / 2})
+            expect(below).to_contain_text(f": {facet.counts()[bar]:,} rows")
+        page.mouse.move(0, 0)
+        expect(below).to_have_text(axis.replace("\n", ""))

@@ -22,6 +22,31 @@ from tests.e2e.serving import ROOT
 from tests.e2e.test_server import ask
 from tests.e2e.websocket_client import Visitor
 
+COUNTING = """
+import sys, threading
+start, most = threading.Thread.start, 0
+
+def draws(thread):
+    frame = sys._current_frames().get(thread.ident)
+    while frame is not None and frame.f_code.co_name != "exec_func_with_error_handling":
+        frame = frame.f_back
+    return frame is not None
+
+def counted(self):
+    global most
+    start(self)
+    if self.name != "ScriptRunner.scriptThread":
+        return
+    # this one will draw in a moment; one that has drawn may still be on its way to its end
+    drawing = 1 + sum(draws(thread) for thread in threading.enumerate() if thread is not self)
+    if drawing > most:
+        most = drawing
+        print("threads that draw:", most, flush=True)
+
+threading.Thread.start = counted
+"""
+"""A `sitecustomize` that prints how many threads draw pages at once, each time they are more than ever before."""
+
 SECONDS = 120
 """Until a server answers, or has ended: tenfold what it takes."""
 
@@ -88,7 +113,7 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
     with answering(tmp_path, [*OPEN, str(shards), "--port", str(port)], port) as process:
         found = re.search(r"(http://127\.0\.0\.1:(\d+)/)\?corpus=([0-9a-f]{12}) ", printed(tmp_path))
         assert found and int(found[2]) == port
-        assert len(re.findall(r"^datamask: \w{4}-\w{4} is the code", printed(tmp_path), re.MULTILINE)) == 1
+        assert len(re.findall(r"^datamask: \w{4}-\w{4} is the one-time code", printed(tmp_path), re.MULTILINE)) == 1
         with urllib.request.urlopen(found[0].strip(), timeout=60) as answer:
             assert answer.status == 200
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
@@ -112,6 +137,24 @@ def test_app_takes_paths_behind_two_hyphens(tmp_path, shards):
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS)
     assert "Traceback" not in printed(tmp_path)
+
+
+@pytest.mark.parametrize("program", ["open", "app.py"])
+def test_one_thread_draws_for_a_visitor_however_the_server_was_started(tmp_path, shards, program):
+    port = free_port()
+    words = [*OPEN, str(shards), "--port", str(port)]
+    variables = {"STREAMLIT_RUNNER_FAST_RERUNS": "true"}  # left over from another program
+    if program == "app.py":
+        words, variables = [*RUN_APP, "--server.port", str(port), "--", str(shards)], {}
+    (tmp_path / "sitecustomize.py").write_text(COUNTING)
+    variables["PYTHONPATH"] = os.pathsep.join((str(tmp_path), str(ROOT)))
+    with answering(tmp_path, words, port, **variables), Visitor(f"http://127.0.0.1:{port}") as visitor:
+        visitor.draw_until("240", seconds=SECONDS)
+        for page in ("runs", "evidence", "", "runs", "export", ""):
+            visitor.ask(page)
+            time.sleep(0.05)
+        visitor.draw_until("240", seconds=SECONDS)
+    assert re.findall(r"threads that draw: (\d+)", printed(tmp_path)) == ["1"]
 
 
 def test_streamlits_variables_are_obeyed_and_without_a_path_nothing_is_opened(tmp_path):
@@ -148,8 +191,8 @@ def test_a_port_that_somebody_else_has_is_refused_in_one_sentence(tmp_path):
         assert started(tmp_path, OPEN, STREAMLIT_SERVER_PORT=str(port)).wait(SECONDS) == 2
         assert first == printed(tmp_path)
         assert started(tmp_path, [*OPEN, "--port", "-1"]).wait(SECONDS) == 2
-        assert "--port -1 cannot be had (" in printed(tmp_path) and printed(tmp_path).count("\n") == 1
-    assert first.startswith(f"datamask: --port {port} cannot be had (") and first.count("\n") == 1
+        assert "--port -1 is not available (" in printed(tmp_path) and printed(tmp_path).count("\n") == 1
+    assert first.startswith(f"datamask: --port {port} is not available (") and first.count("\n") == 1
 
 
 def test_options_of_the_command_are_none_of_app(tmp_path):
@@ -174,6 +217,6 @@ def test_the_settings_of_the_dockerfile_answer_to_this_machine_and_to_no_foreign
         assert ask(f"http://127.0.0.1:{port}", "/", f"evil.example:{port}")[0] == 403
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
             visitor.draw_until("240", seconds=SECONDS)
-        assert "is the code" not in printed(tmp_path), "others than the reader of the terminal can reach it"
+        assert "is the one-time code" not in printed(tmp_path), "others than the reader of the terminal can reach it"
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS)

@@ -15,13 +15,13 @@ from tests.e2e.serving import FAILED, STILL, served
 from tests.e2e.test_walk import choose
 
 LONG = 240_000
-RUNS, FRONTIER, COMPARE = "How does the learner choose?", "What does lambda cost?", "What changes between these runs?"
-MAP = "Which samples are kept, and where do they lie?"
+RUNS, FRONTIER, COMPARE = "Runs", "Frontier", "Compare"
+MAP = "Map"
 
 
 def at(page: Page, question: str, path: str, **asked: str) -> None:
     """Wait until the page with that question stands still, and look at its address."""
-    expect(page.get_by_role("heading", level=1, name=question)).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=question, exact=True)).to_be_visible()
     page.wait_for_function(STILL)
     there = urlsplit(page.url)
     assert there.path == path and dict(parse_qsl(there.query)) == asked
@@ -49,10 +49,10 @@ def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page
         at(page, FRONTIER, "/runs", view="frontier", **here)
         # by the menu elsewhere and back: the section is the one that was open; a button beside the picture leads away
         menu.get_by_role("link", name="Export").click()
-        at(page, "What do you take home?", "/export", **here)
+        at(page, "Export", "/export", **here)
         menu.get_by_role("link", name="Runs").click()
         at(page, FRONTIER, "/runs", view="frontier", **here)
-        page.get_by_role("button", name="Settings and curve").click()
+        page.get_by_role("button", name="Open the run").click()
         at(page, RUNS, "/runs", **here)
         expect(tab("All runs")).to_have_attribute("aria-selected", "true")
         page.go_back()
@@ -63,7 +63,7 @@ def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page
         expect(page).to_have_url(re.compile("marks=points"))
         at(page, MAP, "/", marks="points", **here)
         steps, chosen = page.evaluate("history.length"), {"marks": "points", "colour": "quality", "search": "text"}
-        choose(page, "Colour by", "Quality")
+        choose(page, "Color by", "Quality")
         expect(page).to_have_url(re.compile("colour=quality"))
         page.get_by_role("textbox", name="Search the texts").fill("text")
         page.keyboard.press("Enter")

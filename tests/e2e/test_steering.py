@@ -31,13 +31,13 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
         page = browser_page
         page.goto(f"{address}/?corpus={opening.key}&run={first.id}")
         page.get_by_role("tab", name="Borderline reader").click()
-        expect(page.get_by_role("button", name="Rather keep")).to_be_visible(timeout=LONG)
+        expect(page.get_by_role("button", name="Keep")).to_be_visible(timeout=LONG)
         expect(page.get_by_text("Text 1 of 40")).to_be_visible(timeout=LONG)
         for key, place in (("1", 2), ("2", 3), ("0", 4)):
             page.keyboard.press(key)
             expect(page.get_by_text(f"Text {place} of 40")).to_be_visible(timeout=LONG)
         expect(page.get_by_text(re.compile(r"agree on [0-2] of 2"))).to_be_visible(timeout=LONG)
-        expect(page.get_by_text(re.compile(r"The last one was (kept|dropped) \(skipped\)"))).to_be_visible(timeout=LONG)
+        expect(page.get_by_text(re.compile(r"The last text is (kept|dropped) \(skipped\)"))).to_be_visible(timeout=LONG)
 
         box = page.get_by_role("textbox", name="Search the texts")
         box.fill("sample 11")

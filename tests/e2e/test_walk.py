@@ -1,9 +1,8 @@
-"""One walk in a real browser: open the sample, run, watch, lasso, compare, download, and open what was downloaded."""
+"""One walk in a real browser: open the demo, run, watch, lasso, compare, download, and open what was downloaded."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import math
 import re
@@ -21,29 +20,24 @@ from playwright.sync_api import Page, expect
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projections import pca
+from datamask.dashboard.data import demo
 from tests.e2e.serving import FAILED, STILL, serving, slide
 
-ROOT = Path(__file__).resolve().parents[2]
-FEW = ("numpy", "networkx", "altair")
 ROWS = 1500
 
 
 @pytest.fixture(scope="module")
 def small_sample(tmp_path_factory) -> Path:
-    """Some texts of a few installed packages, built by the sample's own builder."""
-    spec = importlib.util.spec_from_file_location("sample_build_for_the_walk", ROOT / "sample_data" / "build.py")
-    builder = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(builder)
-    every = builder._roots()
-    builder._roots = lambda: [root for root in every if root[1].name in FEW]
-    folder = tmp_path_factory.mktemp("sample") / "built"
-    builder.build(folder, limit=ROWS, dim=64)
+    """The first rows of the demo, which lie in random order."""
+    folder = tmp_path_factory.mktemp("sample") / "few"
+    folder.mkdir()
+    pq.write_table(pq.read_table(demo.CORPUS)[:ROWS], folder / "few.parquet")
     return folder
 
 
 @pytest.fixture
 def dashboard(small_sample, tmp_path):
-    """The address of a dashboard of its own, whose sample is the small one."""
+    """The address of a dashboard of its own, whose demo is the small one."""
     with serving(tmp_path, small_sample) as (address, _):
         yield address
 
@@ -51,7 +45,7 @@ def dashboard(small_sample, tmp_path):
 def go(page: Page, label: str, question: str) -> None:
     """To another page by the menu."""
     page.locator(".st-key-menu").get_by_role("link", name=label).click()
-    expect(page.get_by_role("heading", name=question)).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=question, exact=True)).to_be_visible()
     expect(page.locator(FAILED)).to_have_count(0)
 
 
@@ -122,15 +116,15 @@ def number(text: str) -> int:
 def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     page = browser_page
     page.goto(dashboard)
-    page.get_by_role("button", name="Open the sample").click()
+    page.get_by_role("button", name="Open the demo").click()
     expect(page.locator(".st-key-menu").get_by_text(re.compile(r"[\d,]+ rows"))).to_be_visible(timeout=240_000)
 
     # run twice: the defaults, watched, and a balance further towards diversity
-    go(page, "Runs", "How does the learner choose?")
+    go(page, "Runs", "Runs")
     page.get_by_role("button", name="Solve", exact=True).click()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=240_000)
     expect(page.get_by_text(re.compile(r"^facility, λ 0\.5, 30 %\s+·\s+done"))).to_be_visible(timeout=240_000)
-    expect(page.get_by_text("of the way from random to the best quality")).to_be_visible()
+    expect(page.get_by_text("0 % random, 100 % best possible").first).to_be_visible()
     slide(page.get_by_role("slider").first, 0.2)
     expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.2")
     page.get_by_role("button", name="Solve", exact=True).click()
@@ -139,12 +133,12 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     run = named(page)
 
     # the map, and a lasso in it
-    go(page, "Map", "Which samples are kept")
+    go(page, "Map", "Map")
     page.get_by_role("button", name="Layout and marks").click()
     page.get_by_role("radio", name="PCA").or_(page.get_by_role("button", name="PCA")).first.click()
     page.keyboard.press("Escape")
     expect(page.locator(".map[data-drawn='1']")).to_be_visible(timeout=240_000)
-    expect(page.get_by_text("waits for the neighbours")).to_have_count(0, timeout=240_000)
+    expect(page.get_by_text("waits for the neighbors")).to_have_count(0, timeout=240_000)
     # what ends in the background draws the page anew, and the map may move beneath the lasso: UMAP, whose first fit
     # compiles for half a minute, is stopped, the names of the regions come, and then nothing for a while
     under_way, calm, deadline = page.get_by_test_id("stProgress"), 0, time.monotonic() + 300
@@ -157,9 +151,9 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
         assert time.monotonic() < deadline, f"still under way: {under_way.all_inner_texts()}"
     page.wait_for_function(STILL)
     corners = lasso(page, 0)
-    said = page.get_by_text(re.compile("samples shown.*everywhere"))
-    expect(said).to_be_visible()
-    inside = number(re.match(r"([\d,]+) of", said.inner_text()).group(1))
+    said = page.locator(".st-key-explore_headline")
+    expect(said).to_contain_text(re.compile("rows shown.*all rows"))
+    inside = number(re.search(r"([\d,]+) of [\d,]+ rows shown", said.inner_text()).group(1))
     assert 0 < inside < ROWS
     # by its number: a button from before the lasso has no file behind it any more
     table = pyarrow.csv.read_csv(saved(page, re.compile(f"CSV, {inside:,} ids"), tmp_path))
@@ -173,7 +167,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     assert set(ids[within & (edge > pixel)]) <= downloaded <= set(ids[within | (edge <= pixel)])
     # the region, the place and the zoom outlive other colours
     stands = page.locator(".map").get_attribute("data-view")
-    choose(page, "Colour by", "source")
+    choose(page, "Color by", "source")
     expect(page.locator(".panel .title").first).to_have_text("source")
     assert page.locator(".map").get_attribute("data-view") == stands
     expect(said).to_have_text(re.compile(f"^{inside:,} of"))
@@ -196,28 +190,28 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     # the chip's four digits may hide a row at the very end
     assert set(quality[quality.between(low + 0.002, high - 0.002)].index) <= set(kept.index)
     assert set(kept.index) <= set(quality[quality.between(low - 0.002, high + 0.002)].index)
-    page.get_by_role("button", name="Show all again").click()
+    page.get_by_role("button", name="Show all rows").click()
     expect(chip).to_have_count(0)
     # press a group beside the map: its samples alone are listed, as many as its bar says
     bar = page.locator(".st-key-explore_few_groups").get_by_role("button").first
     kept_of = re.search(r"([\d,]+) of ([\d,]+) selected", bar.get_attribute("title"))
     bar.click()
-    expect(said).to_have_text(re.compile(f"^{kept_of[2]} of .*{kept_of[1]} of them selected"))
-    page.get_by_role("button", name="Show all again").click()
-    expect(said).to_have_count(0)
+    expect(said).to_have_text(re.compile(f"^{kept_of[2]} of .*{kept_of[1]} selected"))
+    page.get_by_role("button", name="Show all rows").click()
+    expect(said).not_to_contain_text("all rows")
 
     # two runs beside each other
     assert named(page) == run
-    go(page, "Runs", "How does the learner choose?")
+    go(page, "Runs", "Runs")
     page.get_by_role("tab", name="Compare", exact=True).click()
-    expect(page.get_by_role("heading", name="What changes between these runs?")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Compare", exact=True)).to_be_visible()
     expect(page.locator(".map[data-drawn='3']")).to_be_visible()
     expect(page.get_by_text("by chance 18")).to_be_visible()
     expect(page.get_by_text("Balance λ", exact=False).first).to_be_attached()
 
     # take the selection home and open it
     assert named(page) == run
-    go(page, "Export", "What do you take home?")
+    go(page, "Export", "Export")
     selection = pq.read_table(saved(page, re.compile("Parquet"), tmp_path))
     config = json.loads(selection.schema.metadata[b"datamask"])["config"]["selection"]
     rows = number(re.search(r"([\d,]+) rows", page.locator(".st-key-menu").inner_text()).group(1))

@@ -54,11 +54,14 @@ def test_the_walkthrough(tmp_path, monkeypatch, browser_page: Page):
 
     run = store.get(run_id)
     assert run.config.selection.lamb == lamb and run.config.selection.estimator == "relaxed"
-    kept = run.status().summary["calibrated"]["quality"]
+    kept = run.status().to_dict()["summary"]["calibrated"]["quality"]
     assert kept == pytest.approx(0.95, abs=0.01)
     # the smallest one: the neighbouring point of the sweep keeps less
     coarser = [other for other in store.list() if other.config.selection.lamb < lamb]
-    assert all(other.status().summary["calibrated"]["quality"] < 0.95 for other in coarser) and len(coarser) > 3
+    assert (
+        all(other.status().to_dict()["summary"]["calibrated"]["quality"] < 0.95 for other in coarser)
+        and len(coarser) > 3
+    )
     chosen = set(pq.read_table(ids)["chunk_id"].to_pylist())
     assert (
         chosen

@@ -55,7 +55,7 @@ def write_shards(folder: Path) -> Path:
 
 
 def place_of(domain: str, shards: Path, runs: Path, run_id: str) -> int:
-    """Where a domain stands in the table of starved and over-fed ones, from 0, by the package's own count."""
+    """Where a domain stands in the table of under- and over-represented ones, from 0, by the package's own count."""
     corpus = open_corpus(CorpusConfig((str(shards),)))
     selected = RunStore(runs).get(run_id).rows()["selected"].to_numpy(zero_copy_only=False)
     table = groups.shares(*codes_of(corpus.metadata["domain"]), selected, corpus.lengths)
@@ -95,29 +95,51 @@ class Walk:
         expect(self.main.get_by_text("24 dimensions")).to_be_visible()
         self.seen("walk-open")
         self.click(self.main.get_by_test_id("stButton").get_by_role("button", name="Open", exact=True))
-        expect(self.main.get_by_text("How is quality spread?")).to_be_visible()
+        expect(self.main.get_by_text("Distribution of quality")).to_be_visible()
 
     def sweep(self) -> None:
         """Draw the frontier of pair-wise similarity."""
-        self.click(self.main.get_by_role("link", name="See what λ costs"))
-        expect(self.page.get_by_role("heading", name="What does lambda cost?")).to_be_visible()
+        self.click(self.main.get_by_role("link", name="Show the frontier"))
+        expect(self.page.get_by_role("heading", level=1, name="Frontier", exact=True)).to_be_visible()
         expect(self.main.get_by_text(re.compile("^11 runs")).first).to_be_visible()
         self.click(self.main.get_by_role("button", name="Start the sweep"))
         expect(self.main.get_by_text("All 11 runs are stored")).to_be_visible()
 
     def keep(self) -> float:
-        """Find the lambda that keeps 95 % of the attainable quality, and store it; gives it."""
-        self.click(self.radio("quality kept"))
-        expect(self.main.get_by_text("Keep at least, % of the attainable quality")).to_be_visible()
-        self.click(self.main.get_by_role("button", name="Find the exact λ"))
-        said = self.main.get_by_text(re.compile("^λ [0-9.]+ keeps .* of the attainable diversity"))
-        expect(said).to_be_visible()
-        lamb = float(re.match(r"λ ([0-9.]+) keeps", said.inner_text()).group(1))
+        """Find the smallest lambda that keeps 95 % of the attainable quality, and keep it as a run; gives it."""
+        self.click(self.radio("minimum quality"))
+        expect(self.main.get_by_text("Quality at least, %")).to_be_visible()
+        self.settle()
         self.seen("walk-keep")
-        self.click(self.main.get_by_role("button", name="Store it as a run"))
-        # once in the sentence, once over the chosen point
-        expect(self.main.locator("strong", has_text=re.compile(rf"^λ {lamb:g}$"))).to_have_count(2)
+        self.click(self.main.get_by_role("link", name="Show on the map"))
+        expect(self.page.get_by_role("heading", level=1, name="Map", exact=True)).to_be_visible()
+        lamb = self.slide()
+        # the browser shows it at once; the page is drawn for it a moment later, and a press before that is lost
+        expect(self.main.locator(".st-key-strip strong").first).to_have_text(f"λ {lamb:g}")
+        before = self.page.url
+        self.click(self.main.get_by_role("button", name="Keep as run"))
+        run_of = re.compile("run=([a-z0-9-]+)")
+        expect(self.page).not_to_have_url(re.compile(run_of.search(before).group(0)))
+        expect(self.main.get_by_role("button", name="Keep as run")).to_have_count(0)
         return lamb
+
+    def slide(self) -> float:
+        """Drag the slider of the map down from 0.9 until less than 95 % of the quality are kept, and a step back."""
+        slider = self.page.get_by_role("slider", name=re.compile("^Balance λ"))
+        expect(slider).to_be_enabled()
+        self.page.wait_for_function(STILL)
+        slider.focus()
+        kept = self.page.locator(".lambda .numbers")
+        lamb, quality = 90, 100.0
+        while quality >= 95:
+            lamb -= 1
+            slider.press("ArrowLeft")
+            expect(self.page.locator(f".lambda[data-shown='{lamb / 100:g}']")).to_be_visible()
+            quality = float(re.search(r"Quality ([0-9.]+)", kept.inner_text()).group(1))
+        slider.press("ArrowRight")
+        expect(self.page.locator(f".lambda[data-shown='{(lamb + 1) / 100:g}']")).to_be_visible()
+        self.clicks += 1  # by hand it is one drag
+        return (lamb + 1) / 100
 
     def smallest_domain(self, place: Callable[[str], int]) -> None:
         """See which texts of the smallest domain are dropped.
@@ -125,11 +147,9 @@ class Walk:
         Args:
             place: of the domain in the table, from 0, by the run's id.
         """
-        self.click(self.main.get_by_role("link", name="Map and texts"))
-        expect(self.page.get_by_role("heading", name="Which samples are kept")).to_be_visible()
-        self.click(self.main.get_by_role("tab", name="Starved and over-fed"))
+        self.click(self.main.get_by_role("tab", name="Under- and over-represented"))
         table = self.main.get_by_test_id("stDataFrame").last
-        expect(self.main.get_by_text("Starved and over-fed groups first.")).to_be_visible()
+        expect(self.main.get_by_text("Under- and over-represented groups")).to_be_visible()
         table.scroll_into_view_if_needed()
         self.settle()
         self.seen("walk-domains")
@@ -137,7 +157,7 @@ class Walk:
         # the boxes of the rows are drawn on a canvas: the first column, below a header of the same height
         table.click(position={"x": 18, "y": 35 * (row + 1) + 17})
         self.clicks += 1
-        expect(self.main.get_by_text("samples shown")).to_be_visible()
+        expect(self.main.get_by_text("rows shown")).to_be_visible()
         self.click(self.radio("not selected"))
         expect(self.main.get_by_role("button", name=re.compile("^.*CSV, "))).to_be_visible()
         self.settle()
@@ -145,12 +165,12 @@ class Walk:
 
     def take_home(self, folder: Path) -> tuple[Path, Path]:
         """Export the ids, and make the report; gives the two files."""
-        self.to("Export", "What do you take home?")
-        expect(self.main.get_by_role("button", name="Report, HTML")).to_be_visible()
+        self.to("Export", "Export")
+        expect(self.main.get_by_role("button", name="Download report (HTML)")).to_be_visible()
         self.settle()
         self.seen("walk-export")
         files = []
-        for name in (re.compile("^.*Parquet, "), re.compile("Report, HTML")):
+        for name in (re.compile("^.*Parquet, "), re.compile(r"Download report \(HTML\)")):
             with self.page.expect_download() as waiting:
                 self.click(self.main.get_by_role("button", name=name).first)
             files.append(folder / waiting.value.suggested_filename)
@@ -160,7 +180,7 @@ class Walk:
     def to(self, label: str, question: str) -> None:
         """To another page by the menu."""
         self.click(self.page.locator(".st-key-menu").get_by_role("link", name=label, exact=True))
-        expect(self.page.get_by_role("heading", name=question)).to_be_visible()
+        expect(self.page.get_by_role("heading", level=1, name=question, exact=True)).to_be_visible()
         expect(self.page.locator(FAILED)).to_have_count(0)
 
     def settle(self) -> None:

@@ -46,10 +46,11 @@ class Visitor:
         Raises:
             TimeoutError: it was not drawn within that time.
         """
-        message = BackMsg()
-        message.rerun_script.query_string = query if isinstance(query, str) else urlencode(query)
-        message.rerun_script.page_name = page
-        self._ask(message, seconds)
+        self._ask(_rerun(page, query), seconds)
+
+    def ask(self, page: str = "", query: Mapping[str, str] | str = "") -> None:
+        """Ask for a page and do not wait for it, as a browser does whose user clicks on."""
+        self.socket.send(_rerun(page, query).SerializeToString())
 
     def draw_until(self, wanted: str, page: str = "", seconds: float = 300.0) -> None:
         """Draw a page again until it says that, so many seconds at most: something is under way meanwhile."""
@@ -71,9 +72,7 @@ class Visitor:
         button = next((name for name in names if name.endswith(f"-{key}")), None)
         if button is None:
             raise LookupError(f"no button {key} among {names}")
-        message = BackMsg()
-        message.rerun_script.query_string = query if isinstance(query, str) else urlencode(query)
-        message.rerun_script.page_name = page
+        message = _rerun(page, query)
         state = message.rerun_script.widget_states.widgets.add()
         state.id, state.trigger_value = button, True
         self._ask(message, seconds)
@@ -94,7 +93,7 @@ class Visitor:
     def faults(self) -> list[str]:
         """What the page says of a fault of the program: Streamlit's exception boxes and the dashboard's own."""
         boxes = [element.exception.message for element in self.elements if element.WhichOneof("type") == "exception"]
-        return boxes + [text for text in self.alerts() if "fault of the program" in text]
+        return boxes + [text for text in self.alerts() if "nternal error" in text]
 
     def alerts(self) -> list[str]:
         """The sentences in coloured boxes."""
@@ -103,3 +102,10 @@ class Visitor:
     def text(self) -> str:
         """Everything the page's messages say, for looking for what must not be there."""
         return "\n".join(map(str, self.elements))
+
+
+def _rerun(page: str, query: Mapping[str, str] | str) -> BackMsg:
+    message = BackMsg()
+    message.rerun_script.query_string = query if isinstance(query, str) else urlencode(query)
+    message.rerun_script.page_name = page
+    return message

@@ -167,7 +167,7 @@ def test_an_approximate_graph_serves_the_same_anchor(tmp_path, monkeypatch):
 
     pool = rough()
     anchor = diversity_anchor(pool, "facility", 240)
-    assert pool.graph_facts()["kind"] == "approximate"
+    assert pool.graph_facts().approximate
     assert kept_ends(rough(), "facility", 240)[0] == anchor
     cache, entry = Cache(tmp_path), anchor_entry(pool, "facility", 240)
     content = cache.find(entry, lambda content: content)

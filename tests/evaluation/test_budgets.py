@@ -88,7 +88,7 @@ def test_a_run_fills_its_budget_and_says_so(tmp_path, objective):
         SelectionConfig.from_options(objective=objective, budget="40k", n_epochs=6, lamb=0.4, device="cpu"),
     )
     run = RunStore(tmp_path).create(config)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     assert 39_000 < summary["tokens"] <= 40_000 and summary["budget"] == run.facts()["budget"] == 40_000
     assert summary["selected"] == len(run.selection()) == run.facts()["selected"]
     assert -0.5 < summary["calibrated"]["joint"] < 1.2
@@ -104,7 +104,7 @@ def test_a_run_fills_its_budget_and_says_so(tmp_path, objective):
                 ),
             )
         )
-    )
+    ).to_dict()
     assert best["calibrated"]["quality"] == pytest.approx(1.0) and best["anchors"] == summary["anchors"]
 
 

@@ -81,7 +81,7 @@ def test_features_of_something_else_are_refused(corpus, tmp_path):
     refused(pa.table({"x": pa.array([None, *features.tolist()], pa.list_(pa.float64()))}), "1 of 121 rows")
     refused(pa.table({"a": lists(features), "b": lists(features)}), "the only such one; it has a, b")
     refused(pa.table({"a": np.arange(200)}), "it has none among a")
-    refused(pa.table({"x": lists(features[:99])}), "100 to 10,000 different examples .* got 99; name more")
+    refused(pa.table({"x": lists(features[:99])}), "100 to 10,000 different examples .* got 99; give more")
     refused(pa.table({"x": lists(np.repeat(features[:1], 300, axis=0))}), r"got 1 \(299 more repeat them\)")
     refused(pa.table({"x": lists(np.random.default_rng(1).normal(size=(10_001, 12)))}), "got 10,001; a uniform sample")
     path.write_bytes(b"no parquet")

@@ -51,7 +51,7 @@ def test_parts_add_up_and_the_threshold_cuts_s_samples(pool, objective):
     rows = np.r_[mask.nonzero()[0][:5], (~mask).nonzero()[0][:5]]
     for told in explainer.explain(rows):
         assert sum(part.value for part in told.parts) == pytest.approx(told.score - told.threshold, abs=1e-12)
-        assert [part.name for part in told.parts[:2]] == ["average sample", "quality"]
+        assert [part.name for part in told.parts[:2]] == ["average row", "quality"]
         assert told.selected == mask[told.row] and told.state == ("selected" if told.selected else "not selected")
         assert told.sentence.startswith("Kept: " if told.selected else "Left out: ")
         assert told.margin * explainer.sd == pytest.approx(told.score - told.threshold)
@@ -174,7 +174,7 @@ def test_what_was_settled_before_learning_is_said(corpus, pool, tmp_path):
     assert told["pruned"] and told["near-copy"]
     for t in told["near-copy"]:
         assert not t.selected and corpus.quality[t.copy_of] >= corpus.quality[t.row]
-        assert f"near-copy of {ids[t.copy_of]}" in t.sentence
+        assert f"duplicate of {ids[t.copy_of]}" in t.sentence
 
 
 def test_groups_whose_quota_binds_have_their_own_threshold(corpus, pool):

@@ -39,7 +39,7 @@ def joint_of(pool, live, answer, name):
     x, q = pool.corpus.features.astype(np.float64), pool.corpus.quality.astype(np.float64)
     members = answer.mask.nonzero()[0]
     anchors = live.posed.anchors()
-    q0, d0 = anchors["quality"], anchors["diversity"][name]
+    q0, d0 = anchors.quality.to_dict(), anchors.diversity[name].to_dict()
     quality = (q[members].mean() - q0["random"]) / (q0["best"] - q0["random"])
     diversity = (getattr(truth, name)(x, members) - d0["random"]) / (d0["best"] - d0["random"])
     return quality, diversity
@@ -71,17 +71,6 @@ def test_a_solved_lambda_is_what_the_frontier_finds_and_is_remembered(pool, monk
     monkeypatch.setattr(live, "solve", None)
     again = live.answer(0.3)
     assert (again.mask == solved.mask).all() and again.quality == solved.quality and again.solved
-
-
-def test_the_lambda_that_keeps_a_share_of_quality_is_the_smallest_one(pool):
-    live = Live(pool, options())
-    for lamb in GRID:
-        live.solve(lamb)
-    found = live.keeping(0.9)
-    before = live.solve(round(found.lamb - 0.001, 3))
-    assert found.solved and (live.solve(found.lamb).mask == found.mask).all()
-    assert 0 < found.lamb < 1 and before.quality < 0.9 <= found.quality < 0.91
-    assert live.keeping(-1.0).lamb == 0.0 and live.keeping(2.0).lamb == 1.0
 
 
 @pytest.mark.parametrize("name", ["pairwise", "facility"])

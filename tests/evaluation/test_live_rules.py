@@ -87,7 +87,7 @@ def of_definition(corpus, objective, live, mask):
     """Quality and diversity of a selection with the given rows, as shares, from their definitions in float64 numpy."""
     members = (mask | live.posed.given).nonzero()[0]
     anchors = live.posed.anchors()
-    q0, d0 = anchors["quality"], anchors["diversity"][objective]
+    q0, d0 = anchors.quality.to_dict(), anchors.diversity[objective].to_dict()
     quality = (corpus.quality[members].mean() - q0["random"]) / (q0["best"] - q0["random"])
     value = getattr(truth, objective)(corpus.features.astype(np.float64), members)
     return quality, (value - d0["random"]) / (d0["best"] - d0["random"])
@@ -114,7 +114,7 @@ def test_rules_hold_exactly_and_values_are_those_of_a_run(corpus, ruled, tmp_pat
         whole = answer.mask | live.posed.given
         values = problem.joint.evaluate(problem.pinned.new_tensor(whole))
         shares = at_lambda(live.posed, answer.lamb).shares(values)
-        assert (answer.quality, answer.diversity) == pytest.approx((shares["quality"], shares["diversity"]), abs=2e-6)
+        assert (answer.quality, answer.diversity) == pytest.approx((shares.quality, shares.diversity), abs=2e-6)
         if config.budget is None:
             reference = of_definition(corpus, objective, live, answer.mask)
             assert (answer.quality, answer.diversity) == pytest.approx(reference, abs=2e-5)
@@ -203,7 +203,7 @@ def test_no_allowed_selection_is_worth_more_than_its_bound(tmp_path, objective, 
         for members in allowed:
             mask = posed.problem.ties.new_zeros(n).bool()
             mask[members] = True
-            values.append(posed.shares(posed.problem.joint.evaluate(mask))["joint"])
+            values.append(posed.shares(posed.problem.joint.evaluate(mask)).joint)
         assert max(values) <= answer.joint + answer.gap + 1e-6
         assert answer.joint <= max(values) + 1e-6
 

@@ -10,7 +10,8 @@ from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
 from datamask.learning.problem import Problem
-from datamask.objectives.joint import Anchor, Joint, Scale, Term
+from datamask.measured import Anchor
+from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.quality import Quality
 from tests.reference import truth

@@ -103,7 +103,7 @@ def test_list_length_bounds():
 
 
 def test_lists_are_required():
-    with pytest.raises(ValueError, match="neighbour lists"):
+    with pytest.raises(ValueError, match="neighbor lists"):
         Facility.bind(torch.eye(3))
 
 

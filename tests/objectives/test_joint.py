@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from datamask.measured import Anchor
 from datamask.objectives.facility import Facility
-from datamask.objectives.joint import Anchor, Joint, Scale, Term
+from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.quality import Quality
 from tests.reference import truth

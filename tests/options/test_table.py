@@ -14,7 +14,7 @@ import pytest
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, QualityColumn, RunConfig, SelectionConfig
 from datamask.errors import OptionError
-from datamask.options import CORPUS_OPTIONS, FIND, OPTIONS, ROWS, WHAT, Choice, Number, Whole
+from datamask.options import CORPUS_OPTIONS, OPTIONS, ROWS, TOPICS, Choice, Number, Whole
 from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, parse_vary, points, variable
 from tests.commands import ROOT
@@ -145,7 +145,7 @@ def longer(tmp_path_factory):
     )
     assert seen.returncode == 0, seen.stderr
     help_text = subprocess.run(
-        [sys.executable, "-m", "datamask", "select", "--help"],
+        [sys.executable, "-m", "datamask", "select", "--help-all"],
         cwd=tree,
         env=environment,
         capture_output=True,
@@ -267,7 +267,7 @@ def test_options_of_a_corpus_are_refused_by_name(options, sentence):
 @pytest.mark.parametrize("name", OPTIONS)
 def test_an_entry_agrees_with_itself(name):
     option = OPTIONS[name]
-    assert option.name == name and option.label and option.line and option.group in (WHAT, FIND)
+    assert option.name == name and option.label and option.line and option.group in TOPICS
     assert set(option.owners) <= {entry.name for entry in catalogue.ESTIMATORS}
     assert not (option.owners and option.default is not None)
     for estimator, default in option.owners.items():

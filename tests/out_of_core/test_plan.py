@@ -233,12 +233,16 @@ def test_the_command_says_it_in_words_and_as_json(shards, capsys):
     for part in (
         "passes over scratch",
         "3 MACHINES",
-        "For 15T tokens:",
         "Measured on 1,500 rows",
         "Assumed:",
         "recipe",
     ):
         assert part in text, part
+    assert "tokens:" not in text
+    assert cli.main([*words, "--json"]) == 0
+    assert "for_tokens" not in json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert cli.main([*words, "--tokens", "15T"]) == 0
+    assert "For 15T tokens:" in capsys.readouterr().out
     assert cli.main([*words, "--tokens", "1G", "--json"]) == 0
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert record["rows"] == 1500 and record["machines"] == 3 and record["fits_in_memory"]

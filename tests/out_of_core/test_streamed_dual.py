@@ -173,7 +173,7 @@ def test_it_is_worth_what_the_same_rows_are_in_memory(learned):
     (scratch.folder / "dual.npz").unlink(missing_ok=True)
     dual = solve(scratch, recipes["raw"], 4000, block_rows=BLOCK)
     run = _run(root, root / "same.parquet", objective="pairwise", scale="raw", lamb=0.05, select_ratio=0.2)
-    summary = run.status().summary
+    summary = run.status().to_dict()["summary"]
     scale = 0.05 * scratch.quality.std()
     assert summary["joint"] == pytest.approx(dual.value, abs=1e-6 * max(scale, 1.0))
     assert dual.bound >= summary["joint"] - 1e-9

@@ -117,3 +117,8 @@ def _key(widget_id: str) -> str:
 def menu(app) -> dict[str, str]:
     """What each link of the menu holds, by its label."""
     return {link.proto.label: link.proto.query_string for link in app.get("page_link")[: len(PAGES)]}
+
+
+def downloads(app) -> list[Any]:
+    """The download buttons of the page, without that of the strip on top."""
+    return [button for button in app.get("download_button") if not button.key.startswith("strip_")]

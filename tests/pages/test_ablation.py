@@ -12,14 +12,17 @@ import pytest
 
 from datamask.ablation.steering import MODELS
 from datamask.config import CorpusConfig
-from datamask.dashboard.analyses.ablation import ablation_job
+from datamask.dashboard.analyses.ablation import ablation_job, opening_panel
+from datamask.dashboard.analyses.lambda_slider import evidence_panel
 from datamask.dashboard.data.openings import openings
+from datamask.dashboard.workspace import keeping
 from datamask.errors import InputError, Stopped
 from datamask.runs import ablation_results, lambda_answers
 from datamask.work.job import Job
 from datamask.work.worker import worker
 from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_answers import curve, made_answer
+from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import figure
 
 PAGE = "pages/evidence.py"
@@ -66,7 +69,7 @@ def ended(opened) -> Job:
 def test_nothing_yet_then_an_ablation_and_its_result(page, opened, ablation, explained):
     asked, go, _ = ablation
     app = page(PAGE, corpus=opened.key)
-    assert "not measured yet" in said(app) and not app.get("plotly_chart")
+    assert "No ablation of this corpus" in said(app) and not app.get("plotly_chart")
     explained(app, 4)
     app.button(key="ablation_start").click().run()
     assert not app.exception and app.get_by_key("ablation_stop")
@@ -75,7 +78,7 @@ def test_nothing_yet_then_an_ablation_and_its_result(page, opened, ablation, exp
     app.run()
     ((question, texts),) = asked
     assert (question.target, question.ratio, question.seeds, texts) == (None, 0.3, 10, [])
-    assert "For an unknown target: Facility location λ 0.7" in said(app)
+    assert "For an unknown target, Facility location λ 0.7 is the safest" in said(app)
     drawn = figure(app, "ablation_heat_map")
     assert np.size(drawn.data[0].z) == 12 and drawn.layout.annotations, "regrets stand at the rows' ends"
     table = app.dataframe[0].value
@@ -96,7 +99,7 @@ def test_stopping_and_failing_are_said(page, opened, ablation):
     app.button(key="ablation_stop").click().run()
     assert ended(opened).state == "stopped" and "masks" not in asked[0][0].methods
     app.run()
-    assert "Stopped" in said(app) and "At 50" in said(app)
+    assert "Stopped" in said(app) and "Stopped at 50" in said(app)
     ending.append(InputError("a selection has only 12 words"))
     go.set()
     app.button(key="ablation_again").click().run()
@@ -131,7 +134,7 @@ def test_own_texts_one_value_and_scores(page, opened, ablation):
     ended(opened)
     assert (asked[1][0].target.column, asked[1][0].target.value) == ("source", "books")
     app.selectbox(key="ablation_target").set_value("score").run()
-    assert "no second column with numbers" in said(app) and app.button(key="ablation_start").disabled
+    assert "no second number column" in said(app) and app.button(key="ablation_start").disabled
     app.selectbox(key="ablation_target").set_value("several").run()
     app.selectbox(key="ablation_label").set_value("source").run()
     app.button(key="ablation_start").click().run()
@@ -182,10 +185,10 @@ def test_a_corpus_without_texts_is_judged_by_its_features(page, opened, runs_dir
     app.run()
     assert not app.exception and "This corpus has no texts" in said(app)
     menu = app.selectbox(key="ablation_target_without_texts")
-    assert "Texts of my own" not in menu.options
+    assert "My own texts" not in menu.options
     menu.set_value("examples").run()
     source = app.get_by_key("ablation_source_without_texts")
-    assert [option.content for option in source.proto.options] == ["ids of samples", "features"]
+    assert [option.content for option in source.proto.options] == ["ids of rows", "features"]
     app.text_area(key="ablation_pasted_ids").set_value("\n".join(f"doc-{row:04d}" for row in range(120))).run()
     app.button(key="ablation_start").click().run()
     assert not app.exception, app.exception[0].message
@@ -197,7 +200,7 @@ def test_a_corpus_without_texts_is_judged_by_its_features(page, opened, runs_dir
 def test_start_waits_for_texts_that_are_not_there_yet(page, opened, ablation):
     asked, go, _ = ablation
     go.set()
-    lines, waiting = "\n".join(f"text {i}" for i in range(80)), "not here yet"
+    lines, waiting = "\n".join(f"text {i}" for i in range(80)), "Waiting for your texts"
     worker().forget(ablation_job.key_of(opened.corpus))  # other tests have worked on this corpus
 
     def pressed():
@@ -250,9 +253,9 @@ def test_the_second_proxy_model_says_its_minutes_first_and_confirms(page, opened
     ablation_results.save(store.cache_dir, result)
     monkeypatch.setattr(runs_ablations, "plan_confirmation", lambda result: (result.question.by(MODELS[1]), 14.2))
     app = page(PAGE, corpus=opened.key, answer=result.question.key)
-    assert "Only one proxy model was run" in said(app)
+    assert "Only one proxy model has run" in said(app)
     app.button(key="ablation_confirm").click().run()
-    assert "about 14 minutes" in said(app) and not asked
+    assert "about 14 min" in said(app) and not asked
     app.button(key="ablation_confirm_start").click().run()
     assert ended(opened).state == "done" and asked[0][0].judge == MODELS[1]
     app.run()
@@ -273,10 +276,79 @@ def test_stored_answers_to_which_lambda_stay_visible(page, opened, store):
         lambda_answers.save(store.cache_dir, answer)
     app = page(PAGE, corpus=opened.key, answer=second["key"])
     assert "Nothing tried here helps" in said(app)
-    (menu,) = [menu for menu in app.selectbox if menu.label == "Results so far"]
+    (menu,) = [menu for menu in app.selectbox if menu.label == "Results"]
     assert sum(line.startswith("Which λ: ") for line in menu.options) == 2
     app = page(PAGE, corpus=opened.key, answer=first["key"])
     assert "Facility location helps" in said(app) and "equally many" in said(app)
     assert "recommended" in words_in(app) and "Pair-wise similarity: +0.40 to +0.50" in words_in(app)
     app.get_by_key("lambda_near").set_value("everything").run()
     assert not app.exception and "+0.40 to" not in words_in(app)
+
+
+@pytest.fixture
+def kept(opened, store):
+    """A result on the open corpus."""
+    result = made_result(ROBUST, fingerprint=opened.corpus.fingerprint, n=len(opened.corpus), rows=100)
+    assert ablation_results.save(store.cache_dir, result)
+    return result
+
+
+@pytest.fixture
+def switched(monkeypatch):
+    """Where a page was left to: script and address. AppTest would draw the Map."""
+    left = []
+
+    def switch(script, *, query_params):
+        left.append((script, dict(query_params)))
+        opening_panel.st.stop()
+
+    monkeypatch.setattr(opening_panel.st, "switch_page", switch)
+    return left
+
+
+def test_a_pressed_cell_opens_the_stored_run_of_its_method(page, opened, store, kept, switched):
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7)
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", lamb=0.7)
+    app = page(PAGE, corpus=opened.key)
+    app.session_state[opening_panel.CELL] = ("facility-0.7", "t1")
+    app.run()
+    assert switched == [("app.py", {"corpus": opened.key, "run": run.id})]
+    assert app.session_state[opening_panel.TARGET] == "t1" == app.session_state[evidence_panel.TARGET]
+
+
+def test_a_lambda_without_a_run_opens_next_to_one_of_the_same_problem(page, opened, store, kept, switched, begun):
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", select_ratio=0.1)
+    app = page(PAGE, corpus=opened.key)
+    # by the menu, as without a pointer
+    app.selectbox(key=opening_panel.MENU).set_value("facility-0.7").run()
+    ((script, link),) = switched
+    assert script == "app.py" and "run" not in link and len(begun) == 1
+    assert (begun[0].objective, begun[0].lamb, begun[0].select_ratio) == ("facility", 0.7, 0.3)
+    assert (link["objective"], link["ratio"], link["lambda"]) == ("facility", "0.3", "0.7")
+    alike = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", lamb=0.2)
+    app = page(PAGE, corpus=opened.key)
+    app.selectbox(key=opening_panel.MENU).set_value("facility-0.7").run()
+    assert switched[-1][1]["run"] == alike.id and switched[-1][1]["lambda"] == "0.7" and len(begun) == 1
+
+
+def test_a_simple_baseline_is_offered_as_a_run(page, opened, store, kept, switched, begun):
+    app = page(PAGE, corpus=opened.key)
+    app.session_state[opening_panel.CELL] = ("top-quality", "t0")
+    app.run()
+    assert not switched and not begun
+    app.button(key="ablation_run_method").click().run()
+    assert [(settings.estimator, settings.select_ratio) for settings in begun] == [("top-quality", 0.3)]
+    assert switched[-1][0] == "app.py"
+
+
+@pytest.fixture
+def begun(monkeypatch, opened, store):
+    """The settings of the runs that were started."""
+    settings_begun = []
+
+    def begin(opened, runs, settings, rules, name=""):
+        settings_begun.append(settings)
+        return finish_run(store, opened.corpus, opened.config, opened.corpus.quality, estimator="soft-quality")
+
+    monkeypatch.setattr(keeping, "begin", begin)
+    return settings_begun

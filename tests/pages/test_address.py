@@ -44,7 +44,7 @@ def test_explore_comes_back(page, opened, runs):
 
 
 def count_shown(app):
-    return next(text.value for text in app.markdown if "samples shown" in text.value).split("**")[1]
+    return next(text.value for text in app.markdown if "rows shown" in text.value).split("**")[1]
 
 
 def test_filters_words_and_region_come_back_and_show_the_same_samples(page, opened, runs, mapped):
@@ -112,10 +112,16 @@ def test_where_the_map_stood_comes_back_on_its_own_ground(page, opened, runs, ma
 
 
 def test_the_grouping_comes_back(page, opened, runs):
-    app = page(corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
+    app = page(corpus=opened.key, run=runs[0].id, tab="Under- and over-represented", group="length band")
     assert app.selectbox(key="explore_group_by").value == "length band"
     app.selectbox(key="explore_group_by").set_value("source").run()
     assert one(app.query_params["group"]) == "source"
+
+
+def test_a_tab_of_an_older_address_opens_under_its_new_name(page, opened, runs):
+    app = page(corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
+    assert app.selectbox(key="explore_group_by").value == "length band"
+    assert one(app.run().query_params["tab"]) == "Under- and over-represented"
 
 
 def one(value):
@@ -132,11 +138,12 @@ def test_compare_comes_back_with_its_runs(page, opened, runs):
     assert {name: app.query_params[name] for name in asked} == asked
 
 
-def test_frontier_comes_back(page, opened, runs):
-    app = page("pages/lab.py", corpus=opened.key, view="transfer", ratio="0.2")
-    assert app.session_state["lab_section"] == "Transfer" and app.number_input(key="frontier_ratio").value == 0.2
+def test_a_sweep_comes_back(page, opened, runs):
+    app = page("pages/runs.py", corpus=opened.key, view="sweep", vary="parts", ratio="0.2")
+    assert app.session_state["runs_section"] == "Sweep" and app.number_input(key="frontier_ratio").value == 0.2
+    assert app.selectbox(key="sweep_vary").value == "parts"
     app.run()
-    assert app.query_params["view"] == "transfer" and app.query_params["ratio"] == "0.2"
+    assert app.query_params["vary"] == "parts" and app.query_params["ratio"] == "0.2"
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -151,4 +158,4 @@ def test_whatever_stands_in_the_address_the_page_is_drawn(page, opened, runs, na
 @pytest.mark.parametrize("text", ["", "a", "nan", "inf", "-0.1", "1.1", "0.5;"])
 def test_a_number_out_of_range_is_none(text):
     with pytest.raises(ValueError):
-        address.PARTS["Live λ"]["lambda"].read(text)
+        address.EVERYWHERE["lambda"].read(text)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from streamlit import config
 
-from datamask.dashboard.data import form_panel
+from datamask.config import CorpusConfig
+from datamask.dashboard.data import kept_roots
 from datamask.dashboard.data.allowed import Allowed
-from datamask.dashboard.data.openings import openings
+from datamask.dashboard.data.openings import Openings, openings
 from datamask.dashboard.server.codes import OneTimeCode
-from datamask.dashboard.shell import session
+from datamask.dashboard.shell import code_field, session
 from tests.dashboard.made_runs import write_shard
 from tests.pages.test_data import button, choose_path, open_and_wait, said
 
@@ -35,8 +36,8 @@ def told(monkeypatch, clock) -> list[str]:
     """What a terminal of its own shows, of a server that has allowed nothing yet."""
     told = []
     code, allowed = OneTimeCode(told.append, lambda: clock[0]), Allowed()
-    monkeypatch.setattr(form_panel, "one_time_code", lambda: code)
-    for module in (form_panel, session):
+    monkeypatch.setattr(code_field, "one_time_code", lambda: code)
+    for module in (code_field, session):
         monkeypatch.setattr(module, "allowed", lambda: allowed)
     return told
 
@@ -57,18 +58,18 @@ def test_the_right_code_allows_that_folder_and_no_other(page, runs_dir, elsewher
     assert opening.ready, opening.job.error
     app = choose_path(page("pages/data.py"), elsewhere / "second")
     app = type_code(app, told[0])
-    assert "outside the folders" in app.error[0].value and "not the code" in app.warning[0].value
+    assert "outside the folders" in app.error[0].value and "Wrong code" in app.warning[0].value
 
 
 def test_a_wrong_code_allows_nothing_and_the_right_one_does_after_a_pause(page, elsewhere, told, clock):
     app = choose_path(page("pages/data.py"), elsewhere / "first")
     for wrong in ("", "ABCD-EFGH"):
         app = type_code(app, wrong)
-        assert "outside the folders" in app.error[0].value and app.warning[0].value == "That is not the code."
-    assert type_code(app, told[0][:-1]).warning[0].value == "That is not the code. Try again in 1 s."
+        assert "outside the folders" in app.error[0].value and app.warning[0].value == "Wrong code."
+    assert type_code(app, told[0][:-1]).warning[0].value == "Wrong code. Try again in 1 s."
     clock[0] += 0.5
     said_now = type_code(app, told[0]).warning[0].value
-    assert said_now == "Too many wrong codes were tried; this one was not looked at. Try again in 1 s."
+    assert said_now == "Too many wrong codes. This one was not checked. Try again in 1 s."
     clock[0] += 0.5
     assert "240 rows" in said(type_code(app, told[0])) and len(told) == 2
 
@@ -90,3 +91,49 @@ def test_a_server_that_others_can_reach_has_no_field(page, runs_dir, elsewhere, 
     finally:
         config.set_option("server.address", before)
     assert openings(runs_dir).all() == []
+
+
+def test_what_the_code_allowed_is_kept_for_the_next_start(page, runs_dir, elsewhere, told):
+    app = choose_path(page("pages/data.py"), elsewhere / "first" / "*.parquet")
+    type_code(app, told[0])
+    assert kept_roots.kept(runs_dir) == (elsewhere / "first",)
+    # a wrong code keeps nothing
+    type_code(choose_path(page("pages/data.py"), elsewhere / "second"), "ABCD-EFGH")
+    assert kept_roots.kept(runs_dir) == (elsewhere / "first",)
+
+
+def test_the_code_is_asked_for_where_a_corpus_is_refused(page, runs_dir, elsewhere, told):
+    before = Openings(runs_dir)
+    opening = before.start(CorpusConfig((str(elsewhere / "first" / "shard.parquet"),)), "before")
+    opening.wait(240)
+    app = page(corpus=opening.key)
+    assert "outside the folders" in app.warning[0].value and openings(runs_dir).all() == []
+    app.text_input(key="allow_outside_code").set_value(told[0])
+    app.button(key="allow_outside").click().run()
+    found = openings(runs_dir).get(opening.key)
+    assert found is not None and not any("outside the folders" in warning.value for warning in app.warning)
+    found.wait(240)
+    assert found.ready
+
+
+def test_the_bare_address_reopens_the_last_corpus(page, runs_dir, tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        write_shard(tmp_path / f"{name}.parquet")
+        last = Openings(runs_dir).start(CorpusConfig((str(tmp_path / f"{name}.parquet"),)), name)
+        last.wait(240)
+    monkeypatch.setenv("DATAMASK_SAMPLE", "off")
+    assert "corpus" not in page().query_params
+    monkeypatch.delenv("DATAMASK_SAMPLE")
+    app = page()
+    assert app.query_params["corpus"] == last.key and openings(runs_dir).get(last.key) is not None
+    monkeypatch.setattr(session, "on_loopback", lambda: False)
+    assert "corpus" not in page("pages/data.py").query_params
+
+
+def test_a_link_to_no_corpus_is_one_sentence(page):
+    app = page(corpus="nothing-of-that-name")
+    assert [warning.value for warning in app.warning] == [
+        "This server has never opened the corpus of this link. Choose a corpus on the Data page."
+    ]
+    assert "corpus" not in app.query_params
+    assert not app.run().warning

@@ -91,7 +91,7 @@ def text_of(app) -> str:
 def test_one_run_is_not_enough(page, opened, store):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
     app = page("pages/runs.py", view="compare", corpus=opened.key)
-    assert app.subheader[0].value == "One more finished run is needed"
+    assert app.subheader[0].value == "This page needs one more finished run"
     assert map_data(app) is None
 
 
@@ -107,7 +107,7 @@ def test_two_runs_of_one_kind(page, opened, runs, explained):
         "Gained": words.count(len(b - a)),
     }
     assert f"by chance {words.percent(0.3 / 1.7)}" in text_of(app)
-    settings, lost = (frame.value for frame in app.dataframe)
+    _, settings, lost = (frame.value for frame in app.dataframe)
     assert settings["Setting"].tolist() == ["Balance λ"]
     assert set(lost["chunk_id"]) == {f"doc-{row:04d}" for row in a - b}
     change = parcels(app)["2"]
@@ -122,12 +122,40 @@ def tab(app, name):
     return app
 
 
+def test_values_tokens_overlap_and_settings_come_before_any_map(page, opened, runs):
+    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    placed = [
+        element.proto.component_name if element.type == "bidi_component" else element.type for element in app.main
+    ]
+    first = placed.index("datamask_map")
+    assert "arrow_data_frame" in placed[:first] or "dataframe" in placed[:first]
+    assert "metric" in placed[:first] and len(app.dataframe) >= 3
+    values = app.dataframe[0].value
+    lengths = opened.corpus.lengths
+    for label, tokens, rows in zip(values["run"], values["tokens"], values["rows"], strict=True):
+        run = next(run for run in runs if run.config.name == label.split(" · ")[1])
+        selected = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
+        assert tokens == lengths[selected].sum() and rows == selected.sum()
+
+
 def test_values_and_curves_have_a_tab(page, opened, runs, explained):
     app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Values")
-    values = app.dataframe[1].value
+    values = app.dataframe[0].value
     assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
     assert len(app.get("plotly_chart")) == 2
     explained(app, 6)
+
+
+def test_long_names_in_the_table_of_values_are_shortened_in_the_middle(page, opened, store):
+    """Generated names of runs differ at their ends, which a table cuts off."""
+    ends = ("seed one", "seed two")
+    for end in ends:
+        name = f"facility, λ 0.5, 30 %, counterfactual, {end}"
+        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=name)
+    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    shown = app.dataframe[0].value["run"]
+    assert {name[-len(ends[0]) :] for name in shown} == set(ends)
+    assert all(len(name) <= 22 and name[1:4] == " · " for name in shown)
 
 
 def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
@@ -136,13 +164,13 @@ def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
     for kind, rows in (("kept", a & b), ("gained", b - a), ("lost", a - b)):
         app.get_by_key("compare_kind").set_value(kind).run()
         assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in rows}
-        assert any(f"{len(rows):,} samples" in caption.value for caption in app.caption)
+        assert any(f"{len(rows):,} rows" in caption.value for caption in app.caption)
     app.text_input(key="compare_search").set_value("LONG 23").run()
     texts = opened.corpus.metadata["text"].to_pylist()
     held = {row for row in a - b if "23" in texts[row] and "long" in texts[row]}
     assert held and set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in held}
     app.text_input(key="compare_search").set_value("no such words").run()
-    assert "No such text is among them." in text_of(app)
+    assert "No text contains these words." in text_of(app)
 
 
 def test_changes_by_group_are_counted(page, opened, runs, explained):
@@ -214,32 +242,32 @@ def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, r
     write_fake_board(runs[:2], opened.corpus, store.cache_dir)
     app.run()
     drawn = " ".join(element.proto.body for element in app.get("html"))
-    assert "Mean quality" in drawn and "made by it: A, so nobody is called best" in drawn and "B is best" in drawn
+    assert "Mean quality" in drawn and "optimized by A, so no run is called best" in drawn and "B is best" in drawn
     assert any("B on 1" in element.value for element in app.markdown)
 
 
 def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):
     write_fake_board(runs[:2], opened.corpus, store.cache_dir, left=("Coverage", "Drift"))
     app = page("pages/evidence.py", view="scoreboard", corpus=opened.key, run=runs[1].id)
-    assert app.button(key="measure_board").label == "Measure the 2 that are left"
-    assert any("So far 2 of 4 measures are there" in element.value for element in app.markdown)
+    assert app.button(key="measure_board").label == "Measure the remaining 2"
+    assert any("2 of 4 measures are ready" in element.value for element in app.markdown)
     said = text_of(app).replace("\\", "")
     assert "Not measured: Coverage (not measured yet), Drift (not measured yet)." in said
 
 
 def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):
     app = page("pages/evidence.py", view="agreement", corpus=opened.key, run=runs[1].id)
-    assert app.button(key="measure_agreement").label == "Select again 20 times"
+    assert app.button(key="measure_agreement").label == "Repeat on 20 subsets"
     appeared = np.full(240, 16, np.int32)
     selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
     keep_agreement(appeared, selected, runs[0], opened.corpus.fingerprint, store.cache_dir)
     app.run()
     shown = {metric.label: metric.value for metric in app.metric}
-    assert (shown["Consensus core"], shown["Coin-flips"]) == ("60", "10")
+    assert (shown["Stable rows"], shown["Unstable rows"]) == ("60", "10")
     assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in range(60, 70)}
     explained(app, 4)
     maps = page("pages/runs.py", view="compare", draw="agreement", corpus=opened.key, run=runs[1].id)
-    assert titles(maps) == ["A · first: selected by parts", "B · second"]
+    assert titles(maps) == ["A · first: share of subsets that select the row", "B · second"]
     explained(maps, 6)
 
 
@@ -264,7 +292,7 @@ def test_three_runs_of_different_kinds(page, opened, runs):
     app.multiselect(key="compare").set_value([run.id for run in runs]).run()
     assert not app.exception
     assert titles(app) == ["A · first", "B · second against A", "C · third against A"]
-    assert not app.metric and app.dataframe[0].value["runs"].tolist() == ["A and B", "A and C", "B and C"]
+    assert not app.metric and app.dataframe[1].value["runs"].tolist() == ["A and B", "A and C", "B and C"]
     app.get_by_key("compare_other").set_value("C").run()
     a, c = (set(np.flatnonzero(run.rows()["selected"])) for run in (runs[0], runs[2]))
     assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in a - c}
@@ -281,16 +309,16 @@ def test_three_runs_of_different_kinds(page, opened, runs):
 def test_the_pair_that_the_page_chose_is_said_and_follows_the_run_that_is_opened(page, opened, runs):
     app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[0].id)
     assert app.multiselect(key="compare").value == [runs[1].id, runs[0].id]
-    assert "Chosen for you: B is the run that you opened last, A the newest other one" in text_of(app)
+    assert "Comparing the run that you opened last (B) with the newest other run" in text_of(app)
     app.query_params["run"] = runs[2].id
     app.run()
     assert app.multiselect(key="compare").value == [runs[0].id, runs[2].id]
-    assert "Chosen for you: the two runs that you opened last" in text_of(app)
+    assert "Comparing your last two runs" in text_of(app)
     app.multiselect(key="compare").set_value([runs[1].id, runs[2].id]).run()
     app.query_params["run"] = runs[0].id
     app.run()
     assert app.multiselect(key="compare").value == [runs[1].id, runs[2].id], "what a person chose stays"
-    assert "Chosen for you" not in text_of(app)
+    assert "Comparing" not in text_of(app)
 
 
 def test_fewer_than_two_is_said(page, opened, runs):
@@ -306,4 +334,4 @@ def test_strangers_are_listed_with_their_reason(page, opened, store, runs):
     assert runs[2].id not in app.multiselect(key="compare").options
     assert app.expander[0].label == "1 other run not offered here, and why"
     said = text_of(app).replace("\\", "")
-    assert "**third**: it selected from these files before they changed" in said and "ffffffff" not in said
+    assert "**third**: the files have changed since this run" in said and "ffffffff" not in said

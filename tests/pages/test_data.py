@@ -1,5 +1,6 @@
 """Data: open a corpus by path, upload or sample, and see what is in it, or why it cannot be opened."""
 
+import json
 import os
 import shutil
 import threading
@@ -15,8 +16,9 @@ from datamask.config import CorpusConfig
 from datamask.corpus.copy_growth import COSINES, CopyGrowth, Law
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.dashboard.analyses.feature_probe import probing
+from datamask.dashboard.data import demo, preparing
 from datamask.dashboard.data import openings as openings_module
-from datamask.dashboard.data import preparing, ready_sample, sample
+from datamask.dashboard.data.looks_ahead import look_ahead
 from datamask.dashboard.data.openings import openings
 from datamask.errors import Stopped
 from datamask.work.worker import worker
@@ -52,9 +54,9 @@ def said(app):
 
 def test_nothing_open_says_what_to_do(page, explained):
     app = page(DATA)
-    assert app.title[0].value == "Which corpus?"
+    assert app.title[0].value == "Data"
     assert any("No corpus is open" in heading.value for heading in app.subheader)
-    assert button(app, "Open the sample")
+    assert button(app, "Open the demo")
     assert "No corpus open yet" in [m.value for m in app.markdown]
     explained(app, 2)
 
@@ -66,8 +68,45 @@ def test_a_path_is_inspected_mapped_and_opened(page, runs_dir, shard, explained)
     app, opening = open_and_wait(app, runs_dir)
     assert opening.config == CorpusConfig((str(shard),)), "guesses that were kept must not lengthen the configuration"
     values = {metric.label: metric.value for metric in app.metric}
-    assert values["Rows"] == "240" and values["Dimensions"] == "8" and "–" not in values["Near-copies"]
+    assert values["Rows"] == "240" and values["Dimensions"] == "8" and "–" not in values["Semantic duplicates"]
     assert "shard\\.parquet" in " ".join(m.value for m in app.markdown)
+
+
+def test_a_corpus_that_the_form_names_is_looked_at_and_the_open_one_gives_way(page, opened, tmp_path):
+    other = tmp_path / "others" / "other.parquet"
+    other.parent.mkdir()
+    write_shard(other, n=300, seed=3)
+    app = page(DATA, corpus=opened.key)
+    assert app.metric and any(b.key == "select_corpus" or "Select from" in b.label for b in app.button)
+    choose_path(app, other)
+    assert not app.exception and not app.metric and "Not open yet" in said(app)
+    assert not any("Select from" in b.label for b in app.button), "it would select from the corpus that is open"
+    look = look_ahead(CorpusConfig((str(other),)))
+    assert look.job.wait(240) and look.job.state == "done", look.job.error
+    assert look.picture.job.wait(240)
+    app.run()
+    assert "First look: the first 300 rows" in said(app).replace("\\", "") and len(app.get("plotly_chart")) == 2
+    assert app.query_params["corpus"] == opened.key, "nothing was opened"
+    app.text_area(key="corpus_paths").set_value("").run()
+    assert app.metric[0].value == "240"
+
+
+def test_folders_of_the_roots_are_browsed_and_fill_in_the_path(page, tmp_path, shard):
+    (tmp_path / "inner").mkdir()
+    write_shard(tmp_path / "inner" / "a.parquet")
+    (tmp_path / "inner" / "notes.txt").write_text("no corpus")
+    app = page(DATA)
+    app.get("segmented_control")[0].set_value("path").run()
+    app.selectbox(key="browse_into").set_value(str(tmp_path)).run()
+    assert app.selectbox(key="browse_file").options == ["shard.parquet"]
+    app.selectbox(key="browse_into").set_value("inner").run()
+    assert app.selectbox(key="browse_file").options == ["a.parquet"]
+    app.selectbox(key="browse_file").set_value("a.parquet").run()
+    assert app.text_area(key="corpus_paths").value == str(tmp_path / "inner" / "a.parquet")
+    app.selectbox(key="browse_into").set_value("..").run()
+    app.button(key="browse_use").click().run()
+    assert app.text_area(key="corpus_paths").value == str(tmp_path) and not app.exception
+    assert button(app, "Open") and " rows**" in said(app)
 
 
 def test_the_page_says_what_the_features_can_do(page, opened):
@@ -77,7 +116,7 @@ def test_the_page_says_what_the_features_can_do(page, opened):
     app.run()
     shown = said(app).replace("\\", "")
     assert all(sentence in shown for sentence in job.result.sentences())
-    assert "A linear probe predicts the quality with rank correlation" in shown and "(shuffled: " in shown
+    assert "A linear probe predicts quality with rank correlation" in shown and "(shuffled: " in shown
 
 
 def test_texts_are_shown_as_data_and_never_as_markup(page, opened):
@@ -164,18 +203,21 @@ def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path, explained):
         tmp_path / "texts.parquet",
     )
     app = choose_path(page(DATA), tmp_path / "texts.parquet")
-    explained(app, 10)
-    assert app.selectbox(key="prepare_text").value == "text" and button(app, "Open").disabled
+    explained(app, 6)
+    assert app.selectbox(key="prepare_text").value == "text"
+    # the card is the only way on: no command of a terminal, no disabled button
+    assert not app.error and not any(b.label == "Open" for b in app.button) and "datamask prepare" not in said(app)
     embedders = next(c for c in app.get("segmented_control") if c.key == "prepare_embedder")
     # a function of one's own is for the command line
     assert list(embedders.options) == ["TF-IDF", "Static model"]
     embedders.set_value("model2vec").run()
-    assert button(app, "Create features").disabled
+    assert button(app, "Create scores and embeddings").disabled
     for path, said_of_it in (("/etc", "outside the folders"), ("os:system", "must name a folder")):
         app.text_input(key="prepare_model").set_value(path).run()
-        assert any(said_of_it in error.value for error in app.error) and button(app, "Create features").disabled
+        assert any(said_of_it in error.value for error in app.error)
+        assert button(app, "Create scores and embeddings").disabled
     app.text_input(key="prepare_model").set_value(str(tmp_path / "tiny")).run()
-    button(app, "Create features").click().run()
+    button(app, "Create scores and embeddings").click().run()
     config = CorpusConfig((str(tmp_path / "texts.parquet"),))
     job = worker().find(preparing.key(runs_dir, config, "text", tmp_path / "tiny"))
     assert job.wait(240) and job.state == "done", job.error
@@ -184,6 +226,30 @@ def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path, explained):
     app.run()
     assert {m.label: m.value for m in app.metric}["Dimensions"] == "4" and not app.exception
     assert "Features by tiny (model2vec" in said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("name", ["texts.csv", "texts.jsonl"])
+def test_csv_and_json_lines_with_texts_alone_become_a_corpus(page, runs_dir, tmp_path, name):
+    texts = [f"row {i} says {' '.join(WORDS[1 + (i + k) % (len(WORDS) - 1)] for k in range(6))}" for i in range(60)]
+    written = {
+        "texts.csv": "\n".join(["text,source", *(f"{text},a" for text in texts)]),
+        "texts.jsonl": "\n".join(json.dumps({"text": text, "source": "a"}) for text in texts),
+    }
+    (tmp_path / name).write_text(written[name])
+    app = choose_path(page(DATA), tmp_path / name)
+    assert not app.error
+    button(app, "Create scores and embeddings").click().run()
+    job = worker().find(preparing.key(runs_dir, CorpusConfig((str(tmp_path / name),)), "text", None))
+    assert job.wait(240) and job.state == "done", job.error
+    app.run()
+    openings(runs_dir).get(app.query_params["corpus"]).wait(240)
+    assert {m.label: m.value for m in app.run().metric}["Rows"] == "60"
+
+
+def test_files_without_texts_or_embeddings_say_what_to_add(page, tmp_path):
+    (tmp_path / "numbers.csv").write_text("\n".join(["a,b", *(f"{i},{i / 7}" for i in range(40))]))
+    app = choose_path(page(DATA), tmp_path / "numbers.csv")
+    assert len(app.error) == 1 and "no text column" in app.error[0].value and "datamask prepare" not in said(app)
 
 
 def test_a_row_budget_takes_a_sample_and_says_so(page, runs_dir, shard):
@@ -241,33 +307,41 @@ def test_uploads_that_nothing_reads_can_be_removed(page, runs_dir, shard):
     app = page(DATA)
     app.get("segmented_control")[0].set_value("upload").run()
     button = app.button(key="remove_uploads")
-    assert button.label == "Remove 1 uploaded file that nothing uses, 2.5\N{NO-BREAK SPACE}kB"
+    assert button.label == "Remove 1 uploaded file without a run, 2.5\N{NO-BREAK SPACE}kB"
     button.click().run()
     assert read.is_file() and not stray.parent.exists() and not app.exception
     assert not any(button.key == "remove_uploads" for button in app.button)
 
 
-def test_the_sample_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "built")
-    monkeypatch.setattr(sample, "BUILT", tmp_path / "built")
-    app, opening = open_and_wait(page(DATA), runs_dir, "Open the sample")
-    assert opening.sample and len(opening.corpus) == 1200
-    assert "Sample corpus" in " ".join(m.value for m in app.markdown)
+def test_the_demo_is_offered_with_the_number_of_its_rows(page):
+    rows = pq.read_metadata(demo.CORPUS).num_rows
+    assert f"{rows:,} docstrings" in said(page(DATA))
 
 
-def test_the_first_page_shows_the_sample_where_the_server_opened_it_by_itself(page, runs_dir, tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "built")
-    monkeypatch.setattr(sample, "BUILT", tmp_path / "built")
-    monkeypatch.delenv(ready_sample.SWITCH, raising=False)
-    monkeypatch.setattr(ready_sample, "start", lambda *_: None)
-    opening = ready_sample.begin(openings(runs_dir))
+def test_the_demo_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "small")
+    monkeypatch.setattr(demo, "CORPUS", tmp_path / "small")
+    app, opening = open_and_wait(page(DATA), runs_dir, "Open the demo")
+    assert len(opening.corpus) == 1200
+    assert "Demo corpus" in " ".join(m.value for m in app.markdown)
+    # what is open is not offered, also where it is come back to
+    app.run()
+    assert "The demo is open." in said(app) and not any(button.key == "open_sample" for button in app.button)
+
+
+def test_the_first_page_shows_the_demo_where_the_server_opened_it_by_itself(page, runs_dir, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "small")
+    monkeypatch.setattr(demo, "CORPUS", tmp_path / "small")
+    monkeypatch.delenv(demo.SWITCH, raising=False)
+    opening = demo.begin(openings(runs_dir))
     opening.wait(240)
     app = page(DATA)
     assert app.query_params["corpus"] == opening.key and {m.label: m.value for m in app.metric}["Rows"] == "1,200"
-    assert not page().subheader and page().title[0].value.startswith("Which samples")
-    # another corpus was opened since: who names none chooses
-    openings(runs_dir).start(write_shard(tmp_path / "mine.parquet"), "mine").wait(240)
-    assert any("No corpus is open" in heading.value for heading in page().subheader)
+    assert not page().subheader and page().title[0].value == "Map"
+    # another corpus was opened since: on a server of one machine it is the one that is opened again
+    mine = openings(runs_dir).start(write_shard(tmp_path / "mine.parquet"), "mine")
+    mine.wait(240)
+    assert page().query_params["corpus"] == mine.key
 
 
 def test_a_reload_finds_the_corpus_again(page, opened):
@@ -310,7 +384,7 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
     app = choose_path(page(DATA), shard)
     button(app, "Open").click().run()
     assert any("Opening shard" in heading.value for heading in app.subheader)
-    assert app.button(key="stop_opening").help and "opening goes on" in captions(app)
+    assert app.button(key="stop_opening") and "opening continues" in captions(app)
     deadline = time.monotonic() + 240  # the opening's thread may not have spoken yet
     while not any("Reading rows" in bar.proto.text for bar in app.get("progress")) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -323,7 +397,8 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
     assert any(b.label == "Open it again" for b in app.button)
 
 
-def test_earlier_corpora_are_offered(page, opened):
+def test_earlier_corpora_are_offered(page, opened, monkeypatch):
+    monkeypatch.setenv(demo.SWITCH, "off")  # else the last one is open already
     app = page(DATA)
     recent = [b for b in app.button if "240 rows" in b.label]
     assert len(recent) == 1
@@ -362,7 +437,7 @@ def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_
         assert not app.exception
         text = said(app)
         assert "First look: up to 2,000 rows from each of 3 of 3 shards, not a uniform sample" in text.replace("\\", "")
-        assert "720 rows that come first in their shards" in text and "30\N{NO-BREAK SPACE}% of 720" in text
+        assert "The first 720 rows of the shards" in text and "30\N{NO-BREAK SPACE}% of 720" in text
         assert len(app.get("plotly_chart")) == 2
         assert any("Reading rows" in bar.proto.text for bar in app.get("progress"))
         # the Map shows it too, until it has the corpus's own
@@ -380,8 +455,8 @@ def test_near_copies_are_told_against_the_size_of_the_corpus(page, opened):
     growth = opened.copies.growth
     app.run()
     assert not app.exception
-    heading = "**How many near-copies would more of it have?**"
-    assert any(text.value == heading for text in app.markdown)
+    heading = "How many duplicates would a larger corpus have?"
+    assert any(folded.label == heading for folded in app.expander)
     if not growth.held[1:].any():
         assert f"No row has another at cosine {growth.cosine:g}" in said(app)
     # half of the rows are alone, a third have one, a sixth two
@@ -390,10 +465,10 @@ def test_near_copies_are_told_against_the_size_of_the_corpus(page, opened):
     value, low, high = opened.copies.growth.beyond(4)
     shown = " ".join(text.value for text in app.markdown)
     assert (
-        f"it would be **{100 * value:.1f}" in shown and f"({100 * low:.1f}" in shown and f"to {100 * high:.1f}" in shown
+        f"many rows: **{100 * value:.1f}" in shown and f"({100 * low:.1f}" in shown and f"to {100 * high:.1f}" in shown
     )
-    assert "use a cosine of about **0.9" in shown
-    assert "Beyond 4 times the law is a guess" in said(app)
+    assert "deduplicate at cosine **0.9" in shown
+    assert "Beyond 4 times the projection" in said(app)
 
 
 def grown(held):

@@ -24,6 +24,7 @@ from datamask.runs.store import Run
 from datamask.runs.weights import weights_csv
 from datamask.work import memo
 from datamask.work.worker import worker
+from tests.pages.reading import downloads
 
 
 @pytest.fixture
@@ -37,14 +38,14 @@ def run(opened, store):
 
 def test_nothing_finished_says_what_to_do(page, opened):
     app = page("pages/export.py", corpus=opened.key)
-    assert any("Nothing to take home yet" in heading.value for heading in app.subheader)
+    assert any("Nothing to export yet" in heading.value for heading in app.subheader)
 
 
 def test_an_unfinished_run_is_not_exported(page, opened, store):
     unfinished = store.create(RunConfig(opened.config))
     app = page("pages/export.py", corpus=opened.key, run=unfinished.id)
     assert any("no selection yet" in heading.value for heading in app.subheader)
-    assert not app.get("download_button")
+    assert not downloads(app)
 
 
 def test_after_a_stopped_run_the_newest_finished_one_is_offered(page, opened, store, run):
@@ -54,12 +55,12 @@ def test_after_a_stopped_run_the_newest_finished_one_is_offered(page, opened, st
     app = page("pages/export.py", corpus=opened.key, run=stopped.id)
     said = app.info[0].value
     assert "too long** has no selection: it was stopped" in said and "**to take home**" in said
-    assert len(app.get("download_button")) == 8 and "run" in app.query_params
+    assert len(downloads(app)) == 8 and "run" in app.query_params
 
 
 def test_six_ways_home_and_where_it_comes_from(page, opened, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(app.get("download_button")) == 8
+    assert len(downloads(app)) == 8
     explained(app, 8)
     told = dict(app.dataframe[0].value.itertuples(index=False))
     assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
@@ -76,13 +77,15 @@ def test_drawing_the_page_again_reads_the_rows_of_an_unchanged_run_no_second_tim
     monkeypatch.setattr(memo, "SETTLED_SECONDS", -60.0)
     monkeypatch.setattr(Run, "rows", counted)
     app = page("pages/export.py", corpus=opened.key, run=run.id)
+    once = list(reads)
+    assert once == [run.id] * 2, "the strip reads what is selected, the page from which files"
     app.run(), app.run()
-    assert reads == [run.id]
+    assert reads == once
     table = rows(run)
     with run.writer() as writer:
         writer.write_rows(table)
     app.run(), app.run()
-    assert reads == [run.id] * 2, "a changed table is read anew"
+    assert reads == once * 2, "a changed table is read anew"
 
 
 def test_rows_are_the_corpus_own_ones_in_order(run, opened):
@@ -103,17 +106,19 @@ def test_masks_count_what_was_selected(run, opened):
 
 def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert app.number_input(key=f"weights_samples_{run.id}").value == run.status().summary["selected"] == 60
+    assert (
+        app.number_input(key=f"weights_samples_{run.id}").value == run.status().to_dict()["summary"]["selected"] == 60
+    )
     asked = Amount(samples=150)
     table = pyarrow.csv.read_csv(io.BytesIO(weights_csv(run, asked)))
     assert sum(table["repeat"].to_pylist()) == 150 and sum(table["weight"].to_pylist()) == pytest.approx(60)
-    assert table.num_rows == run.status().summary["weights"]["samples"]
+    assert table.num_rows == run.status().to_dict()["summary"]["weights"]["samples"]
     greedy = {"objective": "pairwise", "estimator": "greedy", "select_ratio": 0.25, "device": "cpu"}
     picked = store.create(RunConfig(opened.config, SelectionConfig.from_options(**greedy), "picked"))
     execute(picked)
     app = page("pages/export.py", corpus=opened.key, run=picked.id)
-    assert any(c.value.startswith("Estimator greedy has no inclusion weights") for c in app.caption)
-    assert len(app.get("download_button")) == 6
+    assert any("greedy has no repeat weights" in c.value for c in (*app.caption, *app.markdown))
+    assert len(downloads(app)) == 6
 
 
 def test_csv_and_parquet_hold_the_same_ids(run):
@@ -125,7 +130,7 @@ def test_csv_and_parquet_hold_the_same_ids(run):
 
 def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, store, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert app.button(key="report_measure").label == "Measure it first"
+    assert app.button(key="report_measure").label == "Add independent metrics"
     explained(app, 8)
     made = report_panel.made(run, [run], opened.corpus, store.cache_dir)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
@@ -133,7 +138,7 @@ def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, sto
     text = html.unescape(made)
     for name, value in direct.items():
         assert f"<td>{outcome.objective_label(name)}</td><td class=number>{words.value(value, 6)}</td>" in text
-    assert words.value(run.status().summary["diversity"], 6) in text
+    assert words.value(run.status().to_dict()["summary"]["diversity"], 6) in text
 
 
 def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, store):
@@ -141,15 +146,18 @@ def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, sto
     facility = store.create(RunConfig(opened.config, SelectionConfig.from_options(**options)))
     execute(facility)
     app = page("pages/export.py", corpus=opened.key, run=facility.id)
-    assert any("has no rule of one row's own numbers" in caption.value for caption in app.caption)
+    assert any("selects each row by its neighbors" in caption.value for caption in app.caption)
     keys = {button.key for button in app.get("download_button")}
     assert "rows_parquet" in keys and "recipe_json" not in keys
+    # a line with the reason, and no card
+    assert any(caption.value.startswith("**Recipe**: ") for caption in app.caption)
+    assert all("Recipe" not in heading.value for heading in app.markdown)
 
 
 def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeypatch):
     monkeypatch.setattr(provenance, "SMALL", 10)
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(app.get("download_button")) == 6
+    assert len(downloads(app)) == 6
     app.button(key=f"rows-{run.id}").click().run()
     job = worker().find(f"rows-{run.id}")
     job.wait(240)
@@ -159,7 +167,7 @@ def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeyp
     assert pq.read_table(target).num_rows == 60 and str(target.resolve()) in [code.value for code in app.code]
 
 
-def test_masks_on_their_way_to_disk_can_be_stopped_and_buttons_say_what_cannot_be_checked(
+def test_masks_on_their_way_to_disk_can_be_stopped_and_the_page_says_what_cannot_be_checked(
     page, opened, run, tmp_path, monkeypatch
 ):
     def never_done(run, folder, *, progress=None, should_stop=lambda: False):
@@ -174,7 +182,7 @@ def test_masks_on_their_way_to_disk_can_be_stopped_and_buttons_say_what_cannot_b
         writer.update_facts(contents=None)
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     key = f"masks-{run.id}"
-    assert all("cannot be checked" in app.button(key=name).help for name in (key, f"rows-{run.id}"))
+    assert sum("cannot be checked" in caption.value for caption in app.caption) == 1
     app.button(key=key).click().run()
     worker().find(key).stop()
     worker().find(key).wait(60)
@@ -186,8 +194,8 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
     pq.write_table(pq.read_table(shard).slice(5), shard)
     os.utime(shard, (time.time() + 60,) * 2)  # the clock of files ticks in steps of some milliseconds
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert any("written after this run" in warning.value for warning in app.warning)
-    assert len(app.get("download_button")) == 5, "ids and weights are still the run's own"
+    assert any("newer than this run" in warning.value for warning in app.warning)
+    assert len(downloads(app)) == 5, "ids and weights are still the run's own"
     for key in (f"rows-{run.id}", f"masks-{run.id}"):
         app.button(key=key).click().run()
         worker().find(key).wait(240)
@@ -198,7 +206,7 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
 def test_shards_that_are_gone_are_said(page, opened, run, tmp_path):
     (tmp_path / "shard.parquet").rename(tmp_path / "moved.parquet")
     app = page("pages/export.py", run=run.id)
-    assert any("no longer where they were" in warning.value for warning in app.warning)
+    assert any("corpus have moved" in warning.value for warning in app.warning)
 
 
 def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_as_they_do_for_others(
@@ -214,7 +222,7 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
     EXPORTS.append(counted)
     try:
         app = page("pages/export.py", corpus=opened.key, run=run.id)
-        assert any("**How many**" in text.value for text in app.markdown) and len(app.get("download_button")) == 9
+        assert any("**How many**" in text.value for text in app.markdown) and len(downloads(app)) == 9
         os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
         app = page("pages/export.py", corpus=opened.key, run=run.id)
         app.button(key=f"count-{run.id}").click().run()
@@ -222,3 +230,10 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
         assert (run.path / "exports" / "count.txt").read_text() == "60"
     finally:
         EXPORTS.remove(counted)
+
+
+def test_it_ends_with_a_summary(page, opened, run):
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    text = app.markdown[-1].value.replace("\\", "")
+    assert "The run keeps 60 of 240 rows" in text.replace("\u00a0", " ") and "Not measured yet" in text
+    assert f"runs export {run.id}" in text

@@ -1,20 +1,14 @@
-"""Frontier: a sweep becomes a curve of stored runs, a point its price; baselines, other sweeps and the live λ."""
+"""Frontier: a sweep becomes a curve of stored runs, a point its price; baselines."""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from dataclasses import replace
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from datamask.config import Quota, SelectionConfig
-from datamask.dashboard.analyses.frontier import exact_panel as frontier_exact
-from datamask.dashboard.analyses.frontier import live_panel, sweeping
-from datamask.dashboard.analyses.lambda_slider import live
+from datamask.dashboard.analyses.frontier import sweeping
 from datamask.dashboard.drawing import words
 from datamask.errors import Stopped
 from datamask.work.worker import worker
@@ -89,21 +83,21 @@ def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened
     app = page("pages/runs.py", view="frontier", corpus=opened.key)
     assert {run.id for run in runs} <= drawn(app)
     assert [metric.value for metric in app.metric] == [words.percent(math.sqrt(0.5))] * 2
-    assert "one more point of quality costs 1 point of diversity" in text_of(app)
+    assert "quality costs 1 % diversity" in text_of(app)
     assert "0 % is a random subset" in captions(app)
     app = page("pages/runs.py", view="frontier", corpus=opened.key, run=runs[3].id)
-    assert "costs 3 points of diversity" in text_of(app)
+    assert "costs 3 % diversity" in text_of(app)
     explained(app, 8)
 
 
 def test_a_share_of_quality_chooses_the_point(page, opened, store):
     stored(opened, store)
     app = page("pages/runs.py", view="frontier", corpus=opened.key)
-    app.get_by_key("frontier_how").set_value("quality kept").run()
+    app.get_by_key("frontier_how").set_value("minimum quality").run()
     app.get_by_key("frontier_keep").set_value(90).run()
-    assert "λ 0\\.75 keeps 94\\.9" in text_of(app)
+    assert "λ 0\\.75 has quality 94\\.9" in text_of(app)
     app.get_by_key("frontier_keep").set_value(100).run()
-    assert "λ 1 keeps" in text_of(app)
+    assert "λ 1 has quality" in text_of(app)
 
 
 def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, opened, store):
@@ -119,26 +113,11 @@ def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, o
             shares={"quality": quality, "diversity": diversity},
         )
     app = page("pages/runs.py", view="frontier", corpus=opened.key)
-    app.get_by_key("frontier_how").set_value("quality kept").run()
+    app.get_by_key("frontier_how").set_value("minimum quality").run()
     app.get_by_key("frontier_keep").set_value(80).run()
     assert not app.warning
     app.get_by_key("frontier_keep").set_value(95).run()
-    assert "diversity is below that of a random selection" in app.warning[0].value
-
-
-def test_an_exact_lambda_below_random_is_warned_of(page, opened, store, monkeypatch):
-    stored(opened, store)
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
-    app.get_by_key("frontier_how").set_value("quality kept").run()
-    for diversity in (0.1, -0.3):
-        answer = SimpleNamespace(lamb=0.6, quality=0.95, diversity=diversity)
-        solved = SimpleNamespace(keeping=lambda quality, seconds, answer=answer: answer, alive=True, error="")
-        monkeypatch.setattr(frontier_exact.live, "session", lambda *problem, solved=solved: solved)
-        app.get_by_key("frontier_exact").click().run()
-        assert not app.exception and "**λ 0.6** keeps 95" in text_of(app)
-        assert ["diversity is below that of a random selection" in warning.value for warning in app.warning] == (
-            [True] if diversity < 0 else []
-        )
+    assert "diversity is below a random selection" in app.warning[0].value
 
 
 def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
@@ -146,10 +125,10 @@ def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
     stored(opened, store, objective="disf", estimator="counterfactual")
     app = page("pages/runs.py", view="frontier", corpus=opened.key, run=runs[1].id)
     app.get_by_key("frontier_how").set_value("λ").run()
-    assert "costs 0.33 points" in text_of(app)
+    assert "costs 0.33 %" in text_of(app)
     along = next(element for element in app.select_slider if element.key.startswith("frontier_at"))
     along.set_value(0.75).run()
-    assert not app.exception and "costs 3 points of diversity" in text_of(app)
+    assert not app.exception and "costs 3 % diversity" in text_of(app)
 
 
 def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
@@ -167,7 +146,7 @@ def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
     app = page("pages/runs.py", view="frontier", corpus=opened.key)
     assert {run.id for run in other} <= drawn(app)
     assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
-    assert "outer hull" in captions(app)
+    assert "only the hull" in captions(app)
     menu = next(element for element in app.get("button_group") if str(element.key).startswith("frontier_lines"))
     menu.set_value([menu.value[0] if "disf" not in menu.value[0] else menu.value[1]]).run()
     assert len(drawn(app)) < 11
@@ -209,90 +188,8 @@ def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
 
     job = worker().start(sweeping.key_of(opened.corpus.fingerprint), work)
     app = page("pages/runs.py", view="frontier", corpus=opened.key)
-    assert "first point is being computed" in text_of(app)
+    assert "first point is being solved" in text_of(app)
     app.get_by_key("stop_sweep").click().run()
     job.wait(LONG)
     app.run()
-    assert "points that were done are kept" in captions(app)
-
-
-def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, explained):
-    app = page("pages/lab.py", view="ratio", corpus=opened.key)
-    assert "What does keeping more cost?" in text_of(app)
-    for ratio in (0.1, 0.3, 0.5):
-        finish_run(
-            store,
-            opened.corpus,
-            opened.config,
-            opened.corpus.quality,
-            objective="pairwise",
-            estimator="relaxed",
-            select_ratio=ratio,
-        )
-    for size in (8, 32):
-        for seed in range(2):
-            finish_run(
-                store,
-                opened.corpus,
-                opened.config,
-                opened.corpus.quality,
-                objective="pairwise",
-                estimator="reinforce",
-                n_rollout=size,
-                seed=seed,
-            )
-    app.run()
-    assert len(app.get("plotly_chart")) == 1 and "ends of its own" in captions(app)
-    explained(app, 6)
-    app = page("pages/lab.py", view="group", corpus=opened.key)
-    assert len(app.get("plotly_chart")) == 1 and "G 8: 2 seeds, G 32: 2 seeds" in captions(app)
-    explained(app, 8)
-    app = page("pages/lab.py", view="transfer", corpus=opened.key)
-    assert "hold for the whole" in text_of(app)
-    explained(app, 4)
-
-
-def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, mapped):
-    app = page("pages/runs.py", view="live", corpus=opened.key)
-    app.selectbox(key="frontier_objective_5").set_value("pairwise").run()
-    session = list(live._holder().sessions.values())[-1]
-    session.wait(LONG)
-    app.run()
-    app.slider(key="live_lamb").set_value(0.7).run()
-    assert not app.exception
-    answer, middle = (session.answer(lamb, LONG) for lamb in (0.7, 0.5))
-    shown = {metric.label: metric.value for metric in app.metric}
-    assert shown["Quality"] == words.percent(answer.quality, 1)
-    assert shown["Diversity"] == words.percent(answer.diversity, 1)
-    kept = int((answer.mask & middle.mask).sum())
-    assert shown["Kept of λ 0\\.5"] == words.percent(kept / middle.mask.sum(), 1)
-    assert shown["Other rows"] == words.count(int(np.count_nonzero(answer.mask)) - kept)
-
-
-def test_what_the_live_slider_proves_is_not_its_last_word_while_it_is_solving(page, opened, store, mapped, monkeypatch):
-    app = page("pages/runs.py", view="live", corpus=opened.key)
-    app.selectbox(key="frontier_objective_5").set_value("pairwise").run()
-    list(live._holder().sessions.values())[-1].wait(LONG)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(live.Session, "ready", False)
-        assert "Still solving: so far" in captions(app.run()) and "Proved: " not in captions(app)
-    assert "Proved: " in captions(app.run()) and "Still solving" not in captions(app)
-
-
-def test_once_all_is_solved_the_page_with_the_live_slider_is_drawn_again(monkeypatch):
-    drawings = []
-    monkeypatch.setattr(live_panel.st, "rerun", lambda: drawings.append("again"))
-    for solving, expected in ((True, []), (False, ["again"])):
-        live_panel._solving(SimpleNamespace(solving=solving, job=SimpleNamespace(share=0.5, message="solving")))
-        assert drawings == expected
-
-
-def test_a_lambda_that_is_stored_keeps_every_other_setting_quotas_too(opened, runs_dir, monkeypatch):
-    plans = []
-    monkeypatch.setattr(frontier_exact.sweeping, "start", lambda root, fingerprint, given: plans.extend(given))
-    for options in ({"quotas": (Quota("source", "web", 0.1, 0.5),)}, {"budget": 1000.0}, {"select_ratio": 0.2}):
-        settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", lamb=0.5, **options)
-        frontier_exact._store(opened, settings, 0.37)
-        (point,) = plans.pop().points
-        assert point.selection == replace(settings, lamb=0.37)
-        assert point.swept == (("lamb", 0.37),)
+    assert "Finished points are kept" in captions(app)

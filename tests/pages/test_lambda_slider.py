@@ -14,14 +14,13 @@ import pytest
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.analyses.explanation import explanations
 from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import drawn_panel, lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import lambda_points, live
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
-from datamask.dashboard.data import sample_work
 from datamask.dashboard.drawing import words
+from datamask.dashboard.workspace import files
 from datamask.evaluation.explaining import Flip
 from datamask.runs import lambda_answers
 from datamask.runs.execute import execute
-from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.dashboard.made_answers import made_answer
 from tests.dashboard.made_runs import finish_run
@@ -90,9 +89,14 @@ def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, open
     assert map_data(app)["slider"] and live._holder().sessions == {}
     state = sent["slider"]
     assert (state["at"], state["home"], state["touched"]) == (0.3, 0.3, False)
-    assert state["press"] == "prepare" and "solved first" in state["words"] and state["back"] == "As in m*i*ne"
+    assert state["press"] == "prepare" and "once it is solved" in state["words"] and state["back"] == "As in m*i*ne"
     (only,) = sent["lambdas"]["points"]
     assert only["run"] and only["quality"] == words.percent(0.8, 1) and "released" not in sent
+    # that is facility: letting go begins it; graph cut is selected by runs only, and DiSF waits for the button
+    assert state["answers"]
+    for objective in ("graphcut", "disf"):
+        run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective=objective)
+        assert not parcels(page(corpus=opened.key, run=run.id))["slider"]["answers"]
 
 
 @pytest.mark.parametrize("objective", ["pairwise", "facility"])
@@ -113,20 +117,13 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
         other = ran(store, opened, objective=objective, estimator="relaxed", lamb=0.8)
         sent = parcels(at(page(corpus=opened.key, run=other.id), lamb))
         anew = next(
-            p
-            for part in ("refined", "released", "lambdas")
-            for p in sent.get(part, {"points": []})["points"]
-            if p["lamb"] == lamb
+            p for part in ("released", "lambdas") for p in sent.get(part, {"points": []})["points"] if p["lamb"] == lamb
         )
         answer = behind.answer(lamb, LONG)
         worth = lamb * spot.quality + (1 - lamb) * spot.diversity
         assert worth - 5e-4 <= answer.joint <= worth + spot.gap + 1e-6
-        # and the live slider of the frontier says the very same
-        front = page("pages/runs.py", view="live", corpus=opened.key)
-        front.selectbox(key="frontier_objective_5").set_value(objective).run()
-        front.slider(key="live_lamb").set_value(lamb).run()
-        metric = {shown.label: shown.value for shown in front.metric}
-        assert [metric["Quality"], metric["Diversity"]] == [anew["quality"], anew["diversity"]]
+        shown = [words.percent(share, 1) for share in (answer.quality, answer.diversity)]
+        assert [anew["quality"].removeprefix("≥ "), anew["diversity"].removeprefix("≥ ")] == shown
 
 
 def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, mapped):
@@ -136,11 +133,10 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     sent = parcels(app)
     answer = behind.refined(0.12, LONG)
     assert answer.solved
-    # at once what lies between solved lambdas, and then what is solved for this one
-    (first,), (released,) = sent["released"]["points"], sent["refined"]["points"]
-    assert first["lamb"] == 0.12 and first["note"] and not released["note"]
-    assert released["lamb"] == 0.12 and released["quality"] == words.percent(answer.quality, 1)
-    (mask,) = of_rows(sent["refined"], sent["ground"]["rows"])
+    (released,) = sent["released"]["points"]
+    assert released["lamb"] == 0.12 and not released["note"]
+    assert released["quality"] == words.percent(answer.quality, 1)
+    (mask,) = of_rows(sent["released"], sent["ground"]["rows"])
     assert np.array_equal(mask, answer.mask)
     # its value, from the definition in float64
     corpus = opened.corpus
@@ -153,7 +149,7 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     assert released["proof"] == lambda_points.proof_words(answer.gap, True)
     # drawn again, it is there by itself
     sent = parcels(app.run())
-    assert sent["released"]["points"] == [released] and "refined" not in sent
+    assert sent["released"]["points"] == [released]
     # back to the run, and what was released is gone
     app = at(app, None)
     assert parcels(app)["slider"]["at"] == 0.5 and not parcels(app)["slider"]["touched"]
@@ -167,16 +163,16 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
 
 @pytest.fixture
 def downloads(monkeypatch):
-    """The files behind the downloads of drawn selections, by what the buttons say; the last drawing's alone."""
+    """The file behind the download of the current selection, in the last drawing."""
     made = {}
-    offer = drawn_panel.offer
+    content = files.content
 
-    def noted(place, corpus, settings, point, *key):
-        made.clear()
-        offer(place, corpus, settings, point, *key)
-        made["file"] = pq.read_table(io.BytesIO(drawn_panel.file_of(corpus, settings, point)))
+    def noted(corpus, selection):
+        given = content(corpus, selection)
+        made["file"] = pq.read_table(io.BytesIO(given() if callable(given) else given))
+        return given
 
-    monkeypatch.setattr(drawn_panel, "offer", noted)
+    monkeypatch.setattr(files, "content", noted)
     return made
 
 
@@ -189,8 +185,9 @@ def offered(app) -> list[str]:
 def test_each_download_names_its_selection_and_holds_what_it_names(page, opened, store, mapped, downloads, monkeypatch):
     run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5, select_ratio=0.25)
     app = page(corpus=opened.key, run=run.id)
-    own = ["Download 60 ids of R"]
+    own = ["Download 60 ids (λ 0.5)"]
     assert offered(app) == own
+    assert downloads["file"]["chunk_id"].to_pylist() == run.selection()["chunk_id"].to_pylist()
     behind = prepared(opened, run)
     ids = np.array(opened.corpus.ids.to_pylist())
 
@@ -202,14 +199,14 @@ def test_each_download_names_its_selection_and_holds_what_it_names(page, opened,
 
     # a solved lambda, one that is solved where the slider is let go, and one that no time is taken for
     app = at(app, 0.9)
-    assert offered(app) == [*own, "Download 60 ids at λ 0.9"] and holds(behind.answer(0.9, LONG).mask, 0.9, False)
+    assert offered(app) == ["Download 60 ids (λ 0.9)"] and holds(behind.answer(0.9, LONG).mask, 0.9, False)
     assert not np.array_equal(behind.answer(0.9, LONG).mask, run.rows(["selected"])["selected"].to_numpy())
     app = at(app, 0.12)
-    assert offered(app) == [*own, "Download 60 ids at λ 0.12"] and holds(behind.refined(0.12, LONG).mask, 0.12, False)
+    assert offered(app) == ["Download 60 ids (λ 0.12)"] and holds(behind.refined(0.12, LONG).mask, 0.12, False)
     monkeypatch.setattr(lambda_points, "REFINED_WITHIN", -1.0)
     app = at(app, 0.87)
     (drawn,) = of_rows(parcels(app)["released"], parcels(app)["ground"]["rows"])
-    assert offered(app) == [*own, "Download 60 ids at λ 0.87 (preview)"] and holds(drawn, 0.87, True)
+    assert offered(app) == ["Download 60 ids (λ 0.87, preview)"] and holds(drawn, 0.87, True)
     # the run's own lambda is the run's own selection
     assert offered(at(app, 0.5)) == own and offered(at(app, None)) == own
 
@@ -218,7 +215,7 @@ def test_between_stored_runs_the_download_is_of_the_nearest_as_the_map_is(page, 
     options = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25}
     along = {lamb: ran(store, opened, lamb=lamb, **options) for lamb in (0.2, 0.5, 0.8)}
     app = at(page(corpus=opened.key, run=along[0.5].id), 0.7)
-    assert offered(app) == ["Download 60 ids of R", "Download 60 ids at λ 0.8"]
+    assert offered(app) == ["Download 60 ids (λ 0.8)"]
     kept = along[0.8].selection()["chunk_id"].to_pylist()
     assert sorted(downloads["file"]["chunk_id"].to_pylist()) == sorted(kept)
 
@@ -256,7 +253,7 @@ def test_rules_and_tokens_of_the_run_hold_at_every_lambda(page, opened, store, m
     sent = parcels(at(page(corpus=opened.key, run=run.id), 0.33))
     assert not sent["slider"]["words"] and sent["slider"]["at"] == 0.33
     solved = of_rows(sent["lambdas"], sent["ground"]["rows"])
-    (released,) = of_rows(sent["refined"], sent["ground"]["rows"])
+    (released,) = of_rows(sent["released"], sent["ground"]["rows"])
     place = next(k for k, point in enumerate(sent["lambdas"]["points"]) if point["run"])
     assert np.array_equal(solved[place], run.rows(["selected"])["selected"].to_numpy())
     assert len({mask.tobytes() for mask in (*solved, released)}) > 5
@@ -300,7 +297,7 @@ def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_sol
 def test_runs_under_one_budget_of_tokens_are_points_whatever_their_number_of_rows(page, opened, store, mapped):
     options = {"objective": "pairwise", "estimator": "relaxed"}
     along = {lamb: ran(store, opened, lamb=lamb, budget=2000, **options) for lamb in (0.1, 0.5, 0.9)}
-    assert len({run.status().summary["selected"] for run in along.values()}) > 1
+    assert len({run.status().to_dict()["summary"]["selected"] for run in along.values()}) > 1
     ran(store, opened, lamb=0.7, budget=1500, **options)
     points = parcels(page(corpus=opened.key, run=along[0.5].id))["lambdas"]["points"]
     assert [(point["lamb"], point["run"]) for point in points] == [(0.1, False), (0.5, True), (0.9, False)]
@@ -322,27 +319,6 @@ def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, 
     assert beside["slider"]["press"] == "" and "all rows" in beside["slider"]["words"]
     assert [(point["lamb"], point["run"]) for point in beside["lambdas"]["points"]] == [(0.2, True)]
     assert live._holder().sessions == {}
-
-
-def test_the_samples_slider_is_made_ready_once_more_in_the_next_process(page, opened, store, mapped, monkeypatch):
-    monkeypatch.setattr(sample_work, "OPTIONS", {"select_ratio": 0.3})
-    monkeypatch.setattr(opened, "sample", True)
-    settings = sample_work.slider_settings()
-    run = ran(store, opened, objective="facility", lamb=0.5, select_ratio=0.3)
-    # not before all of the sample was made once, nor where somebody has stopped that
-    for note in (None, sample_work.Note(), sample_work.Note(done=True, stopped=True)):
-        if note is not None:
-            note.write(store.root)
-        page(corpus=opened.key, run=run.id)
-        assert live.find(opened.corpus, settings) is None
-    sample_work.Note(done=True).write(store.root)
-    page(corpus=opened.key, run=run.id)
-    behind = live.find(opened.corpus, settings)
-    behind.wait(LONG)
-    assert behind.ready and behind._priority == Priority.UNASKED
-    # one that somebody has stopped stays so
-    behind.stop()
-    assert parcels(page(corpus=opened.key, run=run.id))["slider"]["press"] == "prepare"
 
 
 def test_other_objectives_are_refused_in_words(page, opened, store, mapped):
@@ -392,7 +368,7 @@ def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
         state: dict = {"explore_map_ear": {"asked": [{"wants": nonsense, "turn": 1, "number": 1}]}}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lambda_slider.st, "session_state", state)
-            lambda_slider._asked("explore_map", None, None)
+            lambda_slider._asked("explore_map", None)
         assert state[lambda_slider.AT] is None, nonsense
     assert json.dumps(parcels(app)["slider"]["at"]) == "0.5"
 
@@ -408,17 +384,20 @@ def test_a_question_is_taken_note_of_once_whatever_comes_with_it_or_before_its_c
     taken = []
     monkeypatch.setattr(lambda_slider, "take_sight", lambda *sight: taken.append(sight[-1]))
     state["m_ear"]["asked"] = [first, second]
-    beside = SimpleNamespace(corpus=opened.corpus)
-    lambda_slider._asked("m", beside, None)
+    beside, begun = SimpleNamespace(corpus=opened.corpus, workspace=SimpleNamespace(settings="problem")), []
+    monkeypatch.setattr(lambda_slider, "answers", lambda workspace: workspace is beside.workspace)
+    monkeypatch.setattr(lambda_slider.live, "session", lambda corpus, settings, cache_dir: begun.append(settings))
+    lambda_slider._asked("m", beside)
+    assert begun == ["problem"]  # by the lambda, not by where the map was moved to
     assert state[lambda_slider.AT] == 0.9 and state[lambda_slider.TURN] == 3 and taken == ["UMAP.1,2,3"]
     state["m_ear"]["asked"] = [first, second, home]
     assert lambda_slider.chosen("m") is None
-    lambda_slider._asked("m", beside, None)
-    assert state[lambda_slider.AT] is None and state[lambda_slider.TURN] == 5 and len(taken) == 1
+    lambda_slider._asked("m", beside)
+    assert state[lambda_slider.AT] is None and state[lambda_slider.TURN] == 5 and len(taken) == len(begun) == 1
     # a session that began after the page: what was asked of the one before it is not asked again
     del state[lambda_slider.HEARD]
     state["m_ear"]["asked"] = [first, second, home, again]
-    lambda_slider._asked("m", beside, None)
+    lambda_slider._asked("m", beside)
     assert state[lambda_slider.AT] == 0.25 and len(taken) == 1
     state["m_ear"]["asked"] = None  # a trigger is gone with the drawing it brought
     assert lambda_slider.chosen("m") == 0.25 and lambda_slider.chosen("another") == 0.25

@@ -30,7 +30,7 @@ from datamask.dashboard.map.regions import Region
 from datamask.runs.execute import execute
 from datamask.runs.stored_measures import keep_agreement
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import NASTY, finish_run
+from tests.dashboard.made_runs import NASTY, finish_run, write_shard
 from tests.pages.reading import captions, map_data, parcels, titles
 
 
@@ -58,23 +58,25 @@ def test_without_a_corpus_it_says_what_to_do(page):
     app = page()
     assert "No corpus is open" in [heading.value for heading in app.subheader]
     assert map_data(app) is None
-    assert app.button(key="open_sample").label == "Open the sample"
+    assert app.button(key="open_sample").label == "Open the demo"
     assert "Open your own shards" in [link.proto.label for link in app.get("page_link")]
 
 
 def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, store, waiting, explained):
     app = page(corpus=opened.key, maps="2")
-    assert titles(app) == ["Quality", "Similarity to neighbours"]
+    assert titles(app) == ["Similarity to neighbors", "Quality"]  # the second map is of quality already
     notes = [parcel.get("text") for parcel in parcels(app).values()]
-    assert "waits for the neighbours" in notes and "selected" not in app.selectbox(key="explore_colour").options
+    assert "waits for the neighbors" in notes and "selected" not in [
+        facet["name"] for facet in strips(app)[0]["facets"]
+    ]
     assert [facet["name"] for facet in strips(app)[0]["facets"]] == ["quality", "length", "source"]
-    assert "Start a run to see what it selects" in [link.proto.label for link in app.get("page_link")]
+    assert "Start a run to see its selection" in [link.proto.label for link in app.get("page_link")]
     assert app.selectbox(key="explore_run").disabled
     assert "PCA: it shows" in captions(app)
     assert any("finding neighbours" in bar.proto.text for bar in app.get("progress"))
     explained(app, 6)
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    assert titles(app.run()) == ["Selected by mine", "Similarity to neighbours"]
+    assert titles(app.run()) == ["Selected by mine", "Quality"]
     # who chose a colour keeps it
     app.selectbox(key="explore_colour").select("quality").run()
     assert titles(app.run())[0] == "Quality"
@@ -99,29 +101,29 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     app.selectbox(key="explore_second").select("source").run()
     app.get_by_key("explore_maps").set_value("1").run()
     app.get_by_key("explore_maps").set_value("3").run()
-    assert titles(app) == ["Selected by mine", "source", "Similarity to neighbours"]
+    assert titles(app) == ["Selected by mine", "source", "Similarity to neighbors"]
     # an address from when there were always three maps, of which these two could be chosen
     again = page(corpus=opened.key, run=run.id, left="length")
-    assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbours"]
+    assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbors"]
 
 
 def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapped):
     settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25, device="cpu")
     run = store.create(RunConfig(opened.config, settings, "proved"))
     execute(run)
-    counts = run.status().summary["settled"]
+    counts = run.status().to_dict()["summary"]["settled"]
     assert counts["inside"] and counts["outside"], "a corpus of which nothing is settled shows nothing"
     app = page(corpus=opened.key, run=run.id, colour="settled by proof")
     drawn = parcels(app)["0"]
-    assert titles(app) == ["Settled by proof"]
+    assert titles(app) == ["Rows by proof"]
     assert [said for _, _, said in drawn["key"]] == [
-        f"in every selection as good {counts['inside']:,}",
-        f"in none as good {counts['outside']:,}",
-        f"a matter of taste {counts['open']:,}",
+        f"required {counts['inside']:,}",
+        f"excluded {counts['outside']:,}",
+        f"interchangeable {counts['open']:,}",
     ]
-    assert "Settled by proof: samples that, by the bound" in app.selectbox(key="explore_colour").help
+    assert "Rows by proof: required rows" in app.selectbox(key="explore_colour").help
     app.get_by_key("explore_marks").set_value("hexagons").run()
-    assert titles(app) == ["Share a matter of taste"]
+    assert titles(app) == ["Share interchangeable"]
 
 
 def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(page, opened, store, mapped):
@@ -129,8 +131,8 @@ def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(pa
     app = page(corpus=opened.key, run=run.id, colour="settled on parts", maps="2", left="settled by proof")
     reasons = [parcels(app)[place]["text"] for place in ("0", "1")]
     assert reasons == [
-        "not computed yet: Agreement on the Evidence page does it",
-        "the proof of facility settles no sample; that of pair-wise similarity does",
+        "not computed yet; see Stability on the Evidence page",
+        "the proof of facility classifies no row; the proof of pair-wise similarity does",
     ]
     n = len(opened.corpus)
     selected = np.full(n, 5, np.int32)
@@ -138,9 +140,9 @@ def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(pa
     keep_agreement(np.full(n, 10, np.int32), selected, run, opened.corpus.fingerprint, store.cache_dir)
     app.run()
     assert [said for _, _, said in parcels(app)["0"]["key"]] == [
-        "certain to be in 50",
-        "certain to be out 10",
-        f"coin-flip {n - 63}",
+        "stable, selected 50",
+        "stable, not selected 10",
+        f"unstable {n - 63}",
         "between 3",
     ]
 
@@ -152,7 +154,7 @@ def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapp
     app.button(key="explore_fold_button").click().run()
     app.run()
     assert app.query_params["rail"] in ("folded", ["folded"])
-    assert titles(app) == ["source"] and "**12** of 240 samples shown" in said_by(app)
+    assert titles(app) == ["source"] and "**12** of 240 rows shown" in said_by(app)
     app.button(key="explore_unfold_button").click().run()
     assert app.text_input(key="explore_search").value == "sample 11"
     assert app.selectbox(key="explore_run").value == run.id
@@ -163,9 +165,9 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     codes = mapped.astype(np.int32)
     topics.keep(topics.Topics(codes, ("1", "2", "3")), opened.corpus, store.cache_dir)
     app = page(corpus=opened.key, run=run.id, maps="3")
-    assert titles(app) == ["Selected by <b>mine</b>", "Quality", "Similarity to neighbours"]
+    assert titles(app) == ["Selected by <b>mine</b>", "Quality", "Similarity to neighbors"]
     said = captions(app)
-    assert "all 240 samples" in said and "UMAP keeps 7.5 of each sample's 15 nearest neighbours" in said
+    assert "all 240 rows" in said and "UMAP keeps 7.5 of 15 nearest neighbors" in said
     assert "mean nothing" in said and "2nd and 98th percentile" in said
     assert not app.get("progress")
     sent = parcels(app)
@@ -188,6 +190,23 @@ def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, s
     assert "mine** is not shown: it failed; the Runs page says why. Shown instead: **mine**" in captions(app)
 
 
+def test_a_column_of_one_value_is_said_in_one_sentence(page, runs_dir, tmp_path):
+    write_shard(tmp_path / "shard.parquet")
+    table = pq.read_table(tmp_path / "shard.parquet")
+    for name, value in (("batch", "only one"), ("level", 1.5)):
+        table = table.append_column(name, pa.array([value] * len(table)))
+    pq.write_table(table, tmp_path / "shard.parquet")
+    opening = openings(runs_dir).start(CorpusConfig((str(tmp_path / "shard.parquet"),)), "constant")
+    opening.wait(240)
+    app = page(corpus=opening.key)
+    assert "is the same in all rows" not in captions(app)
+    for name in ("batch", "level"):
+        app.selectbox(key="explore_colour").select(name).run()
+        said = captions(app).replace("\\", "")
+        assert f"{name} is the same in all rows, so it cannot color, filter or group them." in said
+        assert not app.exception
+
+
 def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
     keep_layout(Layout(opened.corpus.features[:, :2], 0.2, len(opened.corpus)), opened.corpus, store.cache_dir, "PCA")
@@ -197,9 +216,9 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     assert titles(app) == ["source", "Marginal diversity in this run"]
     app.get_by_key("explore_marks").set_value("hexagons").run()
     assert not app.exception
-    assert "Hexagons of all 240 samples" in captions(app)
+    assert "Hexagons: all 240 rows" in captions(app)
     app.get_by_key("explore_layout").set_value("PCA").run()
-    assert "PCA keeps 3.0 of each sample's 15 nearest neighbours; it shows" in captions(app)
+    assert "PCA keeps 3.0 of 15 nearest neighbors; it shows" in captions(app)
 
 
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
@@ -209,13 +228,13 @@ def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened,
     control = app.get_by_key("explore_layout")
     assert [option.content for option in control.proto.options] == list(PROJECTIONS) and control.value == "t-SNE"
     assert all(kind.about in control.proto.help for kind in PROJECTIONS.values())
-    assert "t-SNE keeps 3.0 of each sample's 15 nearest neighbours" in captions(app)
+    assert "t-SNE keeps 3.0 of 15 nearest neighbors" in captions(app)
     assert np.array_equal(parcels(app)["ground"]["rows"], place(points, False).drawn)
 
 
 def test_another_projection_waits_for_the_one_under_way_and_can_be_stopped(page, opened, waiting):
     app = page(corpus=opened.key, layout="t-SNE")
-    assert any("PCA for now; UMAP comes next, then t-SNE" in bar.proto.text for bar in app.get("progress"))
+    assert any("PCA for now. Next: UMAP, then t-SNE" in bar.proto.text for bar in app.get("progress"))
     app.button(key="stop_layout").click().run()
     waiting.wait(120)
     app.run()  # what was stopped is UMAP, so t-SNE begins by itself
@@ -247,8 +266,8 @@ def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
     expected = np.flatnonzero(mapped == 0)
     said = " ".join(text.value for text in app.markdown)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)[expected]
-    assert f"**{len(expected)}** of 240 samples shown" in said
-    assert f"**{selected.sum()}** of them selected" in said
+    assert f"**{len(expected)}** of 240 rows shown" in said
+    assert f"**{selected.sum()}** selected" in said
     table = app.dataframe[0].value
     ids = [f"doc-{row:04d}" for row in expected]
     assert sorted(table["chunk_id"]) == ids[:100]
@@ -268,7 +287,7 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
     before = map_data(app)["cleared"]
     app.button(key="chip_region").click().run()
     assert "region on the map" not in chips(app)
-    assert map_data(app)["regions"] == [] and map_data(app)["cleared"] > before and "Draw around" in captions(app)
+    assert map_data(app)["regions"] == [] and map_data(app)["cleared"] > before and "Draw a lasso" in captions(app)
 
 
 def test_a_region_means_nothing_on_another_projection(page, opened, store, mapped):
@@ -311,9 +330,9 @@ def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
     # an address may call it as the shards do, as it did before such columns had a name of their own
     app = page(corpus=opening.key, where=json.dumps([[name, ["web"]]]))
     count = pc.sum(pc.equal(source.cast("string"), "web")).as_py()
-    assert chips(app) == [words.plain(f"{name} (column): web")] and f"**{count}** of 240 samples" in said_by(app)
+    assert chips(app) == [words.plain(f"{name} (column): web")] and f"**{count}** of 240 rows" in said_by(app)
     app.button(key=f"chip_{name} (column)").click().run()
-    assert chips(app) == [] and "**240** of 240 samples" in said_by(app)
+    assert chips(app) == [] and "**240** of 240 rows" in said_by(app)
 
 
 def test_shards_opened_again_with_another_column_show_it(page, opened, store, mapped, shard, runs_dir):
@@ -329,10 +348,10 @@ def test_shards_opened_again_with_another_column_show_it(page, opened, store, ma
     app = page(corpus=opening.key, left="grade", middle="source", tab="Distributions")
     assert titles(app)[1:] == ["grade", "source"]
     assert {line.split()[0] for line in key_lines(app, 2)} == {"web", "forum"}
-    drawn = {facet["name"]: facet for facet in strips(app)[-1]["facets"]}
+    drawn = {facet["name"]: facet for place in (0, -1) for facet in strips(app)[place]["facets"]}
     assert {"grade", "weight"} <= set(drawn) and set(drawn["source"]["labels"]) == {"web", "forum"}
     app = page(corpus=opening.key, where=json.dumps([["source", ["forum"]]]))
-    assert "**80** of 240 samples" in said_by(app)
+    assert "**80** of 240 rows" in said_by(app)
 
 
 def names_on_the_map(app) -> list[list]:
@@ -355,12 +374,12 @@ def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, o
     corners = ((0, 0), (10, 0), (0, 10))
     for code, _, _, x, y, sentence in listed:
         assert (x, y) == pytest.approx(corners[code], abs=0.9)
-        kept = f"{shares[code]} kept against {words.percent(selected.mean())} everywhere"
-        assert f"{counts[code]} samples, {kept}" in sentence
+        kept = f"{shares[code]} selected, {words.percent(selected.mean())} of all rows"
+        assert f"{counts[code]} rows, {kept}" in sentence
     # a press is a filter like any other, and a second one takes it back
     app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("cluster", ("2 · dogs",)),)))
     app.run()
-    assert map_data(app)["opened"] == [1] and f"**{counts[1]}** of 240 samples" in said_by(app)
+    assert map_data(app)["opened"] == [1] and f"**{counts[1]}** of 240 rows" in said_by(app)
     app.selectbox(key="explore_names").select("source").run()
     assert map_data(app)["opened"] == []
     app.selectbox(key="explore_names").select("nothing").run()
@@ -427,7 +446,7 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
     app.selectbox(key="explore_third").select("quality (column)").run()
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     expected = np.flatnonzero((codes == 2) & selected)  # each of the twelve is of one half
-    assert f"**{len(expected)}** of 240 samples" in said_by(app)
+    assert f"**{len(expected)}** of 240 rows" in said_by(app)
     listed = app.dataframe[0].value.set_index("chunk_id").sort_index()
     assert listed["quality (column)"].tolist() == expected.tolist()
     assert listed["quality"].tolist() == pytest.approx(corpus.quality[expected].tolist())
@@ -442,7 +461,7 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     corpus = opened.corpus
     run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
-    assert chips(app) == [] and "**240** of 240 samples" in said_by(app)
+    assert chips(app) == [] and "**240** of 240 rows" in said_by(app)
     app.text_input(key="explore_search").set_value("sample clump").run()
     app.session_state["explore_filters"] = (
         corpus.fingerprint,
@@ -461,9 +480,9 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     inside = others & np.isin(mapped, (0, 2))
     assert chips(app) == [
         words.plain(label)
-        for label in ("text holds “sample clump”", "quality 5 to 9", "source: web, code", "region on the map")
+        for label in ("text contains “sample clump”", "quality 5 to 9", "source: web, code", "region on the map")
     ]
-    assert f"**{inside.sum()}** of 240 samples" in said_by(app)
+    assert f"**{inside.sum()}** of 240 rows" in said_by(app)
     run_selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     # the region dims by itself in the browser; the rest travels, and keys count what both leave
     assert parcels(app)["0"]["key"][0][2] == f"selected {(inside & run_selected).sum()} of {run_selected.sum()}"
@@ -472,18 +491,18 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     listed = app.dataframe[0].value
     assert sorted(listed["chunk_id"]) == [f"doc-{row:04d}" for row in np.flatnonzero(inside)][:100]
     app.session_state["explore_tab"] = "Three classes"
-    assert "Of all samples; the filter does not apply here" in captions(app.run())
+    assert "All rows. The filter does not apply" in captions(app.run())
     app.button(key="chip_source").click().run()
     assert "source: web, code" not in chips(app) and len(chips(app)) == 3
     app.button(key="clear_all").click().run()
-    assert chips(app) == [] and "**240** of 240 samples" in said_by(app) and "bright" not in parcels(app)["dimming"]
+    assert chips(app) == [] and "**240** of 240 rows" in said_by(app) and "bright" not in parcels(app)["dimming"]
     assert app.text_input(key="explore_search").value == ""
 
 
 def test_nothing_left_is_said(page, opened, store, mapped):
     app = page(corpus=opened.key)
     app.text_input(key="explore_search").set_value("no such words").run()
-    assert "**0** of 240 samples" in said_by(app) and "Let go of one of them" in captions(app)
+    assert "**0** of 240 rows" in said_by(app) and "Remove one of them" in captions(app)
 
 
 def test_distributions_show_what_the_others_let_through(page, opened, store, mapped):
@@ -493,14 +512,22 @@ def test_distributions_show_what_the_others_let_through(page, opened, store, map
     app.session_state["explore_tab"] = "Distributions"
     app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("source", ("web",)),)))
     app.run()
-    drawn = {facet["name"]: facet for facet in strips(app)[-1]["facets"]}
-    assert {"quality", "length", "similarity to neighbours", "source", "selected"} <= set(drawn)
+    beside, below = ([facet["name"] for facet in strips(app)[place]["facets"]] for place in (0, -1))
+    # none of them is drawn twice
+    assert beside == ["quality", "length", "similarity to neighbors"] and not set(beside) & set(below)
+    drawn = {facet["name"]: facet for place in (0, -1) for facet in strips(app)[place]["facets"]}
+    assert {"source", "selected", "score", "marginal diversity in this run"} <= set(below)
+    # a number without a unit is told by its percentiles
+    ends = [span.removeprefix("percentile ").split(" to ") for span in drawn["score"]["spans"]]
+    scores = run.rows()["score"].to_numpy(zero_copy_only=False)
+    assert ends[0][0] == "0" and ends[-1][1] == "100" and drawn["score"]["ends"] == ["lowest", "highest"]
+    counts = np.cumsum(drawn["score"]["all"])
+    assert [float(end) for _, end in ends] == pytest.approx(100 * counts / len(scores), abs=0.5)
     web = mapped == 0
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     assert sum(drawn["quality"]["shown"]) == web.sum() and sum(drawn["quality"]["all"]) == 240
     assert sum(drawn["quality"]["chosen"]) == (web & selected).sum()
-    # beside the map are the first numbers, the same ones, and the shares of the groups
-    assert strips(app)[0]["facets"] == [drawn[name] for name in ("quality", "length", "similarity to neighbours")]
+    # beside the map are the shares of the groups too
     (shares,) = strips(app)[1]["facets"]
     by_source = pd.Series(selected).groupby(opened.corpus.metadata.to_pandas()["source"].astype(str))
     assert dict(zip(shares["labels"], shares["shares"])) == by_source.mean().to_dict()
@@ -509,6 +536,41 @@ def test_distributions_show_what_the_others_let_through(page, opened, store, map
     # its own condition does not narrow a distribution
     source = drawn["source"]
     assert sum(source["shown"]) == 240 and [source["labels"][k] for k in source["brush"]] == ["web"]
+
+
+def test_groups_follow_the_filter_and_the_lasso(page, opened, store, mapped):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    app = page(corpus=opened.key, run=run.id, tab="Under- and over-represented", group="source")
+    low, high = np.quantile(corpus.quality, [0.3, 0.9])
+    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Between("quality", low, high),)))
+    draw_region(app, Region.box([-5, 5], [-5, 20]))
+    inside = np.isin(mapped, (0, 2)) & (corpus.quality >= low) & (corpus.quality <= high)
+    table = pd.DataFrame(
+        {
+            "source": corpus.metadata.to_pandas()["source"].astype(str),
+            "selected": run.rows()["selected"].to_numpy(zero_copy_only=False),
+        }
+    )
+    expected = table[inside].groupby("source")["selected"].agg(["size", "sum"])
+    listed = next(frame.value for frame in app.dataframe if "group" in frame.value).set_index("group")
+    assert listed["n"].to_dict() == expected["size"].to_dict()
+    assert listed["selected"].to_dict() == expected["sum"].to_dict()
+    (shares,) = strips(app)[1]["facets"]
+    assert dict(zip(shares["labels"], shares["n"])) == expected["size"].to_dict()
+    assert shares["ratio"] == table["selected"].mean(), "they are compared with the share of all rows"
+    assert f"Counts the {inside.sum():,} rows that the filter shows" in captions(app)
+    assert "does not apply" not in captions(app)
+
+
+def test_a_range_without_a_unit_is_told_by_percentiles(page, opened, store, mapped):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    scores = run.rows()["score"].to_numpy(zero_copy_only=False).astype(float)
+    low, high = np.sort(scores)[[60, 179]]
+    app = page(corpus=opened.key, run=run.id)
+    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Between("score", low, high),)))
+    assert chips(app.run()) == [words.plain("score: percentile 25 to 75")]
 
 
 def test_what_the_browser_brushed_is_checked(page, opened, store, mapped, monkeypatch):
@@ -538,20 +600,20 @@ def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatc
     assert taken == [Among("source", ("code",)), None, None] and read == [None]
 
 
-def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, opened, store, mapped):
+def test_under_represented_groups_come_first_and_clusters_come_when_they_are_there(page, opened, store, mapped):
     corpus = opened.corpus
     run = finish_run(store, corpus, opened.config, np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
     codes = (np.arange(240) % 12).astype(np.int32)
     topics.keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))), corpus, store.cache_dir)
-    app.session_state["explore_tab"] = "Starved and over-fed"
+    app.session_state["explore_tab"] = "Under- and over-represented"
     app.run()
     assert not app.exception
     app.selectbox(key="explore_group_by").select("source").run()
     table = next(table.value for table in app.dataframe if "group" in table.value)
-    assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-fed"
-    assert set(table["verdict"].iloc[1:]) == {"starved"}
-    assert len(app.get("plotly_chart")) == 2 and "the filter does not apply" not in captions(app)
+    assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-represented"
+    assert set(table["verdict"].iloc[1:]) == {"under-represented"}
+    assert len(app.get("plotly_chart")) == 2 and "filter does not apply" not in captions(app)
     assert {"cluster", "source", "length band"} <= set(app.selectbox(key="explore_group_by").options)
 
 
@@ -565,7 +627,7 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
     assert not app.exception
     assert app.selectbox(key="classes_diverse").options == [
         "Facility location, for diversity",
-        "least similar to their neighbours",
+        "least similar to their neighbors",
     ]
     table = next(table.value for table in app.dataframe if "class" in table.value).set_index("class")
     worst, best = np.sort(corpus.quality)[:72].mean(), np.sort(corpus.quality)[-72:].mean()
@@ -573,7 +635,7 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
     features = corpus.features[168:].astype(float)
     pairs = (features @ features.T)[~np.eye(72, dtype=bool)].mean()
     assert table["tightness"]["selected"] == pytest.approx(pairs, abs=1e-6)
-    assert "72 samples" in captions(app)
+    assert "72 rows" in captions(app)
 
 
 def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):
@@ -618,7 +680,7 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     near = [button for button in app.button if button.key.startswith("nearest_")]
     assert [float(button.label.split()[0]) for button in near] == pytest.approx(np.sort(cosines)[::-1][:8], abs=5e-4)
     rows = [int(button.key.rpartition("_")[2]) for button in near]
-    assert [words.plain("selected ·") in button.label for button in near] == selected[rows].tolist()
+    assert [words.plain("not selected ·") not in button.label for button in near] == selected[rows].tolist()
     assert f"{selected[rows].sum()} of 8 selected" in said_by(app)
     near[3].click().run()
     assert app.session_state["sample"][1] == rows[3]
@@ -681,8 +743,8 @@ def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, 
     run = finish_run(store, corpus, opened.config, corpus.quality)
     made = topics.start(corpus, corpus.texts, tmp_path / "elsewhere")
     assert made.wait(240) and topics.load(corpus, store.cache_dir) is None
-    app = page(corpus=opened.key, run=run.id, tab="Starved and over-fed")
+    app = page(corpus=opened.key, run=run.id, tab="Under- and over-represented")
     again = worker().find(topics.key_of(corpus))
     assert again.wait(240) and topics.load(corpus, store.cache_dir) is not None
     app.run()
-    assert not app.exception and any("less than everywhere" in caption.value for caption in app.caption)
+    assert not app.exception and any("the share of all rows" in caption.value for caption in app.caption)

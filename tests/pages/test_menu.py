@@ -22,7 +22,7 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
         told.set()
         go.wait(240)
 
-    sign = Sign("Sweep of 8 runs", "pages/runs.py", {"view": "frontier"}, "Stops within a second.", ("sweep-a",))
+    sign = Sign("Sweep of 8 runs", "pages/runs.py", {"view": "frontier"}, ("sweep-a",))
     job = worker().start("menu-sweep", work, sign=sign)
     try:
         assert told.wait(240)
@@ -32,14 +32,14 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
             other.set_status("running")
             app = page("pages/export.py", corpus=opened.key)
             keys = {button.key for button in app.button}
-            titles = {element.value for element in app.markdown}
-            captions = {element.value for element in app.caption}
+            lines = [bar.proto.text for bar in app.get("progress")]
     finally:
         go.set()
         job.wait(240)
     assert {f"halt_{job.key}", f"halt_{alone.id}"} <= keys and f"halt_{child.id}" not in keys
-    assert {"**Sweep of 8 runs**", "**on its own**"} <= titles and "**child of it**" not in titles
-    assert any(caption.startswith("3 of 8") for caption in captions)
+    assert any(line.startswith("**Sweep of 8 runs** 40") and "3 of 8" in line for line in lines)
+    assert any(line.startswith("**on its own**") for line in lines)
+    assert not any(line.startswith("**child of it**") for line in lines)
 
 
 def test_what_is_made_of_the_sample_is_one_block_and_the_page_is_drawn_again_as_it_comes(
@@ -57,7 +57,6 @@ def test_what_is_made_of_the_sample_is_one_block_and_the_page_is_drawn_again_as_
         "Preparing the sample",
         "app.py",
         {"corpus": opened.key},
-        "Stops within seconds.",
         ("sweep-b",),
         ("sample-solved",),
         lambda: arrived[0],
@@ -69,7 +68,7 @@ def test_what_is_made_of_the_sample_is_one_block_and_the_page_is_drawn_again_as_
             writer.set_status("running")
             app = page("pages/export.py", corpus=opened.key)
             keys = {button.key for button in app.button}
-            said = {element.value for kind in ("markdown", "caption") for element in app.get(kind)}
+            said = " ".join(bar.proto.text for bar in app.get("progress"))
         monkeypatch.setattr(frame.st, "rerun", lambda: drawn_again.append(arrived[0]))
         frame._signed_live(((job.key, 0),))
         arrived[0] = 1

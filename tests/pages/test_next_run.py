@@ -10,10 +10,10 @@ import pytest
 
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
-from datamask.dashboard.drawing import words
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map.filters import Among, Filters
-from datamask.dashboard.map_page import next_run
+from datamask.dashboard.runs import listing
+from datamask.dashboard.workspace import keeping
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import menu, titles
@@ -50,10 +50,10 @@ def test_without_a_run_it_solves_what_the_form_was_left_with(page, opened, store
     selection = run.config.selection
     assert (selection.objective, selection.select_ratio, selection.estimator) == ("pairwise", 0.2, "relaxed")
     assert run.status().state == "done" and app.query_params["run"] in (run.id, [run.id])
-    assert titles(app) == [f"Selected by {run.config.name}"] and next_run.STARTED not in app.session_state
+    assert titles(app) == [f"Selected by {run.config.name}"] and keeping.STARTED not in app.session_state
     links = menu(app)
     assert len(links) == len(PAGES) and all(f"run={run.id}" in link for link in links.values())
-    assert f"Download 48 ids of {words.plain(run.config.name)}" in [b.proto.label for b in app.get("download_button")]
+    assert "Download 48 ids (λ 0.5)" in [button.proto.label for button in app.get("download_button")]
 
 
 def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules(page, opened, store, mapped):
@@ -84,7 +84,7 @@ def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, stor
     app.run()
     app.button(key="rule_pin").click().run()
     app.button(key="map_solve").click().run()
-    assert any("No selection can obey these rules" in warning.value for warning in app.warning)
+    assert any("No selection satisfies these" in warning.value for warning in app.warning)
     assert [run.id for run in store.list()] == [first.id]
 
 
@@ -92,21 +92,21 @@ def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_sai
     shown = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="shown")
     other = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="other")
     app = page(corpus=opened.key, run=shown.id)
-    app.session_state[next_run.STARTED] = (other.id, "another that was shown")
+    app.session_state[keeping.STARTED] = (other.id, "another that was shown")
     app.run()
-    assert titles(app) == ["Selected by shown"] and next_run.STARTED not in app.session_state
+    assert titles(app) == ["Selected by shown"] and keeping.STARTED not in app.session_state
     failed = store.create(other.config)
     with failed.writer() as writer:
         writer.set_status("failed", error="no room left")
-    app.session_state[next_run.STARTED] = (failed.id, shown.id)
+    app.session_state[keeping.STARTED] = (failed.id, shown.id)
     app.session_state["trouble"] = "A rule was refused."
     app.run()
     (warning,) = app.warning
     assert warning.value.replace("\\", "") == "A rule was refused. other: Failed. no room left"
     assert titles(app) == ["Selected by shown"]
-    app.session_state[next_run.STARTED] = ("of a run that was deleted", shown.id)
+    app.session_state[keeping.STARTED] = ("of a run that was deleted", shown.id)
     app.run()
-    assert not app.exception and next_run.STARTED not in app.session_state
+    assert not app.exception and keeping.STARTED not in app.session_state
 
 
 def test_two_presses_in_two_tabs_begin_one_run(page, opened, store, mapped, monkeypatch):
@@ -117,7 +117,25 @@ def test_two_presses_in_two_tabs_begin_one_run(page, opened, store, mapped, monk
     for tab in tabs:
         tab.button(key="map_solve").click().run()
     (begun,) = [run for run in store.list() if run.id != first.id]
-    assert [tab.session_state[next_run.STARTED][0] for tab in tabs] == [begun.id] * 2
+    assert [tab.session_state[keeping.STARTED][0] for tab in tabs] == [begun.id] * 2
+
+
+def test_a_run_that_ends_before_the_page_lists_it_is_shown(page, opened, store, mapped, monkeypatch):
+    app = page(corpus=opened.key)
+    app.session_state["form_values"] = {"objective": "pairwise", "select_ratio": 0.2}
+    listed = listing.running
+
+    def running(*args, **options):
+        deadline = time.monotonic() + LONG
+        while any(run.status().active for run in store.list()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return listed(*args, **options)
+
+    monkeypatch.setattr(listing, "running", running)
+    app.button(key="map_solve").click().run(timeout=LONG)
+    (run,) = store.list()
+    assert not app.exception and app.query_params["run"] in (run.id, [run.id])
+    assert titles(app) == [f"Selected by {run.config.name}"] and keeping.STARTED not in app.session_state
 
 
 def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
@@ -141,8 +159,8 @@ def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
     app = page(corpus=opened.key, run=shown.id)
     assert discarded and titles(app) == ["Selected by R"]
     # and one that was started here: gone between the two looks at it
-    monkeypatch.setattr(next_run, "arrive", lambda: None)
-    app.session_state[next_run.STARTED] = (other.id, shown.id)
+    monkeypatch.setattr(keeping, "arrive", lambda: None)
+    app.session_state[keeping.STARTED] = (other.id, shown.id)
     app.run()
     assert not app.exception and [button for button in app.button if button.key == "map_solve"]
 
@@ -153,5 +171,5 @@ def test_what_a_baseline_took_is_not_solved_as_something_else(page, opened, stor
     )
     app = page(corpus=opened.key, run=first.id)
     app.button(key="map_solve").click().run()
-    assert any("by a rule of its own" in warning.value for warning in app.warning)
+    assert any("without λ" in warning.value for warning in app.warning)
     assert [run.id for run in store.list()] == [first.id]

@@ -228,13 +228,13 @@ def test_data_says_of_the_corpus_what_the_shards_hold(page, opening, disk):
     assert f"{tokens / 1000:.3g} k tokens" in said
     apart = disk.cosines - 2 * np.eye(len(disk.ids))
     assert np.abs(apart.max(axis=1) - 0.95).min() > 1e-6
-    assert plain(numbers["Near-copies"]) == per_cent((apart.max(axis=1) >= 0.95).mean(), 1)
+    assert plain(numbers["Semantic duplicates"]) == per_cent((apart.max(axis=1) >= 0.95).mean(), 1)
     # 6: scores of the first rows
     first = next(table.value for table in app.dataframe if "chunk_id" in table.value)
     assert first["quality"].tolist() == pytest.approx(disk.quality[: len(first)], rel=1e-6)
     # 7: how often a training of three thousand tokens reads what each ratio keeps
     app.text_input(key="epochs_trained").set_value("3K").run()
-    assert f"{per_cent(3000 / tokens)} is read just once" in words_of(app)
+    assert f"{per_cent(3000 / tokens)} of the rows once" in words_of(app)
     table = next(table.value for table in app.dataframe if "epochs" in table.value)
     for share, kept, epochs in table[["select ratio", "tokens kept", "epochs"]].itertuples(index=False):
         ratio = 3000 / tokens if plain(share) == per_cent(3000 / tokens) else float(share.split("\u00a0")[0]) / 100
@@ -251,8 +251,8 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
     app = page(corpus=opening.key, run=made[0.5], sample=disk.ids[row], maps="3")
     said = words_of(app)
     # 1 to 4: shown, tokens, selected, share
-    assert f"240 of 240 samples shown, {disk.tokens.sum():,} tokens" in said
-    assert f"{mask.sum()} of them selected, {per_cent(mask.mean())}" in said and mask.sum() == disk.size
+    assert f"240 of 240 rows shown, {disk.tokens.sum():,} tokens" in said
+    assert f"{mask.sum()} selected, {per_cent(mask.mean())}" in said and mask.sum() == disk.size
     # 5: the histogram of quality, between its half percentiles, what lies beyond in the outer bars; all and kept
     drawn = facets(app)["quality"]
     ends = np.percentile(disk.quality, [0.5, 99.5])
@@ -266,18 +266,18 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
         assert (count, selected) == (member.sum(), mask[member].sum()) and share == pytest.approx(mask[member].mean())
     # 7, 8: the marked sample's own
     assert f"not selected · quality {disk.quality[row]:.4g}, better than" in said
-    assert f"better than {per_cent((disk.quality < disk.quality[row]).sum() / 239)} of the others" in said
+    assert f"better than {per_cent((disk.quality < disk.quality[row]).sum() / 239)} of all rows" in said
     # 9, 10: the nearest samples, by falling cosine, and whether each is kept
     cosines = np.where(np.arange(240) == row, -2, disk.cosines[row])
     nearest = np.argsort(-cosines)[:8]
     listed = [button for button in app.button if (button.key or "").startswith("nearest_")]
     assert [int(button.key.removeprefix("nearest_")) for button in listed] == nearest.tolist()
     for button, other in zip(listed, nearest):
-        state = "selected" if mask[other] else "left out"
+        state = "selected" if mask[other] else "not selected"
         assert button.label.startswith(f"{cosines[other]:.3f} · {state} · ")
     assert f"{mask[nearest].sum()} of 8 selected" in said
     # 11: the similarity to its 15 nearest, which the third map colours
-    assert titles(app)[2] == "Similarity to neighbours"
+    assert titles(app)[2] == "Similarity to neighbors"
     layer, rows = parcels(app)["2"], parcels(app)["ground"]["rows"]
     apart = np.sort(disk.cosines - 3 * np.eye(240), axis=1)[:, ::-1][:, :15].mean(axis=1)
     assert layer["values"] == pytest.approx(apart[rows], abs=2e-6)
@@ -289,8 +289,8 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
     # 13, 14: a group alone
     web = disk.source == "web"
     app = page(corpus=opening.key, run=made[0.5], where=json.dumps([["source", ["web"]]]))
-    assert f"{web.sum()} of 240 samples shown, {disk.tokens[web].sum():,} tokens" in words_of(app)
-    assert f"{mask[web].sum()} of them selected, {per_cent(mask[web].mean())}" in words_of(app)
+    assert f"{web.sum()} of 240 rows shown, {disk.tokens[web].sum():,} tokens" in words_of(app)
+    assert f"{mask[web].sum()} selected, {per_cent(mask[web].mean())}" in words_of(app)
 
 
 def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, made):
@@ -310,12 +310,12 @@ def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, mad
     threshold = (score[mask].min() + score[~mask].max()) / 2
     total = (score[row] - threshold) / score.std()
     said = words_of(app)
-    assert f"In all {abs(total):.2f} standard deviations of all scores {'above' if total >= 0 else 'below'}" in said
+    assert f"In total {abs(total):.2f} standard deviations of all scores {'above' if total >= 0 else 'below'}" in said
     bars = waterfall(app).set_index("part")["amount"]
     spread = score.std()
     average = score.mean() - threshold
     parts = {
-        "average sample": average,
+        "average row": average,
         "quality": 0.5 * (disk.quality[row] - disk.quality.mean()) / disk.size / (most - least),
         "pair-wise similarity": -0.5 * per_pair * (crowding[row] - crowding.mean()) / wide,
     }
@@ -324,7 +324,7 @@ def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, mad
     # where it changes sides: near where the relaxation has more than half of it
     app.button(key="flip").click().run()
     app = after(app, f"flip {run} {row}")
-    flip = float(re.search(r"It changes sides at λ ([0-9.]+): out just below, in just above", words_of(app))[1])
+    flip = float(re.search(r"flips at λ ([0-9.]+): not selected just below, selected", words_of(app))[1])
     below, above = 0.0, 1.0
     while above - below > 1e-3:
         middle = (below + above) / 2
@@ -339,6 +339,7 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
         "frontier": page("pages/runs.py", corpus=opening.key, run=made[0.5], view="frontier"),
     }
     curve = next(table.value for table in pages["frontier"].dataframe if "curve" in table.value).set_index("λ")
+    pages["runs"].multiselect(key="runs_columns").set_value(["lamb", "quality", "diversity", "tokens", "gap"]).run()
     listed = runs_table(pages["runs"]).set_index("lamb")
     for lamb, run_id in made.items():
         mask, best = disk.selected(run_id), disk.best_diversity(run_id)
@@ -363,7 +364,7 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
         gap = listed.loc[lamb, "gap"]
         assert joint <= most + 1e-6 and most - joint - 1e-5 <= gap <= most - joint + 5e-5
         assert curve.loc[lamb, "gap"] == pytest.approx(100 * gap, abs=1e-3)
-        assert plain(point["proof"]) == f"within {max(100 * gap, 0.01):.2f} % of the best"
+        assert plain(point["proof"]) == f"gap {max(100 * gap, 0.01):.2f} %"
     # the ends of the scales; no selection is more diverse than the one at the end but by little
     anchors = record(disk, made[0.5])["summary"]["anchors"]
     assert [anchors["quality"][end] for end in ("random", "best")] == pytest.approx(list(disk.quality_ends))
@@ -396,7 +397,7 @@ def test_two_runs_beside_each_other(page, opening, disk, made):
     assert f"by chance {per_cent(both / (2 * disk.size - both))}" in plain(captions(app))
     lost = a & ~b
     said = words_of(app)
-    assert f"{lost.sum()} samples, {disk.tokens[lost].sum():,} tokens" in said
-    assert f"Mean quality {disk.quality[lost].mean():.4g}, of all samples {disk.quality.mean():.4g}" in said
+    assert f"{lost.sum()} rows, {disk.tokens[lost].sum():,} tokens" in said
+    assert f"Mean quality {disk.quality[lost].mean():.4g}, all rows {disk.quality.mean():.4g}" in said
     table = next(one.value for one in app.dataframe if "chunk_id" in one.value)
     assert set(table["chunk_id"]) == {disk.ids[row] for row in np.flatnonzero(lost)}

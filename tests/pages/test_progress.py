@@ -65,7 +65,6 @@ def card():
 
     look = background.Look(
         "stop_stars",
-        "Stops at once.",
         title="The sky",
         about="as of tonight",
         says=lambda job: f"Looking: {job.message}",

@@ -15,7 +15,7 @@ from datamask.dashboard.data.openings import Openings, openings
 from datamask.dashboard.frame.frame import PAGES
 from tests.dashboard.made_runs import finish_run, write_shard
 
-WORDS = "lies outside the folders"
+WORDS = "outside the folders"
 
 
 @pytest.fixture
@@ -33,9 +33,7 @@ def told(app) -> list[str]:
 
 @pytest.mark.parametrize("script", [script for script, *_ in PAGES])
 def test_no_page_opens_it_by_the_run(page, foreign, runs_dir, script):
-    # the Lab's first section has a corpus of its own
-    view = {"view": "ratio"} if script == "pages/lab.py" else {}
-    app = page(script, run=foreign.id, **view)
+    app = page(script, run=foreign.id)
     assert openings(runs_dir).all() == []
     assert any(WORDS in text and "DATAMASK_ROOTS" in text for text in told(app))
     assert not any("secret-name" in text for text in told(app))
@@ -138,4 +136,4 @@ def test_a_page_waits_for_a_silent_store_for_a_while_only(page, monkeypatch):
     app.segmented_control(key="corpus_place").set_value("path").run()
     app.text_area(key="corpus_paths").set_value("s3://bucket/shards/a.parquet").run()
     silent.set()
-    assert any("looking at these files took longer than 0.3 s" in text.lower() for text in told(app))
+    assert any("reading the first rows took longer than 0.3 s" in text.lower() for text in told(app))

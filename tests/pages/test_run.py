@@ -1,6 +1,7 @@
 """Run: the form makes the configuration it shows, runs really learn, and every state has its words and its way out."""
 
 import shlex
+import threading
 import time
 
 import pytest
@@ -9,9 +10,10 @@ from streamlit.testing.v1 import AppTest
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.runs import form_panel
+from datamask.dashboard.runs import form_panel, runs_panel
 from datamask.dashboard.shell import session
 from datamask.runs.run_queue import run_queue
+from datamask.work import lanes
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.pages.reading import runs_table, tick, ticked
 
@@ -59,7 +61,7 @@ def test_without_a_corpus_it_points_home(page):
 
 def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, explained):
     app = page("pages/runs.py", corpus=opened.key)
-    assert app.title[0].value == "How does the learner choose?"
+    assert app.title[0].value == "Runs"
     assert key(app, "slider", "lamb").value == 0.5 and key(app, "number_input", "select_ratio").value == 0.3
     assert key(app, "selectbox", "estimator").value == "auto"
     assert "Relaxed (no masks) here. Solves the problem" in said(app)
@@ -70,7 +72,7 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
     assert {button.label for button in app.button} >= {"Solve", "Learn masks", "Paper's preset"}
     assert catalogue.objective("facility").sees in said(app)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader]
-    assert "Selects **72** of 240 rows" in said(app)
+    assert "Keeps **72** of 240 rows" in said(app)
     explained(app, 15)
 
 
@@ -82,13 +84,42 @@ def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_take
     assert key(app, "number_input", "n_epochs").value == 7  # the same estimator: what was typed stays
     key(app, "number_input", "learn_n_rollout").set_value(5).run()
     key(app, "selectbox", "objective").set_value("disf").run()
-    assert "Counterfactual (exact credit) here. No solver is proved for this objective" in said(app)
+    assert "Counterfactual (exact credit) here. This objective has no solver" in said(app)
     assert not [control for control in app.number_input if control.key == "form_n_epochs"]
     app.button(key="start").click().run()
     assert not app.exception and not app.error
     assert store.list()[0].config.selection == SelectionConfig.from_options(objective="disf")
     key(app, "selectbox", "objective").set_value("facility").run()
-    assert key(app, "number_input", "n_epochs").value == catalogue.estimator("relaxed").defaults["n_epochs"]
+    assert key(app, "number_input", "n_epochs").value == 7
+
+
+def test_choosing_a_method_changes_no_value_that_a_person_typed(page, opened):
+    app = page("pages/runs.py", corpus=opened.key)
+    key(app, "number_input", "learn_n_rollout").set_value(5)
+    key(app, "number_input", "learn_n_epochs").set_value(9).run()
+    key(app, "selectbox", "learner").set_value("reinforce").run()
+    values = {name: key(app, "number_input", f"learn_{name}").value for name in ("n_rollout", "n_epochs", "max_lr")}
+    defaults = catalogue.estimator("reinforce").defaults
+    assert values == {"n_rollout": 5, "n_epochs": 9, "max_lr": defaults["max_lr"]}
+    # the preset is fixed; what it hides comes back
+    app.button(key="paper_preset").click().run()
+    assert key(app, "number_input", "learn_n_rollout").value == 128
+    key(app, "selectbox", "learner").set_value("counterfactual").run()
+    values = {name: key(app, "number_input", f"learn_{name}").value for name in ("n_rollout", "n_epochs", "max_lr")}
+    defaults = catalogue.estimator("counterfactual").defaults
+    assert values == {"n_rollout": 5, "n_epochs": 9, "max_lr": defaults["max_lr"]} and not app.exception
+
+
+def test_the_four_settings_and_both_buttons_are_not_folded(page, opened):
+    app = page("pages/runs.py", corpus=opened.key)
+    folded = {
+        control.key for fold in app.expander for kind in ("number_input", "selectbox") for control in fold.get(kind)
+    }
+    assert {f"form_learn_{name}" for name in ("n_epochs", "partial", "init", "max_lr")} <= folded
+    shown = {"form_lamb", "form_select_ratio", "form_objective", "form_learn_n_rollout"}
+    kinds = ("slider", "number_input", "selectbox")
+    assert shown <= {control.key for kind in kinds for control in app.get(kind)} - folded
+    assert not {"start", "learn"} & {button.key for fold in app.expander for button in fold.button}
 
 
 def test_either_button_starts_its_own_way_with_its_own_steps(page, opened, store, monkeypatch):
@@ -153,11 +184,11 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     assert run.status().state == "done", run.status().error
     app.run()
     assert not app.exception
-    shares = run.status().summary["calibrated"]
+    shares = run.status().to_dict()["summary"]["calibrated"]
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Quality"].startswith(f"{100 * shares['quality']:.0f}".replace("-", "−"))
     assert values["Selected"] == "72" and "of 240 rows" in said(app)
-    assert app.get("vega_lite_chart") and "its band is their spread" in said(app)
+    assert app.get("vega_lite_chart") and "with their spread" in said(app)
     assert "*bold*" not in said(app).replace("\\*bold\\*", "")
     explained(app, 15)
 
@@ -186,7 +217,6 @@ def test_the_paper_preset_is_one_click_the_papers_and_cannot_be_changed(page, op
 
 def test_another_learner_brings_its_own_defaults(page, opened):
     app = page("pages/runs.py", corpus=opened.key)
-    key(app, "number_input", "learn_max_lr").set_value(3.0).run()
     key(app, "selectbox", "learner").set_value("reinforce").run()
     assert key(app, "number_input", "learn_max_lr").value == catalogue.estimator("reinforce").defaults["max_lr"]
     key(app, "selectbox", "estimator").set_value("random").run()
@@ -244,7 +274,7 @@ def test_a_ratio_too_small_for_the_corpus_is_said(page, opened):
     "state, words, action",
     [
         ("stopped", "stopped at step 40 of 100", "Resume"),
-        ("interrupted", "ended without a word", "Resume"),
+        ("interrupted", "The process of this run ended", "Resume"),
         ("failed", "There is no room", "Try again"),
     ],
 )
@@ -272,6 +302,42 @@ def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store, monk
     assert "Waiting for its turn" in said(app) and app.button(key="stop_run")
 
 
+def test_a_waiting_run_says_its_place_in_the_queue(page, opened, store, runs_dir):
+    with lanes.turn("cpu", lanes.Priority.LIVE, lambda: False):
+        first, second = (create(store, opened, name, device="cpu") for name in ("first", "second"))
+        jobs = [run_queue(runs_dir).submit(run.id) for run in (first, second)]
+        deadline = time.monotonic() + 120
+        while not all(job.ahead for job in jobs) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        shown = said(page("pages/runs.py", corpus=opened.key, run=second.id))
+        assert "Number 2 in the queue, after other work. It starts" in shown.replace("\\", "")
+        assert "Number 1 in the queue" in said(page("pages/runs.py", corpus=opened.key, run=first.id))
+        for run in (first, second):
+            run_queue(runs_dir).stop(run.id)
+
+
+def test_a_queued_run_that_is_prepared_says_so_in_whole_sentences(page, opened, store, runs_dir, monkeypatch):
+    """Its state is queued until its corpus is open: it read "Starting It starts by itself"."""
+    begun, over = threading.Event(), threading.Event()
+
+    def work(entry, job):
+        begun.set()
+        over.wait(60)
+
+    monkeypatch.setattr("datamask.runs.run_queue._Entry.work", work)
+    run = create(store, opened, device="cpu")
+    run_queue(runs_dir).submit(run.id)
+    assert begun.wait(60)
+    try:
+        app = page("pages/runs.py", corpus=opened.key, run=run.id)
+        assert "**Starting**" in said(app) and "Starting." in [
+            caption.value.replace("\\", "") for caption in app.caption
+        ]
+        assert "Waiting" not in said(app)
+    finally:
+        over.set()
+
+
 def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs_dir):
     run = create(
         store, opened, "long", objective="pairwise", estimator="counterfactual", n_epochs=1_000_000, device="cpu"
@@ -281,8 +347,7 @@ def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs
     while not len(run.metrics().get("step", ())) and time.monotonic() < deadline:
         time.sleep(0.05)
     home = page(corpus=opened.key)
-    assert "long" in " ".join(m.value for m in home.markdown)
-    assert any("of 1,000,000" in bar.proto.text for bar in home.get("progress"))
+    assert any("**long**" in bar.proto.text and "of 1,000,000" in bar.proto.text for bar in home.get("progress"))
     app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert app.get("vega_lite_chart")
     app.button(key="stop_run").click().run()
@@ -311,7 +376,22 @@ def test_names_and_notes_are_kept_with_the_run(page, opened, store):
     assert (run.config.name, run.config.notes) == ("keeper", "<i>first</i> good one")
     app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert "\\<i\\>first" in said(app) and runs_table(app)["name"].tolist() == ["keeper"]
+    app.multiselect(key="runs_columns").set_value(["note"]).run()
     assert runs_table(app)["note"].tolist() == ["<i>first</i> good one"]
+
+
+def test_columns_of_the_table_can_be_chosen_and_the_first_ones_fit(page, opened, store):
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="one")
+    app = page("pages/runs.py", corpus=opened.key)
+    shown = runs_table(app).columns.tolist()
+    assert {"name", "state", "quality", "diversity"} < set(shown) and not {"note", "tags", "gap"} & set(shown)
+    # at 1440 pixels the table is 1,056 wide; 40 are the boxes'
+    widths = [runs_panel.WIDTHS.get(name, runs_panel.NARROW) for name in ("name", *runs_panel.FITTING)]
+    assert sum(widths) + 40 <= 1056
+    app.multiselect(key="runs_columns").set_value(["seconds", "state"]).run()
+    assert runs_table(app).columns.tolist() == ["name", "state", "seconds"]
+    app.multiselect(key="runs_columns").set_value([]).run()
+    assert runs_table(app).columns.tolist() == ["name"]
 
 
 def test_the_newest_run_of_this_corpus_is_shown_unasked(page, opened, store):
@@ -338,7 +418,7 @@ def test_a_run_of_another_corpus_says_so_and_opens_it(page, opened, store, runs_
     other.wait(240)
     run = finish_run(store, other.corpus, other.config, other.corpus.quality, name="elsewhere")
     app = page("pages/runs.py", corpus=opened.key, run=run.id)
-    assert "Learned on another corpus: other" in said(app)
+    assert "Made on another corpus: other" in said(app)
     app.button(key="open_other").click().run()
     assert app.query_params["corpus"] == other.key and "another corpus" not in said(app)
 
@@ -395,5 +475,5 @@ def test_a_control_mounted_anew_starts_at_its_value(page, opened):
     group_size = key(app, "number_input", "learn_n_rollout")
     assert group_size.proto.default == group_size.value
     menu = key(app, "selectbox", "collapse")
-    assert menu.proto.options[menu.proto.default] == menu.options[menu.index] == "Keep the best of exact copies"
+    assert menu.proto.options[menu.proto.default] == menu.options[menu.index] == "Keep the best of exact duplicates"
     assert not app.warning

@@ -87,7 +87,7 @@ def test_compare_opens_with_the_ticked_ones(page, opened, made, mapped):
     app = page("pages/runs.py", corpus=opened.key)
     tick(app, "three", "one")
     app.button(key="compare_ticked").click().run()
-    assert not app.exception and app.title[0].value == "What changes between these runs?"
+    assert not app.exception and app.title[0].value == "Compare"
     assert app.multiselect(key="compare").value == [made["three"].id, made["one"].id]
 
 

@@ -1,17 +1,18 @@
-"""The sections of pages: each has a question and an address, and the address and the open tab follow each other."""
+"""The sections of pages: each has a heading and an address, and the address and the open tab follow each other."""
 
 from __future__ import annotations
 
 import pytest
 
-from datamask.dashboard.analyses.toy import solving as toy
-from datamask.dashboard.drawing import words
+from datamask.dashboard.frame import sections
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.frame.sections import SECTIONS
+from datamask.dashboard.runs import objective_help
+from datamask.dashboard.shell import session
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import menu
 
-EVERY = [(title, section) for title, sections in SECTIONS.items() for section in sections]
+EVERY = [(title, section) for title, listed in SECTIONS.items() for section in listed]
 
 
 def script_of(title: str) -> str:
@@ -23,38 +24,23 @@ def asked(app) -> dict[str, str]:
     return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
 
 
-@pytest.fixture
-def solved(store):
-    """The toy of the Lab, so that no page begins to solve it."""
-    toy.start(store.cache_dir).wait(240)
-    assert toy.load(store.cache_dir) is not None
-
-
 @pytest.mark.parametrize(("title", "section"), EVERY, ids=[section.name for _, section in EVERY])
-def test_each_has_its_question_before_a_corpus_is_open_and_after(
-    page, opened, mapped, title, section, explained, request
-):
-    if section.name == "Objectives":
-        request.getfixturevalue("solved")
+def test_each_has_its_heading_before_a_corpus_is_open_and_after(page, opened, mapped, title, section, explained):
     for link in ({}, {"corpus": opened.key}):
         app = page(script_of(title), **section.link, **link)
-        assert app.title[0].value == section.question and not app.error
+        assert app.title[0].value == sections.heading(title, section.name) and not app.error
         assert asked(app).get("view", "") == section.word
         explained(app)
 
 
-def test_what_each_objective_sees_is_drawn_without_a_corpus(page, store, solved):
-    app = page("pages/lab.py")
-    assert len(app.get("plotly_chart")) == 1 and "Selected share of each group" in app.caption[-1].value
-    planted, table = toy.load(store.cache_dir), app.dataframe[0].value
-    for name, title in toy.TITLES.items():
-        shares = [planted.masks[name][planted.group == group].mean() for group in range(planted.group.max() + 1)]
-        assert table[title].tolist() == [words.percent(share) for share in shares]
+def test_the_help_of_the_objective_menu_shows_what_each_objective_sees(page, opened):
+    app = page("pages/runs.py", corpus=opened.key)
+    assert app.selectbox(key="form_objective").help == objective_help.text()
 
 
 def test_names_and_words_are_told_apart():
-    for sections in SECTIONS.values():
-        assert sections[0].word == "" and len({section.word for section in sections}) == len(sections)
+    for listed in SECTIONS.values():
+        assert listed[0].word == "" and len({section.word for section in listed}) == len(listed)
     names = [section.name for _, section in EVERY]
     assert len(set(names)) == len(names)
 
@@ -66,7 +52,7 @@ def test_the_address_follows_a_tab_and_holds_nothing_of_the_one_before(page, ope
     app.session_state["runs_section"] = "Frontier"
     app.run()
     assert asked(app) == {"view": "frontier", "corpus": opened.key, "run": runs[0].id}
-    assert app.title[0].value == "What does lambda cost?"
+    assert app.title[0].value == "Frontier"
     app.session_state["runs_section"] = "Compare"
     app.run()
     assert asked(app)["view"] == "compare" and asked(app)["tab"] == "Values" and asked(app)["runs"] == compared
@@ -79,12 +65,18 @@ def test_a_link_leads_where_its_address_says_whatever_was_open(page, opened):
     # as a link to the first section, or a step back to it
     del app.query_params["view"]
     app.run()
-    assert app.title[0].value == SECTIONS["Runs"][0].question and "view" not in menu(app)["Runs"]
-    app.query_params["view"] = "live"
+    assert app.title[0].value == "Runs" and "view" not in menu(app)["Runs"]
+    app.query_params["view"] = "sweep"
     app.run()
-    assert app.session_state["runs_section"] == "Live λ"
+    assert app.session_state["runs_section"] == "Sweep"
+
+
+def test_the_address_of_the_live_section_leads_to_the_map_at_its_lambda(page, opened):
+    app = page("pages/runs.py", view="live", corpus=opened.key, **{"lambda": "0.3"})
+    assert not app.exception and app.title[0].value == "Map" and app.session_state[session.LAMBDA] == 0.3
+    assert "view" not in asked(app)
 
 
 def test_a_word_that_no_section_has_is_taken_off(page, opened):
     app = page("pages/runs.py", view="<b>", corpus=opened.key)
-    assert app.title[0].value == SECTIONS["Runs"][0].question and "view" not in asked(app)
+    assert app.title[0].value == "Runs" and "view" not in asked(app)

@@ -90,7 +90,7 @@ def test_a_pin_is_in_a_ban_is_out_and_a_quota_is_met_to_the_sample(page, opened,
     assert selected.sum() == 72 and selected[pinned].all() and not selected[banned].any()
     assert selected[code].sum() == 36
     rules = outcome.rules(run)
-    assert rules == ["12 samples pinned", f"{len(banned)} samples banned", "source code: 50 % of the selection"]
+    assert rules == ["12 rows pinned", f"{len(banned)} rows banned", "source code: 50 % of the selection"]
     assert "under the same rules" in outcome.certificate(run) and rules[0] in outcome.certificate(run)
     told = dict(provenance.table(run).itertuples(index=False))
     assert told["rules"] == "; ".join(rules)
@@ -112,7 +112,7 @@ def test_given_samples_are_not_exported_and_a_budget_is_kept(page, opened, store
     assert exported and not exported & {corpus.ids[int(row)].as_py() for row in given}
     spent = corpus.lengths[selected & ~np.isin(np.arange(len(corpus)), given)].sum()
     assert 1500 - corpus.lengths.max() <= spent <= 1500  # filled up to less than its longest sample
-    assert f"{len(given)} samples had already" in outcome.rules(run)
+    assert f"{len(given)} rows had already" in outcome.rules(run)
 
 
 def start_link(app):
@@ -128,9 +128,9 @@ def test_impossible_rules_are_refused_where_they_are_made_until_one_is_removed(p
     searched(app, "sample 11").button(key="rule_pin").click().run()
     assert not app.error and not start_link(app).proto.disabled
     app.button(key="rule_ban").click().run()
-    assert "both name 12 samples" in said_impossible(app) and start_link(app).proto.disabled
+    assert "both name 12 rows" in said_impossible(app) and start_link(app).proto.disabled
     app = on_run_page(page, app, opened)
-    assert "both name 12 samples" in said_impossible(app) and app.button(key="start").disabled
+    assert "both name 12 rows" in said_impossible(app) and app.button(key="start").disabled
     app.button(key="rule_1").click().run()
     assert not app.error and len(rule_labels(app)) == 1 and not app.button(key="start").disabled
     app.button(key="rule_0").click().run()
@@ -175,7 +175,7 @@ def test_the_next_relaxed_run_starts_from_the_last_one_of_its_objective(page, op
     second = started(app, store)
     assert "start_from" not in first.facts() and second.facts()["start_from"] == first.id
     cold = learned_cold(opened, second.config.selection)
-    assert second.status().summary["joint"] == pytest.approx(cold, abs=1e-6)
+    assert second.status().to_dict()["summary"]["joint"] == pytest.approx(cold, abs=1e-6)
 
 
 def test_rules_of_another_corpus_or_of_no_name_are_not_taken(page, opened, store, mapped):

@@ -43,8 +43,8 @@ def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Selected"] == "750"
     text = _text(app)
-    assert f"of {N:,} rows" in text and f"drawn is a uniform sample of {SAMPLE}" in text
-    assert "Proved: no selection of 750 samples" in outcome.certificate(run)
+    assert f"of {N:,} rows" in text and f"the map shows a uniform sample of {SAMPLE}" in text
+    assert "no selection of 750 rows" in outcome.certificate(run)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_other_pages_open_it(page, whole, script, view):
     assert not app.error
     if script == "pages/export.py":
         tables = " ".join(str(value) for table in app.dataframe for value in table.value.to_numpy().ravel())
-        assert "out of core; drawn is a uniform sample" in tables + _text(app)
+        assert "out of core; the map shows a uniform sample" in tables + _text(app)
 
 
 def test_it_belongs_to_its_sample_and_its_corpus_is_opened_as_that(whole):

@@ -79,17 +79,17 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
     assert len(tables) == bool(one.witnesses["facility"])
     for table in tables:
         assert list(table["cosine"]) == pytest.approx([w.similarity for w in one.witnesses["facility"]])
-        assert [name.split(":")[0] for name in table["sample"]] == [
+        assert [name.split(":")[0] for name in table["row"]] == [
             opened.corpus.ids[w.row].as_py() for w in one.witnesses["facility"]
         ]
-    assert any("differs from this one in λ alone" in caption.value for caption in app.caption)
+    assert any("No other run is stored" in caption.value for caption in app.caption)
 
 
 def test_a_baseline_says_that_it_did_not_look_at_these_scores(page, opened, store, mapped):
     run = learned(store, opened, objective="pairwise", estimator="top-quality")
     app = page(corpus=opened.key, run=run.id, sample="doc-0003")
     app, job = waited(app, f"why {run.path} 3 ")
-    assert job.state == "done" and any("was not made by these scores" in one.value for one in app.caption)
+    assert job.state == "done" and any("did not select by" in one.value for one in app.caption)
     assert not [button for button in app.button if button.key == "flip"]
 
 
@@ -118,10 +118,10 @@ def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_
         assert len(inside) == 20 and far[inside].max() <= np.sort(far[side])[19]
     texts = opened.corpus.metadata["text"].to_pylist()
     assert texts[deck.rows[0]] in [code.value for code in app.code]
-    assert not any("The last one was" in caption.value for caption in app.caption)
+    assert not any("The last text is" in caption.value for caption in app.caption)
     app.button(key="borderline_keep").click().run()
     side = "kept" if told.mask[deck.rows[0]] else "dropped"
-    assert any(f"The last one was **{side}**" in caption.value for caption in app.caption)
+    assert any(f"The last text is **{side}**" in caption.value for caption in app.caption)
     app.button(key="borderline_skip").click().run()
     app.button(key="borderline_drop").click().run()
     agreed = int(told.mask[deck.rows[0]]) + int(not told.mask[deck.rows[2]])

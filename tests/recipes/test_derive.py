@@ -275,7 +275,7 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
     quality = np.sort(pq.read_table(tmp_path / "shards")["quality_score"].to_numpy())[::-1]
     worst = round(0.6 * N) - 1
     assert quality[worst + 1] < pruned.thresholds.least_quality < quality[worst]
-    assert "near-copies" in pruned.notes[0] and "less quality" in pruned.notes[1]
+    assert "semantic duplicates" in pruned.notes[0] and "lower quality" in pruned.notes[1]
     alone = recipe_of(done(tmp_path, lamb=1.0, objective="facility", estimator="top-quality"))
     assert not alone.rule.needs_features and alone.learned["otherwise"] == 0
 
@@ -283,9 +283,9 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
 @pytest.mark.parametrize(
     "selection, sentence",
     [
-        ({"objective": "facility"}, "objective facility has no rule of one row's own numbers"),
-        ({"objective": "pairwise:1,graphcut:1"}, "objective graphcut has no rule"),
-        ({"objective": "vendi"}, "objective vendi is not made into a rule: export the ids"),
+        ({"objective": "facility"}, "bjective facility selects each row by its neighbors"),
+        ({"objective": "pairwise:1,graphcut:1"}, "bjective graphcut selects each row"),
+        ({"objective": "vendi"}, "bjective vendi has no per-row rule"),
     ],
 )
 def test_an_objective_without_a_rule_is_refused_in_a_sentence(selection, sentence, tmp_path):
@@ -302,7 +302,7 @@ def test_ids_chosen_elsewhere_have_no_rule(tmp_path):
         selection=SelectionConfig(objective="pairwise", estimator="imported"),
     )
     imported = import_ids(RunStore(tmp_path / "runs"), config)
-    with pytest.raises(OptionError, match="made elsewhere"):
+    with pytest.raises(OptionError, match="mported ids"):
         recipe_of(imported)
 
 

@@ -213,7 +213,7 @@ def test_the_solution_over_all_rows_lies_between_value_and_bound(learned, tmp_pa
         RunConfig(CorpusConfig((folder,)), replace(selection, lamb=quality / (quality + pairs)))
     )
     execute(run)
-    summary = run.status().summary
+    summary = run.status().to_dict()["summary"]
     solved = sum(
         0.5 * (summary[name] - end["random"]) / (end["best"] - end["random"])
         for name, end in zip(("quality", "diversity"), ends)

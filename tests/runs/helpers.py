@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
+from datamask.evaluation.result import RunResult
 from datamask.runs.store import Run, RunStore
 
 ROOT = Path(__file__).parents[2]
@@ -60,13 +61,13 @@ def finished(
             pa.table({"id": [row["id"] for row in chosen], "rank": list(range(1, len(chosen) + 1))}),
             run.config.to_dict(),
         )
-        writer.finish("done", {"selected": len(chosen)}, "converged")
+        writer.finish("done", None, "converged", summary={"selected": len(chosen)})
     return run
 
 
 def fake_execute(
     run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None, take=None, pace=None, note=None
-) -> dict:
+) -> RunResult | None:
     """Stands in for `datamask.runs.execute.execute`, keeping its promises; the run's name says what happens.
 
     ``quick`` ends at once, ``slow`` works until it is stopped, ``mistake`` has bad input, ``bug`` a fault of the
@@ -94,7 +95,7 @@ def fake_execute(
             if should_stop() or step == STEPS:
                 writer.save_checkpoint({"x": np.arange(3)}, {"step": step})
                 writer.finish("stopped", ending="stopped on request", step=step)
-                return {"run_id": run.id, "status": "stopped"}
+                return None
             writer.beat(step, STEPS, "learning")
             if progress is not None:
                 progress(step / STEPS, f"step {step} of {STEPS:,}")
@@ -112,8 +113,8 @@ def fake_execute(
             "seconds_total": 1.5,
             "status": "done",
         }
-        writer.finish("done", summary, "step limit", step=7)
-        return summary
+        writer.finish("done", None, "step limit", step=7, summary=summary)
+        return RunResult.from_dict(summary)
 
 
 def install_fake_execute() -> None:

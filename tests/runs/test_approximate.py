@@ -35,7 +35,7 @@ def start(store, **options):
 
 def test_a_run_on_an_approximate_graph_reports_exact_values_and_says_what_its_graph_is(store, rough):
     run = start(store, neighbors="approximate")
-    summary = execute(run)
+    summary = execute(run).to_dict()
     graph = summary["neighbors"]
     assert graph == run.facts()["neighbors"]
     assert graph["kind"] == "approximate" and 0.3 < graph["recall"] < 0.995 and graph["recall_rows"] == 400
@@ -47,28 +47,28 @@ def test_a_run_on_an_approximate_graph_reports_exact_values_and_says_what_its_gr
     members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
     assert summary["diversity"] == pytest.approx(truth.facility(x, members), rel=1e-6)
     # what is said of it
-    assert "Approximate: it lists" in outcome.neighbors(run) and "400 random rows" in outcome.neighbors(run)
+    assert "Approximate: finds" in outcome.neighbors(run) and "400 random rows" in outcome.neighbors(run)
     said = dict(provenance.table(run).itertuples(index=False))
-    assert said["neighbour graph"] == outcome.neighbors(run)
-    assert "The neighbour graph is approximate" in summary_text(run, summary, None)
+    assert said["neighbor graph"] == outcome.neighbors(run)
+    assert "The neighbour graph is approximate" in summary_text(run, run.status().result, None)
     assert summary["bound_holds_for"] == "listed" and summary["gap"] >= 0
-    assert outcome.certificate(run).startswith("Proved of the listed-neighbour objective only: ")
-    assert "bound of listed neighbours" in {reference.label for reference in convergence.references(run, "joint")}
+    assert outcome.certificate(run).partition(":")[0].endswith("on listed neighbors")
+    assert "bound of listed neighbors" in {reference.label for reference in convergence.references(run, "joint")}
     assert "--neighbors approximate" in provenance.command(run)
 
 
 def test_a_run_on_an_exact_graph_says_so_and_one_without_says_nothing(store):
     run = start(store)
-    assert execute(run)["neighbors"] == {
+    assert execute(run).to_dict()["neighbors"] == {
         "kind": "exact",
         "k": run.facts()["neighbors"]["k"],
         "recall": 1.0,
         "recall_rows": 0,
     }
-    assert outcome.neighbors(run).startswith("Exact: every row with its ")
-    assert "approximate" not in summary_text(run, run.status().summary, None)
+    assert outcome.neighbors(run).startswith("Exact: each row with its ")
+    assert "approximate" not in summary_text(run, run.status().result, None)
     none = start(store, objective="pairwise")
-    assert execute(none)["neighbors"] is None and outcome.neighbors(none) is None
+    assert execute(none).to_dict()["neighbors"] is None and outcome.neighbors(none) is None
     assert "neighbour graph" not in set(provenance.table(none)["what"])
 
 

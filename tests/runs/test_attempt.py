@@ -19,10 +19,10 @@ def never() -> bool:
     return False
 
 
-def test_a_good_run_returns_its_summary(store, fake_execute):
+def test_a_good_run_returns_its_result(store, fake_execute):
     run = store.create(config("quick"))
     outcome = attempt(run, should_stop=never)
-    assert outcome.status.state == "done" and outcome.summary["selected"] == 2
+    assert outcome.status.state == "done" and outcome.result.size.selected == 2
     assert outcome.error is None and not outcome.faulty
 
 
@@ -41,7 +41,7 @@ def test_a_bug_keeps_its_traceback(store, fake_execute):
     assert outcome.faulty
     status = run.status()
     assert status.state == "failed"
-    assert "ZeroDivisionError: division by zero" in status.error and "\n" not in status.error
+    assert "(ZeroDivisionError): division by zero" in status.error and "\n" not in status.error
     assert status.traceback.startswith("Traceback") and "fake_execute" in status.traceback
 
 
@@ -126,7 +126,7 @@ def test_a_request_by_another_process_stops_it(store, fake_execute):
     ],
 )
 def test_out_of_memory_says_what_helps(error):
-    assert "--rows" in fault_sentence(error) and "fault of the program" not in fault_sentence(error)
+    assert "--rows" in fault_sentence(error) and "Internal error" not in fault_sentence(error)
 
 
 def test_what_torch_says_of_memory_is_known():

@@ -57,7 +57,7 @@ def raw():
 def test_reported_values_are_those_of_the_written_ids(start, raw, estimator):
     place, quality, x = raw
     run = start(estimator=estimator, lamb=0.3, prune=0.2)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
     assert len(set(members)) == summary["selected"] == 120
     assert quality[members].min() >= np.sort(quality)[240] - 1e-6
@@ -70,7 +70,7 @@ def test_reported_values_are_those_of_the_written_ids(start, raw, estimator):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_greedy_beats_every_baseline_that_looks_away(start, objective):
     joint = {
-        estimator: execute(start(objective=objective, estimator=estimator))["calibrated"]["joint"]
+        estimator: execute(start(objective=objective, estimator=estimator)).to_dict()["calibrated"]["joint"]
         for estimator in ("greedy", "random", "top-quality", "semdedup")
     }
     assert joint["greedy"] == max(joint.values()) and joint["greedy"] > joint["random"] + 0.3
@@ -78,7 +78,7 @@ def test_greedy_beats_every_baseline_that_looks_away(start, objective):
 
 def test_the_rank_of_a_greedy_run_is_the_order_of_picking(start, raw):
     run = start(estimator="greedy", lamb=0.0, objective="facility", select_ratio=0.05)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     place, _, x = raw
     picks = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
     assert run.selection()["logit"].to_pylist() == [-k for k in range(60)]
@@ -101,7 +101,7 @@ def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
     def stop():
         return len(broken.metrics().get("step", ())) >= 9
 
-    assert execute(broken, should_stop=stop)["status"] == "stopped"
+    assert execute(broken, should_stop=stop) is None
     assert broken.metrics()["step"].max() == 9
     seen = []
     execute(broken, progress=lambda share, what: seen.append((share, what)))
@@ -149,7 +149,7 @@ def test_top_quality_by_one_of_several_columns(tmp_path, graded, column, sign):
     assert selection.estimator == f"top-quality:{column}"
     run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
     assert f"top-quality:{column}" in run.config.arguments()
-    summary = execute(run)
+    summary = execute(run).to_dict()
     chosen = set(run.selection()["id"].to_pylist())
     assert chosen == set(np.argsort(-sign * values[column])[:27].tolist())
     standard = {name: (v - v.mean()) / v.std() for name, v in values.items()}
@@ -162,7 +162,7 @@ def test_odis_takes_the_best_by_both_columns_together_and_by_their_difference(tm
     config, values = graded
     selection = SelectionConfig.from_options(estimator="odis", objective="pairwise", device="cpu")
     run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
-    summary = execute(run)
+    summary = execute(run).to_dict()
     edu, fluent = ((v - v.mean()) / v.std() for v in (values["edu"], -values["perplexity"]))
     # two standardised columns have these two components, whatever their correlation; the wider one comes first
     together, rather = edu + fluent, edu - fluent

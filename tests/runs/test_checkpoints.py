@@ -217,7 +217,7 @@ def test_a_resumed_run_keeps_the_ends_of_the_scales_that_it_was_begun_with(half)
     with run.writer() as writer:
         writer.update_facts(anchors=ends)
     assert ended(run) == "done"
-    assert run.facts()["anchors"] == run.status().summary["anchors"] == ends
+    assert run.facts()["anchors"] == run.status().to_dict()["summary"]["anchors"] == ends
 
 
 def test_a_run_that_did_not_get_to_a_step_takes_the_ends_of_this_version(store, shard):
@@ -226,4 +226,4 @@ def test_a_run_that_did_not_get_to_a_step_takes_the_ends_of_this_version(store, 
         end = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
         writer.update_facts(anchors={"quality": end, "diversity": {"pairwise": end}})
     assert ended(run) == ended(other) == "done"
-    assert run.facts()["anchors"] == other.facts()["anchors"] == run.status().summary["anchors"]
+    assert run.facts()["anchors"] == other.facts()["anchors"] == run.status().to_dict()["summary"]["anchors"]

@@ -48,7 +48,7 @@ def shard(tmp_path) -> Path:
 def executed(store: RunStore, shard: Path) -> Run:
     options = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.2, "device": "cpu"}
     run = store.create(RunConfig(CorpusConfig((str(shard),)), SelectionConfig.from_options(**options)))
-    assert execute(run, threads=1)["status"] == "done"
+    assert execute(run, threads=1).status == "done"
     return run
 
 

@@ -82,7 +82,7 @@ def look(store: RunStore) -> None:
         for moment in (status.created, status.queued, status.started, status.ended, status.heartbeat):
             time.strftime("%Y", time.gmtime(moment or 0.0))
         time.strftime("%Y", time.gmtime(run.created))
-        calibrated = (status.summary or {}).get("calibrated") or {}
+        calibrated = (status.to_dict()["summary"] or {}).get("calibrated") or {}
         assert all(isinstance(value, (float, int, type(None))) for value in calibrated.values())
         assert isinstance(run.label(), Label) and isinstance(run.results(), list)
         try:

@@ -81,7 +81,7 @@ def test_it_ends_though_its_starter_and_all_of_its_group_are_killed(here):
     assert stored.status().state == "done"
     # the last thing its driver does, and only then it lets go
     wait_for(lambda: not is_held(stored.path / "queue"))
-    assert pq.read_table("out.parquet").num_rows == stored.status().summary["selected"] == 72
+    assert pq.read_table("out.parquet").num_rows == stored.status().to_dict()["summary"]["selected"] == 72
 
 
 def test_stop_from_another_process_keeps_a_checkpoint_and_it_resumes(here, capsys, stopping):

@@ -59,7 +59,7 @@ def raw():
 def test_reported_values_are_those_of_the_written_ids(store, raw, objective, estimator):
     """Recomputed in float64 with plain numpy from selection.parquet, to 1e-4 relative."""
     run = start(store, objective=objective, estimator=estimator, lamb=0.4)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     ids, quality, x = raw
     place = {id_: i for i, id_ in enumerate(ids)}
     members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
@@ -116,7 +116,7 @@ def test_the_tables_agree_with_each_other(store, raw):
 
 def test_facts_and_metrics(store):
     run = start(store, n_epochs=12)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     facts, metrics = run.facts(), run.metrics()
     assert facts["n"] == summary["n"] == 1200 and facts["selected"] == 360
     # twelve steps, then the polish's swaps and the steps of the bound
@@ -131,12 +131,12 @@ def test_facts_and_metrics(store):
 
 def test_baselines_run_like_any_other(store, raw):
     run = start(store, estimator="top-quality")
-    summary = execute(run)
+    summary = execute(run).to_dict()
     best = np.sort(raw[1])[-summary["selected"] :]
     assert summary["quality"] == pytest.approx(best.mean())
     assert summary["calibrated"]["quality"] == pytest.approx(1.0)
     assert run.selection()["logit"].null_count == summary["selected"]
-    low = execute(start(store, estimator="random"))
+    low = execute(start(store, estimator="random")).to_dict()
     assert abs(low["calibrated"]["quality"]) < 0.2
 
 
@@ -146,9 +146,9 @@ def test_a_run_stopped_before_its_first_evaluation_resumes(store):
     def stop():
         return len(run.metrics().get("step", ())) >= 2
 
-    assert execute(run, should_stop=stop)["status"] == "stopped"
+    assert execute(run, should_stop=stop) is None
     assert run.metrics()["step"].max() == 2
-    assert execute(run)["steps"] == 400
+    assert execute(run).to_dict()["steps"] == 400
 
 
 def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
@@ -159,17 +159,17 @@ def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
 
     stop = []
     monkeypatch.setattr("datamask.runs.execute.list_files", listing)
-    assert execute(start(store), should_stop=lambda: bool(stop))["status"] == "stopped" and stop
+    assert execute(start(store), should_stop=lambda: bool(stop)) is None and stop
 
 
 def test_raw_scale_reports_both(store):
-    summary = execute(start(store, scale="raw", lamb=0.5))
+    summary = execute(start(store, scale="raw", lamb=0.5)).to_dict()
     assert summary["joint"] == pytest.approx(0.5 * summary["quality"] + 0.5 * summary["diversity"])
     assert set(summary["calibrated"]) == {"quality", "diversity", "joint"}
 
 
 def test_lambda_one_is_top_quality(store, raw):
-    summary = execute(start(store, lamb=1.0, estimator="counterfactual"))
+    summary = execute(start(store, lamb=1.0, estimator="counterfactual")).to_dict()
     assert summary["quality"] == pytest.approx(np.sort(raw[1])[-summary["selected"] :].mean(), abs=1e-6)
 
 
@@ -195,7 +195,7 @@ def test_stopped_and_resumed_equals_unbroken(store, estimator):
     def stop():
         return len(broken.metrics().get("step", ())) >= 9
 
-    assert execute(broken, should_stop=stop, threads=1)["status"] == "stopped"
+    assert execute(broken, should_stop=stop, threads=1) is None
     assert broken.status().state == "stopped"
     assert broken.metrics()["step"].max() == 9
     execute(broken, threads=1)
@@ -237,18 +237,18 @@ def test_planned_steps_are_taken_and_a_run_from_before_goes_on_as_it_began(store
     """A run that had no plan when it was stopped ends where it would have ended unbroken: after all its steps."""
     options = {"estimator": "counterfactual", "objective": "pairwise", "n_epochs": 60}
     unbroken = start(store, **options)
-    whole = execute(unbroken, threads=1)
+    whole = execute(unbroken, threads=1).to_dict()
     broken = start(store, **options)
     stopped = execute(broken, threads=1, should_stop=lambda: len(broken.metrics().get("step", ())) >= 9)
-    assert stopped["status"] == "stopped" and broken.status().step == 9
+    assert stopped is None and broken.status().step == 9
     monkeypatch.setattr(selection, "PLANNED_FROM", 10)
     monkeypatch.setattr(selection, "MASK_ROWS", 0)
     planned = start(store, **options)
-    assert execute(planned, threads=1)["steps"] == selection.FEWEST_STEPS == planned.status().total_steps
+    assert execute(planned, threads=1).to_dict()["steps"] == selection.FEWEST_STEPS == planned.status().total_steps
     record = json.loads((broken.path / "config.json").read_text())
     del record["facts"]["planned_steps"]
     (broken.path / "config.json").write_text(json.dumps(record))
-    assert execute(broken, threads=1)["steps"] == whole["steps"] > selection.FEWEST_STEPS
+    assert execute(broken, threads=1).to_dict()["steps"] == whole["steps"] > selection.FEWEST_STEPS
     assert broken.rows().equals(unbroken.rows())
 
 
@@ -260,12 +260,12 @@ def test_pins_bans_and_quotas_are_met_exactly(store, raw, tmp_path):
     sources = open_corpus(CorpusConfig((TINY,))).metadata["source"].cast(pa.string()).to_pylist()
     quotas = (Quota("source", "torch", 0.5, 0.5), Quota("source", "plotly", 0.0, 0.02))
     run = start(store, lamb=0.6, prune=0.1, pin=str(tmp_path / "in.txt"), ban=str(tmp_path / "out.txt"), quotas=quotas)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     chosen = set(run.selection()["chunk_id"].to_pylist())
     count = {s: sum(sources[i] == s for i, id_ in enumerate(ids) if id_ in chosen) for s in ("torch", "plotly")}
     assert {ids[i] for i in worst} <= chosen and not {ids[i] for i in best} & chosen
     assert count["torch"] == 180 and count["plotly"] <= 7 and len(chosen) == 360
-    assert summary["gap"] >= 0 and summary["upper_bound"] < execute(start(store, lamb=0.6))["upper_bound"]
+    assert summary["gap"] >= 0 and summary["upper_bound"] < execute(start(store, lamb=0.6)).to_dict()["upper_bound"]
 
 
 @pytest.mark.parametrize(

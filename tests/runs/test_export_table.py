@@ -116,8 +116,8 @@ def test_a_run_that_cannot_have_it_says_why_and_nothing_is_written(tmp_path, run
     assert not any(export.missing(run) for export in EXPORTS)
     (recipe,) = (export for export in EXPORTS if export.name == "recipe")
     sentence = recipe.missing(facility)
-    assert sentence.startswith("Objective facility has no rule") and sentence.endswith(".")
-    with pytest.raises(DatamaskError, match="objective facility has no rule"):
+    assert sentence.startswith("Objective facility selects") and sentence.endswith(".")
+    with pytest.raises(DatamaskError, match="facility selects each row by its neighbors"):
         recipe.write(facility, tmp_path / "none.json", None, None)
     assert not (tmp_path / "none.json").exists()
 
@@ -161,12 +161,12 @@ def test_a_run_of_an_earlier_version_and_damaged_weights_are_refused(run, tmp_pa
         writer.write_rows(rows.set_column(place, "weight", pa.array(np.full(40, 2.0))))
     with pytest.raises(DatamaskError, match="its weights are not all from 0 to 1"):
         weights.write(run, tmp_path / "w.csv")
-    summary = {name: value for name, value in run.status().summary.items() if name != "weights"}
+    summary = {name: value for name, value in run.status().to_dict()["summary"].items() if name != "weights"}
     with run.writer() as writer:
         writer.write_rows(rows.drop_columns(["weight", "tokens"]))
-        writer.finish("done", summary, "as it was")
-    assert weights.missing(run).startswith("This run was made before inclusion weights were kept")
-    with pytest.raises(DatamaskError, match="before inclusion weights were kept"):
+        writer.finish("done", None, "as it was", summary=summary)
+    assert weights.missing(run).startswith("This run is older than repeat weights")
+    with pytest.raises(DatamaskError, match="older than repeat weights"):
         weights.write(run, tmp_path / "w.csv")
     assert not (tmp_path / "w.csv").exists()
 

@@ -36,8 +36,10 @@ def learned(store, inputs=TINY, **options):
     """The run, and what it told while it ran."""
     run = store.create(RunConfig(CorpusConfig((str(inputs),)), SelectionConfig.from_options(device="cpu", **options)))
     told = []
-    summary = execute(run, warn=told.append, threads=1)
-    assert summary["warnings"] == run.status().summary["warnings"] and set(summary["warnings"]) <= set(told)
+    summary = execute(run, warn=told.append, threads=1).to_dict()
+    assert summary["warnings"] == run.status().to_dict()["summary"]["warnings"] and set(summary["warnings"]) <= set(
+        told
+    )
     return run, told
 
 
@@ -69,7 +71,7 @@ def names(run):
 )
 def test_healthy_runs_are_left_in_peace(store, options):
     run, told = learned(store, **options)
-    assert told == [] and names(run) == [] and run.status().summary["warnings"] == []
+    assert told == [] and names(run) == [] and run.status().to_dict()["summary"]["warnings"] == []
 
 
 def test_roundings_that_fall_are_no_divergence():
@@ -147,7 +149,7 @@ def test_a_start_from_quality_is_not_taken_for_a_collapse(store):
             ),
         )
     )
-    assert execute(run, should_stop=lambda: len(run.metrics().get("step", ())) >= 30, threads=1)["status"] == "stopped"
+    assert execute(run, should_stop=lambda: len(run.metrics().get("step", ())) >= 30, threads=1) is None
     assert np.nanmax(run.metrics()["overlap_quality"]) > health.SAME_SELECTION
     assert "collapse" not in names(run)
 

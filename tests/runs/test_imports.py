@@ -73,7 +73,7 @@ def test_an_imported_list_is_a_done_run_with_the_lists_own_values(store, raw, tm
     assert run.status().state == "done" and "77 ids imported from mine.txt" in run.status().ending
     assert run.config.name == "mine" and run.config.selection.estimator == "imported"
     assert run.config.selection.size(len(ids)) == 77
-    summary = run.status().summary
+    summary = run.status().to_dict()["summary"]
     s = x[rows].sum(0)
     diversity = -(s @ s - 77) / (77 * 76)
     assert (summary["selected"], summary["n"], summary["unknown_ids"]) == (77, len(ids), 0)
@@ -122,8 +122,10 @@ def test_it_says_the_same_as_the_run_it_was_exported_from(store, tmp_path):
         ):
             assert facts[fact] == others[fact], fact
         same = ("quality", "diversity", "joint", "objectives", "calibrated", "tokens", "upper_bound", "gap", "scale")
-        assert {k: again.status().summary[k] for k in same} == {k: run.status().summary[k] for k in same}
-        assert set(run.status().summary) <= set(again.status().summary)
+        assert {k: again.status().to_dict()["summary"][k] for k in same} == {
+            k: run.status().to_dict()["summary"][k] for k in same
+        }
+        assert set(run.status().to_dict()["summary"]) <= set(again.status().to_dict()["summary"])
         with pytest.raises(RunStateError, match="is done"):
             execute(again)
 
@@ -136,7 +138,7 @@ def test_unknown_ids_are_counted_and_refused_or_left_out(store, raw, tmp_path):
         import_ids(store, asked(path))
     assert store.list() == []
     run = import_ids(store, asked(path, ignore_unknown=True))
-    assert run.status().summary["unknown_ids"] == 2 and run.status().summary["selected"] == 30
+    assert run.status().to_dict()["summary"]["unknown_ids"] == 2 and run.status().to_dict()["summary"]["selected"] == 30
     assert "2 more are not in this corpus" in run.status().ending
 
 
@@ -230,4 +232,4 @@ def test_facility_of_an_import_is_the_definition(store, raw, tmp_path):
     ids, _, x = raw
     rows = np.arange(0, len(ids), 6)
     run = import_ids(store, dataclasses.replace(asked(written(tmp_path / "f.txt", ids, rows), objective="facility")))
-    assert run.status().summary["diversity"] == pytest.approx(truth.facility(x, rows), rel=1e-5)
+    assert run.status().to_dict()["summary"]["diversity"] == pytest.approx(truth.facility(x, rows), rel=1e-5)

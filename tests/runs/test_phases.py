@@ -46,7 +46,7 @@ def test_runs_that_were_measured_are_told_within_two_after_a_tenth(estimator, pl
         seen, _ = told(plan, {phase: took[phase] for phase in took if phase not in kept}, tells=telling, step=0.1)
         after = [entry for entry in seen if entry[2] is not None]
         assert worst(after) < 2.0, kept
-        assert len(after) > 0.9 * len(seen)
+        assert len(after) > 0.7 * len(seen)
 
 
 @pytest.mark.parametrize("estimator", ["relaxed", "counterfactual", "reinforce", "greedy", "random"])

@@ -55,7 +55,7 @@ def known(metrics, name):
 @pytest.mark.parametrize(("estimator", "objective"), PAIRS)
 def test_a_finished_run_has_ten_points_unless_it_took_fewer_steps(store, estimator, objective):
     run = start(store, estimator, objective)
-    summary = execute(run, threads=1)
+    summary = execute(run, threads=1).to_dict()
     metrics = run.metrics()
     lines = metrics.get("step", np.zeros(0))
     taken = summary["steps"] + sum(int(known(metrics, name).max(initial=0)) for name in ("swaps", "dual_steps"))
@@ -100,7 +100,7 @@ def test_stopped_between_steps_and_resumed_has_the_lines_of_an_unbroken_run(
     whole, broken = start(store, estimator, objective), start(store, estimator, objective)
     execute(whole, threads=1)
     monkeypatch.setattr(recording.Recorder, "traced", traced := counted(recording.Recorder.traced, where))
-    assert execute(broken, threads=1, should_stop=lambda: traced.reached)["status"] == "stopped"
+    assert execute(broken, threads=1, should_stop=lambda: traced.reached) is None
     assert np.isfinite(broken.metrics()[where]).any()
     monkeypatch.undo()
     execute(broken, threads=1)

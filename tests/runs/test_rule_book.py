@@ -101,21 +101,21 @@ def test_the_settings_name_files_with_exactly_the_rows(corpus, rule_store):
         SelectionConfig.from_options()
     )
     assert rule_words(config, {"pinned": 3, "banned": 1, "given": 2}) == [
-        "3 samples pinned",
-        "1 sample banned",
-        "2 samples had already",
+        "3 rows pinned",
+        "1 row banned",
+        "2 rows had already",
     ]
 
 
 @pytest.mark.parametrize(
     "kinds, options, reason",
     [
-        ({PIN: range(5), BAN: range(4, 9)}, {}, "both name 1 samples"),
+        ({PIN: range(5), BAN: range(4, 9)}, {}, "both name 1 rows"),
         ({PIN: range(80)}, {}, "names 80 rows, but only 72"),
-        ({BAN: range(200)}, {}, "leave 40 samples, but 72"),
+        ({BAN: range(200)}, {}, "leave 40 rows, but 72"),
         ({GIVEN: range(240)}, {}, "names all 240"),
         ({PIN: range(100)}, {"budget": "100"}, "but the budget is 100"),
-        ({BAN: range(230)}, {"budget": "5k"}, "holds all"),
+        ({BAN: range(230)}, {"budget": "5k"}, "fits all"),
     ],
 )
 def test_impossible_rules_are_refused_with_the_reason(corpus, rule_store, kinds, options, reason):

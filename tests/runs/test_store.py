@@ -200,14 +200,14 @@ def test_done_needs_a_selection_and_comes_last(store, monkeypatch):
     with run.writer() as writer:
         writer.set_status("running")
         with pytest.raises(RunStateError, match="selection"):
-            writer.finish("done", {})
+            writer.finish("done", None, summary={})
         with pytest.raises(RunStateError, match=r"no selection\.parquet yet"):
             run.selection()
         writer.write_selection(pa.table({"id": ["a"]}), run.config.to_dict())
         assert run.status().state == "running"
-        writer.finish("done", {"joint": np.float32(0.5), "gap": float("nan")}, "converged")
+        writer.finish("done", None, "converged", summary={"joint": np.float32(0.5), "gap": float("nan")})
     assert run.status().state == "done"
-    assert run.status().summary == {"joint": 0.5, "gap": None}
+    assert run.status().to_dict()["summary"] == {"joint": 0.5, "gap": None}
     stored = pq.read_schema(run.path / "selection.parquet").metadata[b"datamask"]
     assert RunConfig.from_dict(json.loads(stored)) == run.config
 

@@ -85,7 +85,7 @@ def test_means_and_spreads_are_those_of_the_runs(place, kind):
             if run.config.selection.estimator == "reinforce"
             and all(getattr(run.config.selection, name) == row[name] for name in levels)
         ]
-        joint = [run.status().summary["calibrated"]["joint"] for run in mine]
+        joint = [run.status().to_dict()["summary"]["calibrated"]["joint"] for run in mine]
         assert len(mine) == row["runs"] == 3 and len({run.config.selection.seed for run in mine}) == 3
         assert row["joint"] == pytest.approx(np.mean(joint)) and row["joint_sd"] == pytest.approx(np.std(joint, ddof=1))
     reference = answer["rows"][-1]
@@ -119,7 +119,8 @@ def test_the_single_study_measures_every_selection_by_every_term(place):
     }
     for name, run in own.items():
         assert rows[f"{name} with quality"][name] == pytest.approx(
-            run.status().summary["calibrated"]["diversity"], abs=5 * rows[f"{name} with quality"][f"{name}_sd"] + 1e-9
+            run.status().to_dict()["summary"]["calibrated"]["diversity"],
+            abs=5 * rows[f"{name} with quality"][f"{name}_sd"] + 1e-9,
         )
 
 

@@ -116,9 +116,9 @@ def test_points_equal_single_runs_and_repeating_skips_them(tmp_path, monkeypatch
     alone = RunStore(tmp_path / "alone")
     for one in done:
         single = alone.create(RunConfig(plan.corpus, one.point.selection))
-        summary = execute(single)
+        summary = execute(single).to_dict()
         for key in ("quality", "diversity", "joint", "calibrated", "upper_bound", "steps"):
-            assert one.run.status().summary[key] == summary[key], key
+            assert one.run.status().to_dict()["summary"][key] == summary[key], key
         assert one.run.selection().equals(single.selection())
 
     again = sweep(store, plan)
@@ -151,7 +151,7 @@ def test_along_lambda_the_relaxation_starts_from_its_neighbour(tmp_path):
     assert [one.run.facts().get("start_from") for one in done] == [None, *(one.run.id for one in done[:-1])]
     steps = [one.row()["steps"] for one in done]
     alone = RunStore(tmp_path / "alone")
-    singles = [execute(alone.create(RunConfig(CorpusConfig((TINY,)), one.point.selection))) for one in done]
+    singles = [execute(alone.create(RunConfig(CorpusConfig((TINY,)), one.point.selection))).to_dict() for one in done]
     assert sum(steps) < sum(single["steps"] for single in singles)
     # both are within their proved gaps of one optimum, so of each other
     for one, single in zip(done, singles):

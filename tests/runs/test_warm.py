@@ -74,7 +74,7 @@ def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(pool, 
     for changed in (ruled, {"lamb": 0.6}, {"select_ratio": 0.22, "ban": ruled["ban"]}):
         now = replace(config, **changed)
         warm, cold = ran(pool, now, parent.id), ran(pool, now)
-        assert warm.facts()["warm_from"] == warm.status().summary["warm_from"] == parent.id
+        assert warm.facts()["warm_from"] == warm.status().to_dict()["summary"]["warm_from"] == parent.id
         assert parent.id in dict(provenance.table(warm).values)["start"] and cold.facts()["warm_from"] is None
         mask = warm.rows()["selected"].to_numpy().astype(bool)
         assert mask.sum() == now.size(len(pool)) and not (now.ban and mask[banned].any())
@@ -82,7 +82,7 @@ def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(pool, 
             assert mask[pinned].all()
             held = sum(source[row] == largest for row in np.flatnonzero(mask))
             assert quota.low * mask.sum() <= held <= np.ceil(quota.high * mask.sum())
-        after, before = (run.status().summary for run in (warm, cold))
+        after, before = (run.status().to_dict()["summary"] for run in (warm, cold))
         assert after["calibrated"]["joint"] >= before["calibrated"]["joint"] - AS_GOOD
         if before["steps"] == 60:
             assert after["steps"] == 20 and warm.metrics()["step"][0] == 41
@@ -116,7 +116,7 @@ def test_where_too_much_has_to_leave_learned_logits_start_cold(pool, tmp_path):
     members = np.flatnonzero(parent.rows()["selected"].to_numpy().astype(bool))
     (tmp_path / "ban.txt").write_text("\n".join(str(pool.corpus.ids[int(row)]) for row in members[::2]))
     child = ran(pool, replace(config, ban=str(tmp_path / "ban.txt")), parent.id)
-    assert child.facts()["warm_from"] is None and child.status().summary["steps"] == 12
+    assert child.facts()["warm_from"] is None and child.status().to_dict()["summary"]["steps"] == 12
 
 
 def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
@@ -131,9 +131,9 @@ def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
     def should_stop():
         return len(run.metrics().get("step", ())) >= 4
 
-    assert execute(run, threads=1, pool=pool, should_stop=should_stop)["status"] == "stopped"
+    assert execute(run, threads=1, pool=pool, should_stop=should_stop) is None
     RunStore(pool.cache_dir.parent).remove(parent.id)
-    summary = execute(run, threads=1, pool=pool)
+    summary = execute(run, threads=1, pool=pool).to_dict()
     assert summary["steps"] == 10 and summary["warm_from"] == parent.id
     assert run.rows()["selected"].equals(whole.rows()["selected"])
 
@@ -150,9 +150,9 @@ def test_stopped_before_its_first_step_it_still_knows_its_start(pool, estimator,
     def should_stop():
         return "warm_from" in run.facts()  # a learner has begun
 
-    assert execute(run, threads=1, pool=pool, should_stop=should_stop)["status"] == "stopped"
+    assert execute(run, threads=1, pool=pool, should_stop=should_stop) is None
     RunStore(pool.cache_dir.parent).remove(parent.id)
-    assert execute(run, threads=1, pool=pool)["warm_from"] == parent.id
+    assert execute(run, threads=1, pool=pool).to_dict()["warm_from"] == parent.id
     assert run.rows()["selected"].equals(whole.rows()["selected"])
 
 

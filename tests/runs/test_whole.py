@@ -65,7 +65,7 @@ def done(folder, tmp_path_factory):
 
 def test_it_selects_from_all_rows_and_says_so(done, folder):
     run, notes = done
-    summary, facts = run.status().summary, run.facts()
+    summary, facts = run.status().to_dict()["summary"], run.facts()
     assert (summary["n"], summary["selected"], facts["n"], facts["total_rows"]) == (N, S, SAMPLE, N)
     assert (
         summary["gap"] <= 1e-6 and summary["upper_bound"] >= summary["calibrated"]["joint"] and summary["passes"] >= 1
@@ -106,7 +106,7 @@ def test_the_selection_has_every_selected_row_once_with_its_id_and_rank(done, fo
     # what it says of the values is so, by the definitions
     x = np.stack(table["feature_arr"].to_numpy()).astype(np.float64)
     x = (x / np.linalg.norm(x, axis=1, keepdims=True))[rows]
-    summary = run.status().summary
+    summary = run.status().to_dict()["summary"]
     assert summary["quality"] == pytest.approx(table["quality_score"].to_numpy()[rows].mean(), abs=1e-12)
     pairwise = -((x.sum(0) ** 2).sum() - S) / (S * (S - 1))
     assert summary["objectives"] == {"pairwise": pytest.approx(pairwise, abs=1e-5)}  # features as float16
@@ -131,9 +131,9 @@ def test_what_is_opened_of_it_is_the_sample_with_the_selection_on_it(done, folde
     expected = [name in chosen for name in corpus.ids.to_pylist()]
     assert rows["selected"].to_pylist() == expected and sum(expected) == run.facts()["selected"]
     metrics = run.metrics()
-    passes = run.status().summary["passes"]
+    passes = run.status().to_dict()["summary"]["passes"]
     assert np.isfinite(metrics["pass"]).sum() == passes and (np.diff(metrics["step"]) > 0).all()
-    assert metrics["gap"][-1] == pytest.approx(run.status().summary["gap"], abs=1e-7)  # rows were rounded
+    assert metrics["gap"][-1] == pytest.approx(run.status().to_dict()["summary"]["gap"], abs=1e-7)  # rows were rounded
 
 
 def test_its_rows_masks_and_recipe_are_of_all_rows(done, folder, tmp_path):
@@ -218,21 +218,21 @@ def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path
     config = _config(folder, tmp_path)
     config = replace(config, selection=replace(config.selection, scratch_dir=None, scope="global"))
     run = RunStore(tmp_path / "runs").create(config)
-    assert execute(run)["n"] == SAMPLE and run.whole is None
+    assert execute(run).to_dict()["n"] == SAMPLE and run.whole is None
     # one that does not fit asks for all of its rows
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
     monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path / "system"))
     run = RunStore(tmp_path / "runs").create(config)
-    assert execute(run)["n"] == N and run.whole is not None
+    assert execute(run).to_dict()["n"] == N and run.whole is not None
     without = replace(config, selection=replace(config.selection, scope=None), corpus=replace(config.corpus, rows=None))
     run = RunStore(tmp_path / "runs").create(without)
-    assert execute(run)["n"] == N - 1 and run.whole is None
+    assert execute(run).to_dict()["n"] == N - 1 and run.whole is None
 
 
 @pytest.mark.parametrize("lamb", [0.0, 1.0])
 def test_at_both_ends_of_lambda(folder, tmp_path, lamb):
     run = _created(tmp_path, folder, lamb=lamb)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     # 1500 whole rows of 7500 come no nearer to the bound, in memory neither
     assert summary["selected"] == S == len(run.selection()) and summary["gap"] <= 1e-5
     quality = pq.read_table(folder)["quality_score"].to_numpy()
@@ -253,7 +253,7 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
         pq.write_table(pq.read_table(path), place / path.name)
     corpus = {"drop_invalid": True, "quality_columns": ("quality_score:1:z", "edu:0.5:rank")}
     run = _created(tmp_path, place, objective=objective, center=True, corpus=corpus)
-    summary = execute(run)
+    summary = execute(run).to_dict()
     # of so few rows there are too few near the threshold to say more of 28 moments
     assert summary["n"] == N + 900 - 9 and summary["gap"] <= 5e-5
     assert sum(run.facts()["dropped"].values()) == 9
@@ -295,7 +295,7 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     other = _created(tmp_path / "other", folder)
     execute(other)
     assert other.selection()["id"].equals(run.selection()["id"])
-    assert resumed.summary["passes"] == other.status().summary["passes"]
+    assert resumed.result.whole.passes == other.status().result.whole.passes > 0
     assert np.allclose(run.metrics()["joint"], other.metrics()["joint"], equal_nan=True)
 
 
@@ -344,7 +344,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(solvers.streamed_dual, "pass_of", counted)
-        summary = execute(run)
+        summary = execute(run).to_dict()
     assert scored[0] == "Pass 3 over"
     of_the_end = 0 if state == "dual.npz" else scored.index("Pass 1 over")
     assert len(scored) - of_the_end == summary["passes"] - (2 if state == "dual.npz" else 0)
@@ -401,17 +401,17 @@ def test_in_python_all_rows_are_asked_for_as_a_run(folder, tmp_path):
         "scratch_dir": str(tmp_path / "scratch"),
         "device": "cpu",
     }
-    with pytest.raises(OptionError, match="scratch_dir asks for all rows"):
+    with pytest.raises(OptionError, match="scratch_dir selects from all rows"):
         select(corpus, **options)
     selection = select(corpus, **options, runs_dir=tmp_path / "runs")
     assert selection.summary["n"] == N and len(selection.mask) == SAMPLE
-    assert Run(selection.run).status().summary["selected"] == S
+    assert Run(selection.run).status().to_dict()["summary"]["selected"] == S
 
 
 def test_a_bound_that_cannot_be_is_none(folder, tmp_path, monkeypatch):
     beside = Weights.beside_scores
     monkeypatch.setattr(Weights, "beside_scores", lambda *given: beside(*given) - 0.01)
-    summary = execute(_created(tmp_path, folder))
+    summary = execute(_created(tmp_path, folder)).to_dict()
     assert summary["upper_bound"] is None and summary["gap"] is None and summary["bound_holds_for"] is None
 
 

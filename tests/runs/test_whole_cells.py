@@ -57,7 +57,7 @@ def unbroken(folder, tmp_path_factory):
 @pytest.mark.parametrize("scope", ["global", "block"])
 def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, unbroken, scope):
     root, run = unbroken[scope]
-    summary = run.status().summary
+    summary = run.status().to_dict()["summary"]
     corpus = open_corpus(CorpusConfig((str(folder),)))
     selection = pq.read_table(run.path / "selection.parquet")
     ids = set(selection.column("id").to_pylist())
@@ -71,13 +71,13 @@ def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, unbroke
         0.3 * summary["calibrated"]["quality"] + 0.7 * summary["calibrated"]["diversity"]
     )
     # what is not to be had out of core is not recommended
-    text = summary_text(run, summary, None)
+    text = summary_text(run, run.status().result, None)
     assert "The exact one is" in text and "--exact-values" not in text
     assert not (root / "scratch" / f"datamask-{run.id}").exists()
     stored = RunStore(root / "runs").get(run.id)
     whole = stored.whole
     assert whole["rows"] == N and whole["blocks"] == 2
-    assert stored.status().state == "done" and stored.status().summary["joint"] == summary["joint"]
+    assert stored.status().state == "done" and stored.status().to_dict()["summary"]["joint"] == summary["joint"]
     metrics = stored.metrics()
     rounds = np.isfinite(metrics["pass"])
     assert rounds.sum() == summary["rounds"] == (1 if scope == "block" else 4)

@@ -32,7 +32,7 @@ def done_run(
         selection["scratch_dir"] = str(place.parent / "scratch")
     config = SelectionConfig.from_options(device="cpu", **selection)
     run = RunStore(place.parent / "runs").create(RunConfig(CorpusConfig((str(place),), rows=rows), config))
-    summary = execute(run)
+    summary = execute(run).to_dict()
     return summary, np.sort(run.selection()["id"].to_numpy())
 
 

@@ -208,4 +208,4 @@ def test_a_first_pass_that_the_store_breaks_off_leaves_a_run_to_go_on_with(folde
     assert failed.status.state == "failed" and "breaks off" in failed.status.error and not failed.faulty
     proxy.heal()
     assert attempt(started, should_stop=lambda: False).status.state == "done"
-    assert started.status().summary["n"] == 300 and not list((folder / "scratch").iterdir())
+    assert started.status().to_dict()["summary"]["n"] == 300 and not list((folder / "scratch").iterdir())

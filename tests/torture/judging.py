@@ -98,7 +98,7 @@ def command(*words: str, doing: str = "", codes: tuple[int, ...] = (0, 2)) -> tu
         except Exception as error:
             raise Finding(f"{doing}: a traceback instead of a sentence: {trace(error)}") from error
     text = err.getvalue()
-    if "Traceback" in text or "fault of the program" in text or code not in codes:
+    if "Traceback" in text or "nternal error" in text or code not in codes:
         raise Finding(f"{doing}: exit code {code}, expected {' or '.join(map(str, codes))}: {text[-900:]}")
     if code == 2:
         lines = [line for line in text.splitlines() if line.strip()]

@@ -60,9 +60,24 @@ def _reading(path: str | Path) -> Callable[[Path, Sequence[str]], dict[str, list
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> dict[str, list]:
-    table = pq.read_table(path, columns=list(columns), use_threads=False, page_checksum_verification=True)
+    return {name: column.to_pylist() for name, column in _parquet_columns(path, columns).items()}
+
+
+def _parquet_columns(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """Columns, and fields inside columns that dotted names lead to."""
+    top = pq.read_schema(path).names
+    paths = {name: [name] if name in top else name.split(".") for name in names}
+    table = pq.read_table(
+        path,
+        columns=[*dict.fromkeys(first for first, *_ in paths.values())],
+        use_threads=False,
+        page_checksum_verification=True,
+    )
     table.validate(full=True)
-    return {name: table[name].to_pylist() for name in columns}
+    return {
+        name: pc.struct_field(table[first], fields) if fields else table[first]
+        for name, (first, *fields) in paths.items()
+    }
 
 
 def _text(path: Path) -> str:
@@ -194,9 +209,7 @@ def _parquet_vectors(path: Path, name: str, rows: np.ndarray) -> np.ndarray:
     Raises:
         ValueError: they are not equally long.
     """
-    table = pq.read_table(path, columns=[name], use_threads=False, page_checksum_verification=True)
-    table.validate(full=True)
-    lists = table[name].take(pa.array(rows))
+    lists = _parquet_columns(path, [name])[name].take(pa.array(rows))
     kind = lists.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
         return np.array(lists.to_pylist(), np.float64)  # rare, and then small

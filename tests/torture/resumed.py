@@ -142,7 +142,7 @@ def run_cache(number: int, folder: Path) -> str:
     run = store.create(before.config)
     word = finish(run, materials.selected_ids(setting), what)
     if word != "refused":
-        then, now = before.status().summary, run.status().summary
+        then, now = before.status().to_dict()["summary"], run.status().to_dict()["summary"]
         for key in ("quality", "diversity", "joint", "calibrated", "anchors", "upper_bound", "gap"):
             if not _same(then.get(key), now.get(key)):
                 raise Finding(f"{what}: {key} is {now.get(key)}, but {then.get(key)} beside a whole cache")

@@ -99,7 +99,7 @@ PAGES = {
     ),
     "runs": ("view", "run", "corpus", "rules"),
     "runs?view=frontier": ("objective", "ratio", "run"),
-    "runs?view=live": ("objective", "ratio", "lambda", "run"),
+    "runs?view=sweep": ("vary", "ratio", "run"),
     "runs?view=compare": ("runs", "draw", "layout", "marks", "tab"),
     "evidence": ("view", "run", "corpus", "answer"),
     "evidence?view=scoreboard": ("runs",),
@@ -107,10 +107,6 @@ PAGES = {
     "evidence?view=downstream": ("runs",),
     "data": ("run", "corpus", "rules", "x"),
     "export": ("run",),
-    "lab": ("view", "corpus"),
-    "lab?view=ratio": ("run",),
-    "lab?view=group": ("ratio", "run"),
-    "lab?view=transfer": ("ratio", "run"),
 }
 """What stands in addresses, by page or section."""
 

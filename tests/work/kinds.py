@@ -19,7 +19,6 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.graph_checkpoint import entry_of as graph_checkpoint_entry
 from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbors
 from datamask.corpus.projections.layouts import layout_entry, load_layout
-from datamask.dashboard.analyses.toy import solving as toy
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_ends
@@ -332,13 +331,12 @@ def _plain(result: AblationResult | None) -> dict | None:
 
 def selection(corpus: Corpus) -> Kind:
     kept = kept_for("", corpus.fingerprint, "0123456789ab")
-    arrays = {"rows": np.arange(0, 120, 2, dtype=np.int32), "end": np.linspace(0, 1, 12)}
+    arrays = {"rows": np.arange(0, 120, 2, dtype=np.int32)}
     return Kind(
         kept.entry("1-0-0"),
         Content({}, arrays),
         lambda folder: kept_for(folder, corpus.fingerprint, "0123456789ab").find("1-0-0", SIZE, N),
         {
-            "NaN": put("end", 0, np.nan),
             "no row": put("rows", -1, N),
             "twice": put("rows", 1, 0),
             "other size": cut("rows"),
@@ -380,27 +378,6 @@ def training(corpus: Corpus) -> Kind:
     )
 
 
-def planted(corpus: Corpus) -> Kind:
-    masks = {f"mask_{name}": np.arange(N) % 4 == place for place, name in enumerate(toy.TITLES)}
-    arrays = {
-        "points": np.zeros((N, 2), np.float32),
-        "group": (np.arange(N) % 4).astype(np.int8),
-        "quality": np.zeros(N),
-        **masks,
-    }
-    return Kind(
-        toy.ENTRY,
-        Content({}, arrays),
-        toy.load,
-        {
-            "NaN": put("points", (0, 0), np.nan),
-            "no group": put("group", 0, 4),
-            "other sizes": put("mask_disf", 0, True),
-            "other points": cut("quality"),
-        },
-    )
-
-
 KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "graph": graph,
     "half-built graph": unfinished,
@@ -418,13 +395,12 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "selection of a search": selection,
     "losses of a training": losses,
     "state of a training": training,
-    "toy": planted,
 }
 
 NEVER_BEFORE = ("ablation", "losses of a training", "state of a training")
 """Kinds that are younger than digests."""
 
-FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda", "toy")
+FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda")
 """Kinds of which files from before there were digests are taken, where they can be true."""
 
 

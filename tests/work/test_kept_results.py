@@ -213,3 +213,14 @@ def test_a_read_only_folder_serves_what_it_holds(tmp_path, monkeypatch):
     assert Cache(tmp_path).find(entry, lambda content: content) == Content({"a": 1})
     assert not Cache(tmp_path).keep(entry, {"a": 2})
     assert Cache(tmp_path).find(entry, lambda content: content.value["a"]) == 1
+
+
+def test_a_read_only_folder_is_said_once_for_all_files(tmp_path, monkeypatch, caplog):
+    def refused(*args, **kwargs):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("tempfile.mkstemp", refused)
+    with caplog.at_level(logging.WARNING):
+        for key in ("a", "b", "c"):
+            assert not Cache(tmp_path).keep(Entry("abc", "result", 1, key), {"a": 1})
+    assert len(caplog.records) == 1 and str(tmp_path) in caplog.text and "Read-only" in caplog.text

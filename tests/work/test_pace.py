@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from datamask.work.pace import Eta, PhasePace, RunPace, duration
+from datamask.work.pace import Eta, PhasePace, RoundPace, RunPace, duration
 
 
 def test_a_steady_pace_is_met_exactly():
@@ -51,6 +51,64 @@ def test_nothing_is_said_before_a_twentieth_or_fifteen_seconds():
     eta = Eta()
     assert [eta.update(share, now=now) for share, now in ((0.0, 0.0), (0.04, 1.0), (0.06, 2.0))][:2] == [None, None]
     assert eta.update(0.07, now=3.0) is not None
+
+
+@pytest.mark.parametrize("crawl", [1e-7, 1e-5, 1e-4])
+def test_a_phase_that_hardly_moves_never_promises_hours(crawl):
+    """A quarter within 10 s, then a phase that tells almost nothing of itself: the first minute says no hours."""
+    eta = Eta()
+    for second in range(60):
+        left = eta.update(0.025 * min(second, 10) + crawl * max(0, second - 10), now=float(second))
+        assert left is None or left < 3600, second
+    assert left is not None
+
+
+def test_a_plan_that_nothing_was_measured_of_says_no_time():
+    now = 0.0
+    pace = PhasePace(lambda: now)
+    pace.plan({"graph": 600.0, "ends": 60.0})
+    pace.begin("graph")
+    now = 100.0
+    assert pace.left is None
+    pace.at(0.0)
+    pace.at(0.5)
+    assert pace.left is not None
+
+
+ROUND = {"baseline": 1.0, "masks": 40.0, "measuring": 5.0}
+
+
+def rounds(count: int, pace: RoundPace, now: list[float], stored: int = 0):
+    """``(elapsed, share, left)`` at every step of `count` rounds; the first `stored` of them take no time."""
+    pace.plan(count, tuple(ROUND))
+    seen = []
+    for place in range(count):
+        with pace.round(lambda place=place: place >= stored):
+            for step, seconds in ROUND.items():
+                pace.begin(step)
+                seen.append((now[0], pace.share, pace.update(pace.share)))
+                now[0] += 0.0 if place < stored else seconds
+    return [*seen, (now[0], pace.share, pace.update(pace.share))]
+
+
+@pytest.mark.parametrize("stored", [0, 3])
+def test_rounds_of_unequal_steps_go_by_what_each_took(stored):
+    now = [0.0]
+    seen = rounds(10, RoundPace(lambda: now[0]), now, stored)
+    shares = [share for _, share, _ in seen]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    first, told = seen[: 3 * (stored + 1)], seen[3 * (stored + 1) :]
+    assert all(left is None for _, _, left in first) and len(told) == 3 * (9 - stored) + 1
+    whole = seen[-1][0]
+    assert [left for _, _, left in told] == pytest.approx([whole - elapsed for elapsed, _, _ in told])
+
+
+def test_rounds_that_are_planned_again_are_measured_again():
+    now = [0.0]
+    pace = RoundPace(lambda: now[0])
+    rounds(2, pace, now)
+    assert pace.update(0.0) == 0.0
+    assert rounds(2, pace, now)[0][1:] == (0.0, None)
 
 
 def test_a_resumed_run_goes_by_its_new_steps_alone():
@@ -132,7 +190,7 @@ def told(plan: dict[str, float], took: dict[str, float], *, tells: tuple[str, ..
 def worst(seen) -> float:
     """The factor by which elapsed and left together are at most off the whole, after its first tenth."""
     whole = seen[-1][0]
-    after = [elapsed + left for elapsed, _, left in seen if elapsed > whole / 10]
+    after = [elapsed + left for elapsed, _, left in seen if left is not None and elapsed > whole / 10]
     return max(max(guess / whole, whole / guess) for guess in after)
 
 

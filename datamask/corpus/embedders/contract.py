@@ -66,7 +66,7 @@ def embedder_note(metadata: Mapping[bytes, bytes] | None) -> str | None:
         return None
     try:
         facts = json.loads(text)
-        kind, name, digest = (str(facts[key]) for key in ("kind", "name", "digest"))
+        kind, name = (str(facts[key]) for key in ("kind", "name"))
     except (ValueError, KeyError, TypeError):  # of another program, or damaged: the features are as good
         return None
-    return f"Features by {name[:80]} ({kind[:20]}, digest {digest[:12]})."
+    return f"Features by {name[:80]} ({kind[:20]})."

@@ -57,8 +57,8 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
 TSNE = Projection(
     "t-SNE",
     "tsne",
-    "t-SNE, as in the paper's figures, spreads samples evenly; it takes minutes, once per corpus.",
-    "sizes of clusters and gaps between them mean nothing, since crowded samples are spread like sparse ones",
+    "t-SNE, as in the paper's figures, spreads rows evenly and takes minutes, once per corpus.",
+    "cluster sizes and gaps mean nothing",
     fit=fit,
     fit_all=MOST,
     fit_sample=MOST,

@@ -65,8 +65,8 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
 UMAP = Projection(
     "UMAP",
     "umap",
-    "UMAP keeps neighbours together and is computed once per corpus.",
-    "sizes of islands and gaps between them mean nothing",
+    "UMAP keeps neighbors together and is computed once per corpus.",
+    "island sizes and gaps mean nothing",
     fit=fit,
     fit_all=300_000,
     fit_sample=100_000,

@@ -4,7 +4,8 @@
 |---|---|
 | `contract` | what a reader is |
 | `parquet`, `json_lines`, `csv` | one each |
-| `text` | what readers of text share: lines, gzip, bounds |
+| `text` | what readers of text share: lines, compression, bounds |
+| `leaves`, `json_kinds` | fields of nested columns by dotted names; types of JSON columns |
 | `shard` | one file, looked at |
 
 To add one: a file here with a `Reader`, and its line in the table. Inputs, side shards, texts to prepare, uploads and
@@ -20,6 +21,7 @@ from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.parquet import PARQUET
+from datamask.errors import InputError
 from datamask.files import open_regular
 from datamask.storage.address import Address, file_name, is_address
 from datamask.storage.remote import RemoteFile
@@ -50,14 +52,14 @@ def by_ending(name: str) -> Reader | None:
 
 
 def reader_of(path: str | os.PathLike[str], should_stop: ShouldStop | None = None) -> Reader:
-    """The reader of a file: by its first bytes, where they tell, else by its name; else the first of the table, since
-    shards may be called anything.
+    """The reader of a file: by its first bytes, where they tell, since shards may be called anything; else by its name.
 
     Args:
         path: of the file, or the address of one elsewhere.
         should_stop: polled while a file elsewhere is waited for.
 
     Raises:
+        InputError: neither tells.
         OSError: it cannot be read.
         StoreError: it is a pipe, a device or the like.
         Stopped: `should_stop` answered true.
@@ -72,7 +74,13 @@ def reader_of(path: str | os.PathLike[str], should_stop: ShouldStop | None = Non
     else:
         head = RemoteFile(Address.parse(os.fspath(path)), should_stop).read(longest)
     marked = (reader for reader in READERS if reader.magic and head.startswith(reader.magic))
-    return next(marked, None) or named or READERS[0]
+    reader = next(marked, None) or named
+    if reader is None:
+        raise InputError(
+            f"{path} is neither a parquet file nor named like another format that is read here "
+            f"({', '.join(endings(READERS[1:]))}); convert it, or rename it if it is one of these"
+        )
+    return reader
 
 
 __all__ = ["READERS", "FileFacts", "Reader", "by_ending", "endings", "formats", "reader_of"]

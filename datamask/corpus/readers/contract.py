@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ class FileFacts:
         inside: what the reader keeps for itself.
         rounded: columns of float64 whose file spells whole numbers that float64 cannot hold, so that close ones may be
             equal here.
+        left_out: dotted name of a field that is not read -> why, as the end of a sentence about it.
         complete: False where the file was not read to its end, so that there are more rows and perhaps more columns.
     """
 
@@ -31,6 +32,7 @@ class FileFacts:
     inside: object = field(default=None, repr=False, compare=False)
     complete: bool = True
     rounded: frozenset[str] = frozenset()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Reader:
             Raises InputError, a sentence with the file's name and the place in it, or one of
             `datamask.parquet.UNREADABLE`.
         batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows, should_stop)``;
-            None for columns or groups: all of them. Every batch is validated in full, takes
+            None for columns or groups: all of them. A dotted name asks for a leaf of a struct (`leaves`): the struct
+            comes with that leaf at least. Every batch is validated in full, takes
             `datamask.parquet.BATCH_BYTES` or a small multiple, and has at most so many rows. It polls the callable, or
             None, while a file elsewhere is waited for. Raises as `look` does.
         named: further endings of files that are its own only where they are named one by one.

@@ -1,4 +1,4 @@
-"""CSV: a header, commas, quotes where a value needs them. Plain or gzip.
+"""CSV: a header, commas, quotes where a value needs them. Plain, gzip or zstd.
 
 Columns are texts until a look at all rows has shown otherwise: whole numbers, numbers, or lists of numbers written
 as JSON (``"[0.1, 0.2]"``, as pandas writes them), which are features. Numbers with leading zeros and hexadecimal ones,
@@ -210,4 +210,4 @@ def _values(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if kind == pa.string() else _AS[kind](_bare(column))
 
 
-CSV = Reader("CSV", (".csv", ".csv.gz"), look, batches)
+CSV = Reader("CSV", text.endings(".csv"), look, batches)

@@ -1,8 +1,9 @@
-"""JSON lines: one object per line, each key a column, lists of numbers features. Plain or gzip.
+"""JSON lines: one object per line, each key a column, lists of numbers features. Plain, gzip or zstd.
 
 A look reads the whole file: only then is known how many rows there are and of what type each column is. A key that
 some lines lack is null there; a column that holds whole numbers here and others there is of float64, and lists of
 numbers are of float64 always, since JSON does not tell 1 from 1.0. Texts stay texts, also those that look like dates.
+Objects are structs, whose fields `leaves` names.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import pyarrow.types as pt
 
 from datamask.corpus.readers import text
 from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
+from datamask.corpus.readers.json_kinds import LeftOut, joined, leave_out_wide, stored, without
+from datamask.corpus.readers.leaves import Path, leaves, schema_of
 from datamask.errors import InputError, poll_of
 
 CELLS = 20_000_000
@@ -27,7 +30,31 @@ CELLS = 20_000_000
 MOST_KEYS = 100_000
 """At once, as far as colons tell: each may be a column of its own."""
 
+
+class MixedKinds(InputError):
+    """A column, or a field of one, that holds values of several kinds.
+
+    Attributes:
+        keys: the path from the column down to the field, lists left out.
+        kinds: what it holds.
+    """
+
+    def __init__(self, path: str, name: str, before: object, after: object, line: int) -> None:
+        keys = name.split("/[]")[0].split("/")
+        super().__init__(
+            f"column {'.'.join(keys)!r} of {path} holds {after} in line {line:,} and {before} before; write one kind "
+            "of value into it, or leave it out"
+        )
+        self.keys, self.kinds = tuple(keys), (str(before), str(after))
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it concerns a field of objects, or a column that holds objects in some lines."""
+        return len(self.keys) > 1 or "object" in self.kinds
+
+
 _CHANGED = re.compile(r"Column\((.*)\) changed from (\w+) to (\w+) in row (\d+)")
+_SEVERAL = {"object": "objects", "array": "lists", "string": "texts", "number": "numbers", "boolean": "true or false"}
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 
@@ -41,6 +68,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     """
     poll = poll_of(should_stop, "reading was stopped")
     kinds: dict[str, pa.DataType] = {}
+    left_out: dict[Path, str] = {}
     rounded: set[str] = set()
     rows = total = bytes_read = 0
     complete = True
@@ -50,22 +78,77 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
             complete = False
             break
         bytes_read += len(part)
-        table = _parsed(path, number, part, None)
+        table = _inferred(path, number, part, left_out)
         rows, total = rows + table.num_rows, total + table.nbytes
         for field in table.schema:
-            kinds[field.name] = _joined(path, number, field, kinds.get(field.name))
-            if field.name not in rounded and _rounds(table[field.name], field.name, part):
-                rounded.add(field.name)
-        if len(kinds) > text.MOST_COLUMNS:
+            _add_kind(kinds, path, number, field, left_out)
+        for keys, column in _leaf_columns(table):
+            name = ".".join(keys)
+            if name not in rounded and _rounds(column, keys[-1], part):
+                rounded.add(name)
+        if leave_out_wide(kinds, left_out) > text.MOST_COLUMNS:
             raise InputError(
                 f"{path} has more than {text.MOST_COLUMNS:,} different keys by line {number:,}; every key "
                 "is a column, so write data that differ from line to line as one text"
             )
-    schema = pa.schema([(name, _stored(kind)) for name, kind in kinds.items()])
-    rounded = {name for name in rounded if kinds[name] == pa.float64()}
+    fields = [stored(name, kind, left_out) for name, kind in kinds.items()]
+    schema = pa.schema([field for field in fields if field is not None])
+    floats = {".".join(keys) for keys, field in leaves(list(schema)) if field.type == pa.float64()}
     return FileFacts(
-        schema, (rows,) if rows else (), total / max(rows, 1), complete=complete, rounded=frozenset(rounded)
+        schema,
+        (rows,) if rows else (),
+        total / max(rows, 1),
+        complete=complete,
+        rounded=frozenset(rounded & floats),
+        left_out={".".join(keys): why for keys, why in left_out.items()},
     )
+
+
+def _inferred(path: str, number: int, part: bytes, left_out: LeftOut) -> pa.Table:
+    """One part as a table, of the types that pyarrow finds. Fields that have none are left out and noted.
+
+    Raises:
+        InputError: as `_parsed`, and where a column has no type.
+    """
+    while True:
+        try:
+            return _parsed(path, number, part, None)
+        except MixedKinds as error:
+            keys = error.keys
+            if keys in left_out:
+                # it is still there, since a key with a slash looks like two: the column is left out
+                del left_out[keys]
+                keys = keys[:1]
+            if not error.is_nested or keys in left_out:
+                raise
+            before, after = (_SEVERAL.get(kind, kind) for kind in error.kinds)
+            left_out[keys] = f"holds {after} in some lines and {before} in others"
+            part = without(part, left_out)
+
+
+def _add_kind(kinds: dict[str, pa.DataType], path: str, number: int, field: pa.Field, left_out: LeftOut) -> None:
+    """Join the type of a column with what it was before.
+
+    Raises:
+        InputError: there is no type for both.
+    """
+    if (field.name,) in left_out:
+        return
+    before = kinds.get(field.name)
+    kind = joined(before, field.type, (field.name,), left_out)
+    if kind is not None:
+        kinds[field.name] = kind
+    elif pt.is_struct(field.type) or pt.is_struct(before):
+        left_out[field.name,] = "holds objects in some lines and other values in others"
+    else:
+        raise MixedKinds(path, field.name, before, field.type, number)
+
+
+def _leaf_columns(table: pa.Table) -> Iterator[tuple[Path, pa.ChunkedArray]]:
+    """Path and values of every leaf of a table."""
+    for keys, _ in leaves(list(table.schema)):
+        column = table[keys[0]]
+        yield keys, column if len(keys) == 1 else pc.struct_field(column, list(keys[1:]))
 
 
 def batches(
@@ -77,7 +160,7 @@ def batches(
     should_stop: ShouldStop | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
-    schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
+    schema = facts.schema if columns is None else schema_of(facts.schema, columns)
     for number, part in _parts(path, should_stop, len(schema)):
         table = _parsed(path, number, part, schema)
         for batch in table.combine_chunks().to_batches(most_rows):
@@ -176,41 +259,9 @@ def _refusal(path: str, number: int, part: bytes, why: str) -> InputError:
         name, before, after, row = changed.groups()
         filled = _filled(part)
         line = number + (filled[int(row)] if int(row) < len(filled) else 0)
-        return _mixed(path, name.strip("/"), before, after, line)
+        return MixedKinds(path, name.strip("/"), before, after, line)
     reason = (why.splitlines() or ["no reason given"])[0]
     return InputError(f"{path} cannot be read as JSON lines, from line {number:,} on: {reason[:200]}")
-
-
-def _mixed(path: str, name: str, before: object, after: object, line: int) -> InputError:
-    return InputError(
-        f"column {name!r} of {path} holds {after} in line {line:,} and {before} before; write one kind "
-        "of value into it, or leave it out"
-    )
-
-
-def _joined(path: str, number: int, field: pa.Field, before: pa.DataType | None) -> pa.DataType:
-    """One type for what was seen of a column before and what is seen now; None: nothing before.
-
-    Raises:
-        InputError: there is none.
-    """
-    if before is None or before == field.type:
-        return field.type
-    pair = [before, field.type]
-    for kinds in (pair, [pa.string() if pt.is_timestamp(kind) else kind for kind in pair]):
-        try:
-            schemas = [pa.schema([("x", kind)]) for kind in kinds]
-            return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            continue
-    raise _mixed(path, field.name, before, field.type, number)
-
-
-def _stored(kind: pa.DataType) -> pa.DataType:
-    """The type of a column whose values pyarrow takes for `kind`."""
-    if pt.is_list(kind) and pt.is_integer(kind.value_type):
-        return pa.list_(pa.float64())
-    return pa.string() if pt.is_timestamp(kind) else kind  # JSON has no dates; an id may look like one
 
 
 def _rounds(column: pa.ChunkedArray, name: str, part: bytes) -> bool:
@@ -252,6 +303,4 @@ def lists_of(values: pa.Array) -> pa.Array:
     return table["v"].combine_chunks()
 
 
-JSON_LINES = Reader(
-    "JSON lines", (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"), look, batches, named=(".json", ".json.gz")
-)
+JSON_LINES = Reader("JSON lines", text.endings(".jsonl", ".ndjson"), look, batches, named=text.endings(".json"))

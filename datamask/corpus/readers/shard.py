@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 
 from datamask.corpus.readers import READERS, FileFacts, Reader, by_ending, formats, reader_of
 from datamask.corpus.readers.contract import ShouldStop
+from datamask.corpus.readers.leaves import leaf_schema, with_leaves
 from datamask.errors import InputError
 from datamask.parquet import refusing
 from datamask.storage.address import FilePath
@@ -26,9 +28,10 @@ class Shard:
     reader: Reader = field(repr=False)
     facts: FileFacts
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
-        return self.facts.schema
+        """The columns by which rows are read: leaves in place of structs. `facts.schema` is the file's own."""
+        return leaf_schema(self.facts.schema)
 
     @property
     def group_rows(self) -> tuple[int, ...]:
@@ -45,8 +48,21 @@ class Shard:
         most_rows: int,
         should_stop: ShouldStop | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of some groups, as `readers.contract.Reader.batches`."""
-        return self.reader.batches(self.path, self.facts, columns, groups, most_rows, should_stop)
+        """The rows of some groups, as `readers.contract.Reader.batches`.
+
+        Args:
+            columns: names of `schema`, each a column of the batches; what the file lacks is left out. None: all
+                columns, as the file has them.
+        """
+        if columns is None:
+            return self.reader.batches(self.path, self.facts, None, groups, most_rows, should_stop)
+        columns = [name for name in columns if name in self.schema.names]
+        batches = self.reader.batches(self.path, self.facts, columns, groups, most_rows, should_stop)
+        return (self.with_leaves(batch, columns).select(columns) for batch in batches)
+
+    def with_leaves(self, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+        """Return a batch of this file in which these names of `schema` are columns, also where they lie in structs."""
+        return with_leaves(batch, self.facts.schema, columns)
 
 
 def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> Shard:

@@ -24,7 +24,12 @@ READ_BYTES = 1 << 20
 REMOTE_BYTES = 4 << 20
 """The same of a file elsewhere, where each read is a request that takes its time."""
 
-GZIP = b"\x1f\x8b"
+CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""First bytes of a compressed file -> the codec, as pyarrow calls it. zstd refuses windows above 128 MiB by itself."""
+
+PACKED = (".gz", ".zst")
+"""What may follow the ending of a text file's name."""
+
 LONGEST = 16 << 20
 """Bytes of one line or row: a long book. Parsed, it takes some ten times as much."""
 
@@ -40,8 +45,22 @@ _KEPT = 4096
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
+def endings(*plain: str) -> tuple[str, ...]:
+    """Return the endings of plain and of compressed files; ``.csv`` stands for ``.csv.gz`` and ``.csv.zst`` too."""
+    return tuple(ending + packed for ending in plain for packed in ("", *PACKED))
+
+
+def codec_of(head: bytes) -> str | None:
+    """Return the codec of a file by its first bytes; None: it is not compressed.
+
+    zstd files may begin with a frame to be skipped, as those of parallel compressors do.
+    """
+    skippable = head[1:4] == b"\x2a\x4d\x18" and head[:1] >= b"\x50" and head[:1] < b"\x60"
+    return "zstd" if skippable else next((codec for mark, codec in CODECS.items() if head.startswith(mark)), None)
+
+
 def opened(path: str, should_stop: ShouldStop | None = None) -> pa.NativeFile:
-    """The bytes of a file, unpacked where they are gzip, whatever its name.
+    """The bytes of a file, unpacked where they are gzip or zstd, whatever its name.
 
     Args:
         path: of the file, or the address of one elsewhere.
@@ -49,12 +68,12 @@ def opened(path: str, should_stop: ShouldStop | None = None) -> pa.NativeFile:
     """
     if is_address(path):
         remote = RemoteFile(Address.parse(path), should_stop)
-        packed = remote.read(2) == GZIP
+        codec = codec_of(remote.read(4))
         remote.seek(0)
-        return pa.input_stream(remote, compression="gzip" if packed else None, buffer_size=REMOTE_BYTES)
+        return pa.input_stream(remote, compression=codec, buffer_size=REMOTE_BYTES)
     with open(path, "rb") as file:  # noqa: PTH123
-        packed = file.read(2) == GZIP
-    return pa.input_stream(path, compression="gzip" if packed else None, buffer_size=READ_BYTES)
+        codec = codec_of(file.read(4))
+    return pa.input_stream(path, compression=codec, buffer_size=READ_BYTES)
 
 
 def lines(path: str, should_stop: ShouldStop | None = None) -> Iterator[tuple[int, bytes]]:

@@ -27,12 +27,14 @@ def show(opening: Opening) -> None:
         if opening.unlooked:
             st.caption(f"No first look: {words.sentence(opening.unlooked)}")
         return
+    draw(first)
+
+
+def draw(first: FirstPicture) -> None:
+    """Draw the pictures of a first look, as far as they are there."""
     look = first.look
     st.markdown(f"**{words.plain(look.label)}.**")
-    st.caption(
-        f"{len(look.sample):,} rows that come first in their shards; what you see here is replaced when the corpus has "
-        "been read."
-    )
+    st.caption(f"The first {len(look.sample):,} rows of the shards. The whole corpus replaces them when it is read.")
     map_side, quality_side = st.columns([1.25, 1], gap="large")
     with map_side:
         _map(first)
@@ -43,9 +45,9 @@ def show(opening: Opening) -> None:
 
 
 def _map(first: FirstPicture) -> None:
-    st.markdown("**Where do the rows lie?**")
+    st.markdown("**Map**")
     if first.places is None:
-        _under_way(first, "The map is being made.")
+        _under_way(first, "Computing the map.")
         return
     sample = first.look.sample
     canvas_map(
@@ -54,7 +56,7 @@ def _map(first: FirstPicture) -> None:
         first.parcel,
         first.places,
         [Number.of("quality", sample.quality)],
-        alt=f"Map of {len(sample):,} rows of the first look, coloured by quality",
+        alt=f"Map of {len(sample):,} rows of the first look, colored by quality",
         height=MAP_HEIGHT,
     )
     st.caption(f"{first.places.caption} {STAND_IN.name}: {PROJECTIONS[STAND_IN.name].reading}.")
@@ -64,7 +66,7 @@ def _quality(first: FirstPicture) -> None:
     sample = first.look.sample
     names = sample.provenance.columns.get("quality") or ["quality"]
     label = " + ".join([names] if isinstance(names, str) else names)
-    st.markdown("**How is quality spread?**")
+    st.markdown("**Distribution of quality**")
     plot(
         quality_histogram(overview.quality_histogram(sample), label=label, dark=session.dark(), height=130),
         key="first_quality",
@@ -73,18 +75,18 @@ def _quality(first: FirstPicture) -> None:
 
 
 def _frontier(first: FirstPicture) -> None:
-    st.markdown("**What does quality cost in diversity, roughly?**")
+    st.markdown("**Rough frontier**")
     if first.frontier is None:
-        _under_way(first, "A rough frontier is being solved.")
+        _under_way(first, "Solving a rough frontier.")
         return
     plot(
         rough_frontier(first.frontier, dark=session.dark()),
         key="first_frontier",
-        alt="Rough frontier of the first look: quality against diversity at a few lambdas, a random subset at zero",
+        alt="Rough frontier of the first look: quality against diversity at a few λ, random at 0",
     )
     st.caption(
-        f"{words.percent(RATIO)} of {first.frontier_rows:,} of these rows by pair-wise similarity, solved at "
-        f"{len(first.frontier)} lambdas; the corpus's own frontier will differ."
+        f"Solved for {words.percent(RATIO)} of {first.frontier_rows:,} of these rows by pair-wise similarity at "
+        f"{len(first.frontier)} λ. The frontier of the corpus will differ."
     )
 
 
@@ -101,8 +103,8 @@ def _left_out(first: FirstPicture) -> None:
     sentences = [words.sentence(sentence, 300) for sentence in first.look.left_out]
     if sentences:
         files = f"{len(sentences):,} shard{'s' if len(sentences) > 1 else ''}"
-        st.warning(f"Left out of the first look, {files}: {sentences[0]}", icon=":material/warning:")
+        st.warning(f"Not in the first look: {files}: {sentences[0]}", icon=":material/warning:")
     dropped = first.look.sample.provenance.dropped
     if dropped:
         why = words.plain("; ".join(dropped))
-        st.caption(f"{sum(dropped.values()):,} rows are not valid and were left out: {why}.")
+        st.caption(f"{sum(dropped.values()):,} invalid rows were skipped: {why}.")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import time
 import zlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import streamlit as st
@@ -15,31 +14,31 @@ import streamlit as st
 from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
 from datamask.corpus.readers import endings, formats
-from datamask.dashboard.data import preparing_panel, sample
-from datamask.dashboard.data.allowed import allowed
+from datamask.dashboard.data import browse_panel, demo, preparing_panel
 from datamask.dashboard.data.inputs import (
     UPLOADS,
     confined_config,
     idle_uploads,
     keep_uploads,
-    outside_paths,
     remove_uploads,
 )
-from datamask.dashboard.data.openings import Opening, title_of
+from datamask.dashboard.data.openings import Opening, opening_key, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.server import server
-from datamask.dashboard.server.codes import one_time_code
-from datamask.dashboard.shell import option_control, session
+from datamask.dashboard.shell import code_field, option_control, session
 from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
 from datamask.options import CORPUS_OPTIONS, InputPaths
 from datamask.storage.address import is_address
 
-PLACES = {"sample": "Sample", "path": "Path", "upload": "Upload"}
+PLACES = {"sample": "Demo", "path": "Path", "upload": "Upload"}
 NONE = "(none)"
 Weight = Literal["primary", "secondary"]
 """How much a button asks to be pressed."""
+
+MADE = "corpus_made"
+"""Of the session state: key of the corpus that was made from texts, and the texts that the form named."""
 
 TRANSFORM_WORDS = {"raw": "as it is", "z": "z-score", "rank": "rank"}
 
@@ -47,19 +46,30 @@ LOOK_SECONDS = 30.0
 """A page waits so long for a store; what is opened then is read behind it."""
 
 HELP = {
-    "place": "The sample needs nothing. A path is a file, folder or glob on the machine this server runs on. "
-    "Upload is for small sets: files travel through the browser.",
-    "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Of a folder the "
-    "files of one format are read, the first of these that lies there. Addresses such as s3://bucket/shards are read "
-    "where whoever runs this server has allowed them.",
-    "code": "Where the server was started, its terminal shows a code that is right once. It allows what you typed, and "
-    "all that lies in it, for everybody who can open this page, until the server ends.",
-    "upload": "Kept under the runs folder, once per content, so that runs can find them again.",
+    "place": "The demo is ready to open. A path is on the machine of this server; upload small files through the "
+    "browser.",
+    "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Addresses such as "
+    "s3://bucket/shards work if this server allows them.",
+    "upload": "Stored once in the runs folder, so that runs can read them again.",
 }
 
 
-def corpus_form(opening: Opening | None) -> None:
+@dataclass(frozen=True)
+class Named:
+    """The corpus that the form names.
+
+    Attributes:
+        config: its files and columns. readable: whether it opens as it is named.
+    """
+
+    config: CorpusConfig
+    readable: bool
+
+
+def corpus_form(opening: Opening | None) -> Named | None:
     """Draw the form; pressing Open starts an opening and makes it the session's corpus.
+
+    Return what the form names, None where it names no files yet, or those of the corpus that is open.
 
     Args:
         opening: what is open already: then opening another is no longer the first thing to do here.
@@ -75,35 +85,40 @@ def corpus_form(opening: Opening | None) -> None:
         help=HELP["place"],
         width="stretch",
     )
+    named = None
     if place == "sample":
-        offer_sample(weight)
+        offer_sample(weight, opening)
     else:
         config = _from_paths() if place == "path" else _from_uploads()
         if config is not None:
-            _mapping(config, weight)
+            named = _mapping(config, opening)
     offer_recent(opening)
+    if named is None or opening is None:
+        return named
+    same = named.config == opening.config or st.session_state.get(MADE) == (opening.key, named.config)
+    return None if same else named
 
 
-def offer_sample(weight: Weight) -> None:
-    """What the built-in sample is, and the button that opens it."""
+def offer_sample(weight: Weight, opening: Opening | None = None) -> None:
+    """What the demo corpus is, and the button that opens it; none where it is open.
+
+    Args:
+        opening: the session's; None: none.
+    """
     st.markdown(
-        "Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
-        "scored by a few plain rules, embedded in 256 dimensions."
+        "5,988 docstrings of Python and 13 packages with embeddings. Quality counts the uses of a name outside "
+        "its module."
     )
-    st.caption(
-        "Opens in a few seconds."
-        if sample.is_built()
-        else "Built on first opening, in about half a minute. Nothing is downloaded."
-    )
-    if pressed(
-        "Open the sample",
+    if opening is not None and opening.ready and opening.config == demo.config():
+        st.caption("The demo is open.")
+    elif pressed(
+        "Open the demo",
         type=weight,
         icon=":material/folder_open:",
         width="stretch",
         key="open_sample",
-        help="Every page works on the sample, so you can try everything before bringing your own shards.",
     ):
-        _open(sample.config(), sample.TITLE, is_sample=True)
+        _open(demo.config(), demo.TITLE, ours=True)
 
 
 def _from_paths() -> CorpusConfig | None:
@@ -123,6 +138,7 @@ def _from_paths() -> CorpusConfig | None:
     roots = session.roots()
     if roots:
         st.caption("Readable folders: " + ", ".join(words.plain(root) for root in roots))
+        browse_panel.show(roots, "corpus_paths")
     inputs = tuple(line.strip() for line in lines.splitlines() if line.strip())
     if not inputs:
         return None
@@ -136,34 +152,10 @@ def _from_paths() -> CorpusConfig | None:
     except OutsideRoots as error:
         _say(error)
         if server.on_loopback():
-            _by_code(config)
+            code_field.show(config, roots, session.visitor(), session.runs_dir())
     except DatamaskError as error:
         _say(error)
     return None
-
-
-def _by_code(config: CorpusConfig) -> None:
-    """A field for the code of the server's terminal, which allows what was typed for as long as the server runs."""
-    try:
-        named = outside_paths(config, session.roots())
-    except DatamaskError:  # no path that anything could be allowed at
-        return
-    if not named:  # it is a link below an allowed folder that leads out
-        return
-    with st.form("allow_by_code", border=False):
-        code = st.text_input("Code from the server's terminal", key="allow_code", max_chars=20, help=HELP["code"])
-        submitted = st.form_submit_button(
-            f"Allow {words.plain(', '.join(map(str, named)), 200)}", key="allow", icon=":material/lock_open:"
-        )
-    if not submitted:
-        return
-    tried = one_time_code().spend(code, session.visitor())
-    if tried.right:
-        allowed().allow(named)
-        st.rerun()
-    found = "That is not the code." if tried.judged else "Too many wrong codes were tried; this one was not looked at."
-    again = f" Try again in {math.ceil(tried.wait)} s." if tried.wait else ""
-    st.warning(found + again, icon=":material/lock:")
 
 
 def _from_uploads() -> CorpusConfig | None:
@@ -204,12 +196,10 @@ def _idle_uploads() -> None:
     files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
     # not `pressed`: nothing is removed that has come to be idle since the press
     if st.button(
-        f"Remove {files} that nothing uses, {words.size(sum(idle.values()))}",
+        f"Remove {files} without a run, {words.size(sum(idle.values()))}",
         key="remove_uploads",
         type="tertiary",
         icon=":material/delete:",
-        help="Uploads stay on this server for the runs that were made from them. No run reads these any more, "
-        "and they are not among the corpora opened last.",
     ):
         try:
             remove_uploads(idle)
@@ -219,7 +209,7 @@ def _idle_uploads() -> None:
         st.rerun()
 
 
-@st.cache_data(max_entries=16, ttl=30, show_spinner="Looking at the files")
+@st.cache_data(max_entries=16, ttl=30, show_spinner="Reading the first rows")
 def _inspect(config: str) -> Inspection:
     wanted = CorpusConfig.from_dict(json.loads(config))
     if not any(is_address(path) for paths in wanted.paths.values() for path in paths):
@@ -229,25 +219,27 @@ def _inspect(config: str) -> Inspection:
         return inspect_inputs(wanted, should_stop=lambda: time.monotonic() > deadline)
     except Stopped as error:
         raise InputError(
-            f"looking at these files took longer than {LOOK_SECONDS:g} s; name fewer of them, or select from them on "
-            "the command line"
+            f"reading the first rows took longer than {LOOK_SECONDS:g} s; name fewer files, or select from them "
+            "on the command line"
         ) from error
 
 
-def _mapping(config: CorpusConfig, weight: Weight) -> None:
-    """Columns, row limit and the Open button, for files that were found."""
+def _mapping(config: CorpusConfig, opening: Opening | None) -> Named:
+    """Columns, row limit and the Open button, for files that were found; what is then named."""
     try:
         seen = _inspect(json.dumps(config.to_dict()))
     except DatamaskError as error:
         _say(error)
-        return
+        return Named(config, False)
     amount = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
-    more = "" if seen.complete else " in a first look; there are more"
+    more = "" if seen.complete else " in a first look, of more"
     st.markdown(
         f"**{amount}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
     )
-    if seen.columns["feature"] is None and not config.features:
-        preparing_panel.show(config, seen, _used, lambda made: _open(made, title_of(made)), weight)
+    if not config.features and not seen.candidates.get("feature"):
+        # the other controls choose among columns that open as they are; these files cannot
+        preparing_panel.show(config, seen, _used, lambda made: _open_made(made, config), "primary")
+        return Named(config, False)
     quality = _quality(seen)
     left, right = st.columns(2)
     with left:
@@ -266,6 +258,7 @@ def _mapping(config: CorpusConfig, weight: Weight) -> None:
         help=CORPUS_OPTIONS["rows"].help,
     )
     others = other_options()
+    chosen = config
     try:
         chosen = replace(
             config,
@@ -283,14 +276,14 @@ def _mapping(config: CorpusConfig, weight: Weight) -> None:
         _say(problem)
     if pressed(
         "Open",
-        type=weight,
+        type="secondary" if opening is not None and opening.ready and opening.config == chosen else "primary",
         icon=":material/folder_open:",
         width="stretch",
         key="open_corpus",
         disabled=bool(problems),
-        help="Reads and checks the rows in the background.",
     ):
         _open(chosen, title_of(chosen))
+    return Named(chosen, not problems)
 
 
 def other_options() -> dict[str, Any]:
@@ -349,7 +342,7 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
                 value=1.0,
                 step=0.1,
                 key=f"weight_{name}",
-                help="The score is multiplied by this before it is added.",
+                help="Multiplies the score before the scores are added.",
             )
             transform = st.segmented_control(
                 f"Scale of {words.plain(name, 40)}",
@@ -358,7 +351,7 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
                 key=f"transform_{name}",
                 format_func=TRANSFORM_WORDS.__getitem__,
                 required=True,
-                help="Scores of different scales add up only as z-scores or ranks.",
+                help="Add scores of different scales as z-scores or ranks.",
             )
             columns.append(QualityColumn(name, float(weight), transform))
     return tuple(columns)
@@ -367,7 +360,7 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
 def offer_recent(opening: Opening | None) -> None:
     """The corpora that were opened before, without the one that is open."""
     current = opening.key if opening is not None else None
-    recent = [note for note in session.all_openings().recent() if not note.sample and note.key != current]
+    recent = [note for note in session.all_openings().recent() if note.config != demo.config() and note.key != current]
     if not recent:
         return
     with st.container(gap="xxsmall"):
@@ -378,20 +371,25 @@ def offer_recent(opening: Opening | None) -> None:
                 key=f"recent_{note.key}",
                 type="tertiary",
                 icon=":material/history:",
-                help=words.plain(", ".join(note.config.inputs), 300),
             ):
-                _open(note.config, note.title)
+                _open(note.config, note.title, sample=note.sample)
 
 
-def _open(config: CorpusConfig, title: str, is_sample: bool = False) -> None:
+def _open_made(made: CorpusConfig, texts: CorpusConfig) -> None:
+    """Open what was made from the texts that the form names."""
+    st.session_state[MADE] = (opening_key(made), texts)
+    _open(made, title_of(made))
+
+
+def _open(config: CorpusConfig, title: str, *, ours: bool = False, sample: bool = False) -> None:
     """Start an opening, its paths checked once more: a note on disk may be older than the roots."""
-    if not is_sample:
+    if not ours:
         try:
-            config = confined_config(config, (*session.roots(), session.runs_dir() / UPLOADS))
+            config = confined_config(config, (*session.roots(), session.runs_dir() / UPLOADS, demo.old_sample()))
         except DatamaskError as error:
             _say(error)
             return
-    session.choose_opening(session.all_openings().start(config, title, sample=is_sample))
+    session.choose_opening(session.all_openings().start(config, title, sample=sample))
     session.choose_run(None)
     st.rerun()
 

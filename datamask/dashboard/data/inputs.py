@@ -68,8 +68,8 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | FilePath]) -> None:
                 confined(file, roots)
     except InputError as error:
         raise Outside(
-            "This corpus lies outside the folders that this server may read, so it is not opened; start the "
-            "server with DATAMASK_ROOTS naming its folder"
+            "This corpus is outside the folders that this server may read. Start the server with DATAMASK_ROOTS "
+            "naming its folder"
         ) from error
 
 
@@ -101,7 +101,7 @@ def confined_model(text: str, roots: Iterable[str | FilePath]) -> Path:
         OutsideRoots: it does not, or a link leads out. InputError: it is no such folder.
     """
     if is_address(text):
-        raise InputError("a model must lie in a folder on the machine of the server; nothing is downloaded")
+        raise InputError("the model must be a folder on the machine of the server; nothing is downloaded")
     allowed = _some_roots(roots)
     folder = Path(str(_absolute(text, allowed)))
     for name in FILES:
@@ -118,8 +118,8 @@ def _some_roots(roots: Iterable[str | FilePath]) -> RealRoots:
     real = RealRoots.of(roots)
     if not real:
         raise OutsideRoots(
-            "this server reads no files by path, because other machines can reach it and no folder was "
-            "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
+            "this server reads no files by path, because other machines can reach it and no folder is open to "
+            "them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
         )
     return real
 
@@ -140,7 +140,7 @@ def named_paths(config: CorpusConfig) -> tuple[FilePath, ...]:
         texts = (*config.inputs, *config.features, *config.scores)
         return tuple(dict.fromkeys(_fixed_part(_rooted(text)) for text in texts))
     except (OSError, ValueError) as error:
-        raise InputError("one of the paths is none that this server can read") from error
+        raise InputError("this server cannot read one of these paths") from error
 
 
 def outside_paths(config: CorpusConfig, roots: Iterable[str | FilePath]) -> tuple[FilePath, ...]:
@@ -183,7 +183,7 @@ def _absolute(text: str, roots: Iterable[str | FilePath]) -> FilePath:
         spelled = Path(os.path.normpath(user_path(text).absolute()))
         if isinstance(error, OutsideRoots) or not any(root == spelled or root in spelled.parents for root in allowed):
             raise outside_roots(text[:200], allowed) from error
-        raise InputError(f"{text[:200]!r} is no path that this server can read") from error
+        raise InputError(f"{text[:200]!r} is not a path that this server can read") from error
     return path
 
 
@@ -279,7 +279,7 @@ def _note(path: Path) -> None:
     try:
         _sent_again(path).touch()
     except OSError as error:
-        raise StoreError(f"the upload {path.name} cannot be kept: {error.strerror}") from error
+        raise StoreError(f"the upload {path.name} cannot be stored: {error.strerror}") from error
 
 
 def _sent(path: Path, facts: os.stat_result) -> float:
@@ -315,9 +315,9 @@ def _make_room(
     if files > limits.files or total > limits.bytes:
         uploaded = f"{len(sizes):,} upload{'s' if len(sizes) != 1 else ''} of {sum(sizes):,} bytes"
         raise InputError(
-            f"there is no room for {uploaded}: the server keeps {limits.files:,} uploads of {limits.bytes:,} bytes in "
-            f"all, and {files - len(sizes):,} of {total - sum(sizes):,} bytes are in use or younger than an hour; open "
-            "the files by their path, or remove runs that are no longer needed"
+            f"there is no room for {uploaded}: the server stores at most {limits.files:,} uploads of "
+            f"{limits.bytes:,} bytes in total, and {files - len(sizes):,} of {total - sum(sizes):,} bytes are in "
+            "use or younger than an hour; open the files by their path, or delete runs that you no longer need"
         )
     remove_uploads(going)
 
@@ -335,10 +335,7 @@ def check_uploads(config: CorpusConfig, runs_dir: str | Path) -> None:
         if path.parent.parent != folder or not re.fullmatch(r"[0-9a-f]{16}|[0-9a-f]{64}", path.parent.name):
             continue
         if path.is_file() and not _digest(path).startswith(path.parent.name):
-            raise InputError(
-                f"the upload {path.name} is no longer what was uploaded: its bytes have changed on the "
-                "server; upload it again"
-            )
+            raise InputError(f"the upload {path.name} has changed on the server; upload it again")
 
 
 def _digest(path: Path) -> str:

@@ -25,7 +25,7 @@ from datamask.corpus import Corpus, first_look
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import IDLE_SECONDS, shared_corpora
 from datamask.dashboard.analyses.copies.counting import Copies, count_exact, count_near
-from datamask.dashboard.data import first_looks, sample
+from datamask.dashboard.data import demo, first_looks
 from datamask.dashboard.data.first_looks import FirstPicture
 from datamask.dashboard.data.inputs import check_uploads
 from datamask.errors import DatamaskError, InputError, NoRoomError, RemoteError
@@ -67,9 +67,9 @@ class Opening:
 
     Attributes:
         key: short name of the configuration, safe in a URL.
-        title: what people call it: "Sample corpus", a folder's name.
+        title: what people call it: "Demo corpus", a folder's name.
         config: what is opened.
-        sample: whether it is the built-in sample, whose shards are built first where they are missing.
+        sample: whether it is the sample that earlier versions built, half of which are copies.
         corpus: the corpus once it is open. copies: how many of its rows repeat others, as far as counted.
         first: the first look, with its pictures, while the corpus is being read; None before it is there, after that,
             and where it would be no quicker. unlooked: why there is none, where something is in the way.
@@ -234,19 +234,16 @@ class Openings:
                 )
 
     def _open(self, opening: Opening, job: Job) -> None:
-        built = 0.8 if opening.sample and not sample.is_built() else 0.0
-
-        def report(share: float, what: str, low: float = built, high: float = 1.0) -> None:
-            job.report(low + (high - low) * min(max(share, 0.0), 1.0), what)
-
-        if built:
-            sample.build_in_child(lambda share, what: report(share, what, 0.0, built), job.should_stop)
+        if opening.config == demo.config():
+            demo.install(self.runs_dir)
         check_uploads(opening.config, self.runs_dir)
         try:
-            if not built and self._large(opening.config, job):
+            if self._large(opening.config, job):
                 self._look(opening, job)
-            corpus = shared_corpora().get(opening.config, progress=report, should_stop=job.should_stop)
+            corpus = shared_corpora().get(opening.config, progress=job.report, should_stop=job.should_stop)
             opening.corpus = corpus
+            if opening.config == demo.config():
+                demo.solve_ahead(corpus, self.runs_dir)
         finally:
             first, opening.first = opening.first, None
             if first is not None:
@@ -306,7 +303,7 @@ class Openings:
         """Let go of the open corpus that no page has asked for longest, where that is long enough; the note stays."""
         with self._lock:
             for old in self._ready():
-                if time.time() - old.used >= IDLE_SECONDS:
+                if time.monotonic() - old.used >= IDLE_SECONDS:
                     del self._by_key[old.key]
                     return True
         return False

@@ -1,4 +1,4 @@
-"""Scores and features of texts, made behind the Data page as `datamask prepare` makes them.
+"""Scores and embeddings of texts, made behind the Data page as `datamask prepare` makes them.
 
 What is made is kept among the uploads, once per content, so it is bounded and removed as they are, and opened as soon
 as it is there. Features come from TF-IDF or a model in a folder that visitors may read; functions are for the command
@@ -27,8 +27,6 @@ from datamask.work.worker import worker
 FOLDER = ".preparing"
 KEPT_SECONDS = 86400.0
 """Embeddings of a stopped preparation are kept for a day."""
-
-STOPS = "Stops within seconds. What a model has embedded is kept for a day; starting again continues from it."
 
 
 def key(runs_dir: Path, config: CorpusConfig, text_column: str, model: Path | None) -> str:
@@ -78,7 +76,7 @@ def start(
         openings(runs_dir).start(prepared, title_of(prepared))
         return prepared
 
-    sign = Sign(f"Features of {title_of(config)}", "pages/data.py", {}, STOPS)
+    sign = Sign(f"Embeddings of {title_of(config)}", "pages/data.py", {})
     return worker().start(name, work, device="cpu", sign=sign)
 
 

@@ -1,4 +1,4 @@
-"""The part of the Data page's form that makes scores and features of files with texts alone."""
+"""The part of the Data page's form that creates scores and embeddings for files that have only texts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,9 @@ ASKED = "prepare_asked"
 """Of the session: the preparation that it started, and whose corpus it opens."""
 
 HELP = {
-    "embedder": "TF-IDF learns 256 dimensions from these texts. A static model (model2vec) gives each text the mean of "
-    "its tokens' vectors. The command line also takes a function of your own: `datamask prepare --embedder`.",
-    "model": "A folder on the machine this server runs on, with config.json, model.safetensors and tokenizer.json. "
-    "Nothing is downloaded.",
-    "create": "Adds a quality score by rules, features and token counts in the background, and opens the result. The "
-    "result is kept with the uploads.",
+    "embedder": "TF-IDF learns 256 dimensions from these texts. A static model (model2vec) averages the vectors of the "
+    "tokens of each text.",
+    "model": "A folder on the server with config.json, model.safetensors and tokenizer.json. Nothing is downloaded.",
 }
 
 
@@ -40,7 +37,7 @@ def show(
     open_corpus: Callable[[CorpusConfig], None],
     weight: Literal["primary", "secondary"],
 ) -> None:
-    """Draw the form for files without features; what is made is opened once it is there.
+    """Draw the form for files without embeddings. The page opens the prepared corpus when the job is done.
 
     Args:
         config: of the files, every path checked. seen: what the look at them found.
@@ -49,18 +46,23 @@ def show(
     """
     columns = seen.candidates.get("text", [])
     if not columns:
+        st.error(
+            "These files have no embeddings, and no text column to create embeddings from. Add one of them, or name "
+            "the files with embeddings under *Features or scores in other shards*.",
+            icon=":material/error:",
+        )
         return
     with st.container(border=True):
-        st.markdown("**Create scores and features from the texts**")
+        st.markdown("**These files have texts and no embeddings**")
         text_column = st.selectbox(
             "Text column",
             columns,
             index=columns.index(TEXT) if TEXT in columns else 0,
             key="prepare_text",
-            help="The column whose texts are scored and embedded. Rows without text are left out.",
+            help="The column to score and embed. Rows without text are skipped.",
         )
         kind = st.segmented_control(
-            "Features by",
+            "Embeddings by",
             list(EMBEDDERS),
             default="tfidf",
             key="prepare_embedder",
@@ -78,18 +80,18 @@ def show(
                 st.error(words.sentence(error), icon=":material/error:")
         runs_dir = session.runs_dir()
         name = preparing.key(runs_dir, config, text_column, model)
-        if background.under_way(name, background.Look(beneath=True, stop_help=preparing.STOPS)):
+        if background.under_way(name, background.Look(beneath=True)):
             return
         _open_made(name, open_corpus)
-        background.ending(name, "Stopped. Starting again continues from what a model has embedded.")
+        background.ending(name, "Stopped. Start again to continue from the finished embeddings.")
+        st.caption("Adds a quality score by rules, embeddings and token counts, and opens the result.")
         if pressed(
-            "Create features",
+            "Create scores and embeddings",
             type=weight,
             icon=":material/auto_awesome:",
             width="stretch",
             key="prepare_start",
             disabled=kind == "model2vec" and model is None,
-            help=HELP["create"],
         ):
             preparing.start(runs_dir, config, text_column, model, used)
             st.session_state[ASKED] = name

@@ -168,6 +168,21 @@ def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, fill: 
     )
 
 
+def error_bar(
+    values: pd.Series, low: pd.Series, high: pd.Series, color: str, thickness: float = 2
+) -> dict[str, object]:
+    """Return the ``error_x`` or ``error_y`` of a trace: from low to high around each value, without caps."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": high - values,
+        "arrayminus": values - low,
+        "color": color,
+        "thickness": thickness,
+        "width": 0,
+    }
+
+
 def line_across(
     drawn: go.Figure, color: str, *, x: float | None = None, y: float | None = None, dash: str = "3px,3px"
 ) -> None:

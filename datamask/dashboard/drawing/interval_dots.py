@@ -64,15 +64,7 @@ def interval_dots(
                 name=figures.plain(verdict),
                 showlegend=True,
                 marker=marker,
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": 100 * (those["high"] - those[value]),
-                    "arrayminus": 100 * (those[value] - those["low"]),
-                    "color": color,
-                    "thickness": 2,
-                    "width": 0,
-                },
+                error_x=figures.error_bar(100 * those[value], 100 * those["low"], 100 * those["high"], color),
                 text=texts[those.index],
                 **figures.HOVER,
             )

@@ -14,7 +14,7 @@ class Sign:
     """What the menu says of a job.
 
     Attributes:
-        title: its name. page: the script of its page. link: what the page's address must hold. stops: what a Stop does.
+        title: its name. page: the script of its page. link: what the page's address must hold.
         sweeps, runs: for work that makes runs, the ids of its sweeps and of single runs; they are shown as part of it.
         arrived: how much of what pages show has come; they are drawn again when that grows.
     """
@@ -22,7 +22,6 @@ class Sign:
     title: str
     page: str
     link: Mapping[str, str]
-    stops: str
     sweeps: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     arrived: Callable[[], int] = int

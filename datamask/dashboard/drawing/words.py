@@ -14,6 +14,7 @@ from datamask.options import CORPUS_OPTIONS, OPTIONS
 _OPTION = re.compile(r"--([a-z][a-z_-]*)")
 _PATH = re.compile(r"(?<![\w:/.~])/(?:[^\s/:;,'\"]+/)+(?=[^\s/:;,'\"]+/[^\s/:;,'\"]+)")
 _LABELS = {option.word.replace("-", "_"): option.title for option in (*CORPUS_OPTIONS.values(), *OPTIONS.values())}
+_DIGEST_FOLDER, _DIGEST = re.compile(r"\b[0-9a-f]{32,64}/"), re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 GAP = "\u00a0"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&])")
 
@@ -26,6 +27,25 @@ def plain(text: object, limit: int = 200) -> str:
     return _MARKDOWN.sub(r"\\\1", line)
 
 
+def middle(text: object, limit: int) -> str:
+    """A name on one line, shortened in its middle to `limit` characters: names of runs differ at their ends.
+
+    Example:
+        >>> middle("facility, λ 0.5, 30 %, counterfactual", 21)
+        'facility,…terfactual'
+    """
+    line = " ".join(str(text).split())
+    if len(line) <= limit:
+        return line
+    end = (limit - 1) // 2
+    return line[: limit - 1 - end].rstrip() + "…" + line[len(line) - end :].lstrip()
+
+
+def named(name: object, limit: int) -> str:
+    """A name for a markdown element: `middle`, escaped."""
+    return plain(middle(name, limit), limit)
+
+
 def sentence(error: object, limit: int = 600) -> str:
     """An error's sentence for a markdown element: `unmarked`, escaped, cut at `limit` characters."""
     return plain(unmarked(error), limit)
@@ -33,14 +53,15 @@ def sentence(error: object, limit: int = 600) -> str:
 
 def unmarked(error: object) -> str:
     """An error's sentence for a page where it is shown as text: options called as the forms call them, of a path its
-    end.
+    end, of a digest its first eight digits.
 
     Where a file lies on the server is nothing that a page tells; a folder and the name in it are enough to find it by.
     """
     text = str(error)
-    named = _OPTION.sub(lambda match: _label(match[1]), _PATH.sub("…/", text))
+    short = _DIGEST.sub(r"\1…", _DIGEST_FOLDER.sub("", _PATH.sub("…/", text)))
+    called = _OPTION.sub(lambda match: _label(match[1]), short)
     # a file's name keeps its spelling, an option at the beginning is a sentence's first word
-    return named[:1].upper() + named[1:] if _OPTION.match(text) else named
+    return called[:1].upper() + called[1:] if _OPTION.match(text) else called
 
 
 def _label(option: str) -> str:

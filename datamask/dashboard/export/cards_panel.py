@@ -12,21 +12,19 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
 from datamask.dashboard.shell import downloads, session
 from datamask.dashboard.shell.background import on_press
-from datamask.repeats import AS_SELECTED, MOST, Amount
+from datamask.evaluation.result import NO_RESULT
+from datamask.repeats import MOST, Amount
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
 from datamask.work.worker import worker
 
-HEIGHT = 350
-"""Of a card in pixels: holds the longest caption and two buttons where four stand side by side at 1280."""
-
 
 def nothing_yet() -> None:
     """No run to export."""
     with st.container(border=True):
-        st.subheader("Nothing to take home yet", anchor=False)
-        st.write("A selection is exported once its run has finished. Start one, and come back here.")
+        st.subheader("Nothing to export yet", anchor=False)
+        st.write("You can export a run when it is done. Start one and come back.")
         st.page_link(
             "pages/runs.py",
             label="Start a run",
@@ -40,7 +38,7 @@ def not_finished(run: Run) -> None:
     story = outcome.story(run)
     with st.container(border=True):
         st.subheader("This run has no selection yet", anchor=False)
-        st.write(f"{story.heading}. {words.sentence(story.text)}" if story else "Its selection is gone.")
+        st.write(f"{story.heading}. {words.sentence(story.text)}" if story else "The selection is missing.")
         st.page_link(
             "pages/runs.py",
             label="Go to the run",
@@ -49,45 +47,57 @@ def not_finished(run: Run) -> None:
         )
 
 
-def show(run: Run, shards: provenance.Shards) -> None:
-    """A card for each export, side by side; a wide one below for what there is as much of as one asks for."""
-    plain = [export for export in EXPORTS if not export.amounts]
-    for place, export in zip(st.columns(len(plain)), plain, strict=True):
+def show(run: Run, shards: provenance.Shards, report: Callable[[], None]) -> None:
+    """Draw a card for each export that the run can give, side by side. What it cannot give is a line, with its reason.
+
+    Args:
+        report: draws the last card, the report.
+    """
+    missing = {export.heading: why for export in EXPORTS if (why := export.missing(run))}
+    given = [export for export in EXPORTS if export.heading not in missing and not export.amounts]
+    *places, last = st.columns(len(given) + 1)
+    for place, export in zip(places, given, strict=True):
         with place:
             _card(run, export, shards)
+    with last:
+        report()
+    if any(export.needs_shards for export in given) and (doubt := exports.unchecked(run)):
+        st.caption(doubt)
+    for heading, why in missing.items():
+        st.caption(f"**{heading}**: {why}")
+
+
+def amounts(run: Run) -> None:
+    """Draw the exports of which there is as much as one asks for, folded."""
     for export in EXPORTS:
-        if export.amounts:
+        if export.amounts and not export.missing(run):
             _amount_card(run, export)
 
 
 def _amount_card(run: Run, export: Export) -> None:
-    """One thing to take home of which there is as much as one asks for, or why there is none."""
-    with st.container(border=True):
-        missing = export.missing(run)
+    with st.expander(export.heading):
         described, taken = st.columns([2.6, 1], gap="large", vertical_alignment="center")
         with described:
-            st.markdown(f"**{export.heading}**")
-            st.caption(missing or export.caption)
-            amount = AS_SELECTED if missing else _amount(run)
-        if not missing:
-            with taken:
-                for download in export.downloads:
-                    _download(run, export, download, amount=amount)
+            st.caption(export.caption, help=_formats(export))
+            amount = _amount(run)
+        with taken:
+            for download in export.downloads:
+                _download(run, export, download, amount=amount)
 
 
 def _amount(run: Run) -> Amount:
     """The controls for how much there is to be: in samples, or in tokens where these are known."""
-    summary = run.status().summary or {}
-    selected, tokens = max(int(summary.get("selected") or 1), 1), float(summary.get("tokens") or 0.0)
+    size = (run.status().result or NO_RESULT).size
+    selected, tokens = max(size.selected or 1, 1), float(size.tokens or 0.0)
     unit, number, _ = st.columns([1, 1, 1], vertical_alignment="bottom")
     in_tokens = False
     if tokens > 0:
         in_tokens = (
             unit.selectbox(
                 "Count in",
-                ("samples", "tokens"),
+                ("rows", "tokens"),
                 key=f"weights_unit_{run.id}",
-                help="What the repeats of all samples together come to: so many samples, or so many tokens.",
+                help="The total number of repeats, in rows or in tokens.",
             )
             == "tokens"
         )
@@ -101,35 +111,31 @@ def _amount(run: Run) -> Amount:
             value=tokens,
             format="%.0f",
             key=f"weights_tokens_{run.id}",
-            help="Repeats included; met to the longest sample. At first the tokens of the selection.",
+            help=(
+                "The tokens of all repeats together, exact up to one row. The default is the tokens of the selection."
+            ),
         )
         return Amount(tokens=float(wanted))
     samples = number.number_input(
-        "Samples to train on",
+        "Rows to train on",
         min_value=1,
         max_value=MOST,
         value=selected,
         key=f"weights_samples_{run.id}",
-        help="Repeats included; the counts add to exactly this. At first as many as are selected.",
+        help="The number of all repeats together. The default is the number of selected rows.",
     )
     return Amount(samples=int(samples))
 
 
 def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
-    """One thing to take home: what it is, and the buttons for it, or why there are none."""
-    with st.container(border=True, height=HEIGHT):
-        st.markdown(f"**{export.heading}**")
-        if missing := export.missing(run):
-            st.caption(missing)
-            return
-        st.caption(export.caption)
+    """One thing to take home: what it is, and the buttons for it."""
+    with st.container(border=True, height="stretch"):
+        st.markdown(f"**{export.heading}**", help=f"{export.caption}  \n{_formats(export)}")
         st.space("stretch")
         if export.needs_shards and shards.outside:
             st.warning(words.sentence(shards.outside), icon=":material/lock:")
         elif export.needs_shards and not shards.present:
-            st.warning(
-                f"The corpus's shards are no longer where they were; put them back to export {export.needs_shards}."
-            )
+            st.warning(f"The shards of the corpus have moved. Put them back to export {export.needs_shards}.")
         elif export.needs_shards and (shards.newer or (export.bounded and shards.bytes > provenance.SMALL)):
             target = run.path / "exports" / export.target
             _to_folder(
@@ -155,13 +161,12 @@ def _download(run: Run, export: Export, download: Download, **amount: Amount) ->
         icon=":material/download:",
         width="stretch",
         key=download.key,
-        help=_with_doubt(run, download.help) if export.needs_shards else download.help,
     )
 
 
-def _with_doubt(run: Run, help_text: str) -> str:
-    """A button's help, and what of the export cannot be checked."""
-    return " ".join(filter(None, (help_text, exports.unchecked(run))))
+def _formats(export: Export) -> str:
+    """What each file of an export is, in Markdown."""
+    return "  \n".join(f"*{download.label}*: {download.help}" for download in export.downloads)
 
 
 def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> None:
@@ -182,9 +187,6 @@ def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> 
         width="stretch",
         on_click=on_press(worker().start),
         args=(key, work),
-        help=_with_doubt(
-            run, "Too large for the browser, or to be checked first: written to the run's folder, in the background."
-        ),
     )
 
 
@@ -198,5 +200,4 @@ def _working(key: str) -> None:
         key=f"stop_{key}",
         icon=":material/stop:",
         on_click=job.stop,
-        help="Nothing half written is left behind.",
     )

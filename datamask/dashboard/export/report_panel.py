@@ -24,42 +24,36 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
     Args:
         runs: others on the corpus, for the frontier and for names. corpus: the run's, where it is open, else None.
     """
-    with st.container(border=True):
-        description, taken = st.columns([2.6, 1], gap="large", vertical_alignment="center")
-        with description:
-            st.markdown("**A report to send**")
-            st.caption(
-                "One HTML page with the result in a sentence, the map, how it learned, which groups are starved "
-                "or over-fed, values, texts near the threshold, settings and the command line. It opens without "
-                "a network, holds no script, and prints."
-            )
-            scored = _scored(run, corpus, cache_dir)
-        with taken:
-            st.download_button(
-                "Report, HTML",
-                lambda: made(run, runs, corpus, cache_dir).encode(),
-                on_click="ignore",
-                file_name=f"{run.id}-report.html",
-                mime="text/html",
-                icon=":material/description:",
+    with st.container(border=True, height="stretch"):
+        st.markdown(
+            "**Report**",
+            help="One HTML page with the result, map, curve, groups, values, texts and settings. It works without a "
+            "network. It contains texts of your corpus, so check them before you share it.",
+        )
+        scored = _scored(run, corpus, cache_dir)
+        st.space("stretch")
+        if corpus is None:
+            st.caption("Open the corpus of this run to add its map, groups and texts.")
+        elif not scored:
+            st.button(
+                "Add independent metrics",
+                key="report_measure",
+                icon=":material/leaderboard:",
                 width="stretch",
-                key="report_html",
-                help="Texts of your corpus are in it: look before you send it to strangers.",
+                type="tertiary",
+                on_click=background.on_press(measuring.start_board),
+                args=([run], corpus, cache_dir, _sign(run)),
             )
-            if corpus is None:
-                st.caption("Open its corpus to have map, groups and texts in it.")
-            elif not scored:
-                st.button(
-                    "Measure it first",
-                    key="report_measure",
-                    icon=":material/leaderboard:",
-                    width="stretch",
-                    type="tertiary",
-                    on_click=background.on_press(measuring.start_board),
-                    args=([run], corpus, cache_dir, _sign(run)),
-                    help="Adds the scoreboard: every measure, beside a random subset and the best-quality rows. "
-                    "In the background, seconds to minutes; kept on disk.",
-                )
+        st.download_button(
+            "Download report (HTML)",
+            lambda: made(run, runs, corpus, cache_dir).encode(),
+            on_click="ignore",
+            file_name=f"{run.id}-report.html",
+            mime="text/html",
+            icon=":material/description:",
+            width="stretch",
+            key="report_html",
+        )
 
 
 def made(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> str:
@@ -76,9 +70,9 @@ def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
     if board is not None:
         left = len(board.get("left", ()))
         st.caption(
-            "The stored scoreboard is in it too."
+            "Includes the stored scoreboard."
             if not left
-            else f"The stored part of the scoreboard is in it too; measures that are not there yet: {left}."
+            else f"Includes the stored part of the scoreboard. Not measured yet: {left}."
         )
         if not left:
             return True
@@ -87,7 +81,7 @@ def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
     key = measuring.board_key([run], corpus, cache_dir)
     if background.under_way(key):
         return True
-    background.ending(key, "Stopped. What was measured is kept.")
+    background.ending(key, "Stopped. Finished measures are kept.")
     return False
 
 
@@ -97,7 +91,6 @@ def _sign(run: Run) -> Sign:
         f"Scoreboard of {run.config.name or run.id}",
         "pages/export.py",
         link,
-        "Stops within a second or two. What was measured is kept, and can be gone on with.",
     )
 
 

@@ -21,6 +21,7 @@ from datamask.dashboard.export import whole_work
 from datamask.dashboard.runs import listing, outcome
 from datamask.dashboard.shell import background, session
 from datamask.errors import DatamaskError
+from datamask.evaluation.result import NO_RESULT
 from datamask.runs import applying
 from datamask.runs.detached import start_detached
 from datamask.runs.store import Run
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 ABOUT = (
-    "The open corpus is a uniform sample. This asks all rows what the shown run asked the sample: the same objective, "
-    "λ, ratio and scales, solved out of core, with a value over all rows, as `datamask select --scope global` does."
+    "The open corpus is a uniform sample of all rows. This solves all rows out of core with the objective, λ, "
+    "ratio and scales of the shown run."
 )
 SHOWN = 50
 """Groups in the table, the largest first."""
@@ -45,22 +46,19 @@ def sampled(corpus: Corpus) -> bool:
 
 
 def show(run: Run, corpus: Corpus | None) -> None:
-    """The card.
+    """Draw the card; nothing where the run has seen all rows.
 
     Args:
         run: finished. corpus: the run's, where it is open, else None.
     """
+    if corpus is not None and run.whole is None and not sampled(corpus):
+        return
     with st.container(border=True, key="whole_card"):
         st.markdown("**Apply to the whole corpus**", help=ABOUT)
         if corpus is None:
-            st.caption("Open its corpus to see whether there are more rows than the run has seen.")
+            st.caption("Open the corpus of this run to see whether it has more rows.")
         elif run.whole is not None:
             _shares(run, run, corpus)
-        elif not sampled(corpus):
-            st.caption(
-                f"This corpus was opened whole, all {corpus.provenance.total_rows:,} rows: there is nothing more to "
-                "apply to."
-            )
         else:
             _ask(run, corpus)
 
@@ -69,7 +67,7 @@ def _ask(run: Run, corpus: Corpus) -> None:
     try:
         config = applying.over_all_rows(run.config)
     except DatamaskError as error:
-        st.caption(f"Not of this run: {words.sentence(error)}")
+        st.caption(f"Not available for this run: {words.sentence(error)}")
         return
     begun = applying.newest(session.store().list(), config, corpus.provenance, corpus.fingerprint)
     if begun is None:
@@ -93,17 +91,15 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     if background.under_way(key, background.Look(stop_key="stop_plan")):
         return
     job = worker().find(key)
-    background.ending(key, "Stopped. Nothing was planned.")
+    background.ending(key, "Stopped before the plan was ready.")
     if job is None or job.state != "done":
-        st.caption(f"The run has seen {rows:,} of {total:,} rows. First comes the plan: the first rows are timed.")
+        st.caption(f"The run has seen {rows:,} of {total:,} rows. Plan the rest first: this times the first rows.")
         st.button(
-            "Plan it",
+            "Plan all rows",
             key="plan_whole",
             icon=":material/straighten:",
             on_click=_begin,
             args=(config, whole_work.start_plan, config),
-            help="Reads some thousand rows and says what all of them take: time, memory, disk. Some seconds; nothing "
-            "is started.",
         )
         return
     planned: Planned = job.result
@@ -117,7 +113,7 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
         st.caption(sentence)
     (st.caption if fits else st.warning)(words.plain(place, 400))
     table = pd.DataFrame(applying.plan_parts(planned), columns=["part", "core time", "here"])
-    st.dataframe(table, hide_index=True, lazy=False, alt="What a run on all rows takes, part by part")
+    st.dataframe(table, hide_index=True, lazy=False, alt="Estimated cost of a run on all rows, by step")
     st.caption(assumed)
     st.button(
         f"Select from all {planned.local.rows:,} rows",
@@ -127,8 +123,6 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
         icon=":material/bolt:",
         on_click=_start,
         args=(config, corpus),
-        help="A run of its own, in a process of its own: it goes on when this page is closed and when the server ends. "
-        "It can be stopped and resumed here and on the Runs page.",
     )
 
 
@@ -159,7 +153,6 @@ def _live(run_id: str, state: str) -> None:
             icon=":material/stop:",
             on_click=session.stop_run,
             args=(run_id,),
-            help="Stops within seconds. What was done so far is kept and can be resumed.",
         )
     st.caption(_so_far(run) or "No value over all rows yet.")
 
@@ -174,7 +167,7 @@ def _so_far(run: Run) -> str:
         return ""
     count = int(numbers["pass"][done].max())
     sentence = f"Over all rows {count:,} {'step is' if count == 1 else 'steps are'} done"
-    for name, label in (("joint", "value so far"), ("gap", "at most so much below the best")):
+    for name, label in (("joint", "value so far"), ("gap", "gap")):
         values = numbers[name][done] if name in numbers else []
         if len(values) and values[-1] == values[-1]:
             sentence += f" · {label} {words.value(float(values[-1]))}"
@@ -193,7 +186,6 @@ def _ended(run: Run) -> None:
             icon=":material/play_arrow:",
             on_click=_resume,
             args=(run.id,),
-            help="Goes on where it stopped, in a process of its own.",
         )
 
 
@@ -210,36 +202,36 @@ def _resume(run_id: str) -> None:
 
 def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
     """What came out, and which share each group kept: of all rows, and of the sample."""
-    summary = whole.status().summary or {}
-    selected, rows = int(summary.get("selected") or 0), int(summary.get("n") or 0)
+    size = (whole.status().result or NO_RESULT).size
+    selected, rows = size.selected or 0, size.n or 0
     st.markdown(
         f"Selected **{selected:,}** of all {rows:,} rows"
-        + (f": {words.plain(listing.name_of(whole), 80)}" if whole.id != run.id else "")
+        + (f": {words.named(listing.name_of(whole), 80)}" if whole.id != run.id else "")
     )
     if sentence := outcome.certificate(whole):
         st.caption(words.plain(sentence, 600))
     if whole.id != run.id:
         st.page_link(
             "pages/export.py",
-            label="Take its ids home",
+            label="Export its ids",
             icon=":material/arrow_forward:",
             query_params={**session.link_parameters(), "run": whole.id},
             width="content",
         )
     columns = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
     if not columns:
-        st.caption("No column divides the rows into groups, so no shares by group are counted.")
+        st.caption("No column divides the rows into groups.")
         return
     column = st.selectbox(
-        "Share kept by",
+        "Selected share by",
         columns,
         key="whole_column",
-        help="A column of the shards: how much of each of its groups is kept, of all rows and of the sample.",
+        help="The column whose groups are counted, over all rows and over the sample.",
     )
     key = whole_work.groups_key(whole, column)
     if background.under_way(key, background.Look(stop_key="stop_groups")):
         return
-    background.ending(key, "Stopped. The groups were not counted.")
+    background.ending(key, "Stopped before the groups were counted.")
     job = worker().find(key)
     if job is not None and job.state == "done":
         _table(job.result, run, corpus, column)
@@ -249,8 +241,6 @@ def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
         key="count_groups",
         on_click=_begin,
         args=(whole.config, whole_work.start_counting, whole, column),
-        help="Reads that column of all shards, and what was selected of those that were written since. In the "
-        "background; this page shows how far it is.",
     )
 
 
@@ -275,8 +265,8 @@ def _table(groups: list[applying.Group], run: Run, corpus: Corpus, column: str) 
             column: [group.name for group in groups[:SHOWN]],
             "rows": [group.rows for group in groups[:SHOWN]],
             "kept": [group.kept for group in groups[:SHOWN]],
-            "share kept of all": [100 * group.kept / group.rows for group in groups[:SHOWN]],
-            "share kept of the sample": [
+            "selected share of all rows": [100 * group.kept / group.rows for group in groups[:SHOWN]],
+            "selected share of the sample": [
                 100 * kept.get(group.name, 0) / sample[group.name] if group.name in sample else None
                 for group in groups[:SHOWN]
             ],
@@ -288,8 +278,13 @@ def _table(groups: list[applying.Group], run: Run, corpus: Corpus, column: str) 
         hide_index=True,
         lazy=False,
         key="whole_groups",
-        alt="Share kept of each group, of all rows and of the sample",
-        column_config={"rows": count, "kept": count, "share kept of all": percent, "share kept of the sample": percent},
+        alt="Selected share of each group, of all rows and of the sample",
+        column_config={
+            "rows": count,
+            "kept": count,
+            "selected share of all rows": percent,
+            "selected share of the sample": percent,
+        },
     )
     if len(groups) > SHOWN:
         st.caption(f"The {SHOWN} largest of {len(groups):,} groups.")

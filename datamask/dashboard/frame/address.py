@@ -15,9 +15,10 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
-from datamask.dashboard.analyses.lambda_slider import live
+from datamask.dashboard.analyses.sweeps import kinds
 from datamask.dashboard.linked import brushing, columns, names_panel
 from datamask.dashboard.map import canvas_map, shared_view
+from datamask.dashboard.shell import session
 from datamask.runs.folders import RUN_ID
 
 _TAKEN = "address_taken"
@@ -59,7 +60,7 @@ def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part[
 
 def _text(key: str, default: str) -> Part[str]:
     # the page itself knows which columns there are, and lets go of others
-    return Part(key, default, lambda text: text[:_LONGEST])
+    return Part(key, default, lambda text: shared_view.RENAMED.get(text, text[:_LONGEST]))
 
 
 def _number(key: str, default: float | None, low: float, high: float) -> Part[float]:
@@ -84,9 +85,20 @@ def _sight(text: str) -> str:
     return text
 
 
+def _run(text: str) -> str:
+    if not RUN_ID.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
 RUNS = Part("compare", None, _runs, ",".join)
 RATIO = _number("frontier_ratio", 0.3, 0.0001, 0.9999)
 LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3")
+
+EVERYWHERE: dict[str, Part[Any]] = {
+    "lambda": replace(_number(session.LAMBDA, None, 0.0, 1.0), beside=session.LAMBDA_OF),
+}
+"""What stands in the address of every page; a page's own part of the same name goes before."""
 
 # controls of all kinds: what one holds is between its own `read`, `write` and `join`
 PARTS: dict[str, dict[str, Part[Any]]] = {
@@ -96,13 +108,13 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         # what the second and the third map were called when there were always three
         "left": _text("explore_second", columns.QUALITY),
         "middle": _text("explore_third", columns.CROWDING),
+        "against": Part(session.AGAINST, None, _run),
         "rail": _one_of("explore_rail", ("open", "folded")),
         "layout": _one_of("explore_layout", LAYOUTS, DEFAULT),
         "marks": _one_of("explore_marks", MARKS),
         "names": _text(names_panel.BY, names_panel.WORDS),
         "tab": _text("explore_tab", "Distributions"),
         "group": _text("explore_group_by", ""),
-        "lambda": replace(_number("explore_lambda", None, 0.0, 1.0), beside="explore_lambda_of"),
         "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
         "search": Part(
             brushing.FILTERS,
@@ -127,13 +139,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         ),
     },
     "Frontier": {"ratio": RATIO},
-    "Live λ": {
-        "objective": _one_of(f"frontier_objective_{len(live.OFFERED)}", live.OFFERED),
-        "ratio": RATIO,
-        "lambda": _number("live_lamb", 0.5, 0.0, 1.0),
-    },
-    "Group size": {"ratio": RATIO},
-    "Transfer": {"ratio": RATIO},
+    "Sweep": {"vary": _one_of("sweep_vary", tuple(kinds.LABELS), kinds.FIRST[0]), "ratio": RATIO},
     "Compare": {
         "runs": RUNS,
         "draw": _one_of("compare_panels", ("changes", "selected", "agreement"), "changes"),
@@ -141,9 +147,9 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "marks": _one_of("compare_marks", MARKS),
         "tab": _text("compare_tab", "Texts"),
     },
-    "Scoreboard": {"runs": RUNS},
-    "Agreement": {"runs": RUNS},
-    "Downstream results": {"runs": RUNS},
+    "Independent metrics": {"runs": RUNS},
+    "Stability": {"runs": RUNS},
+    "Downstream": {"runs": RUNS},
 }
 """By page, or section of one, what stands in its address and which control it is."""
 
@@ -155,7 +161,7 @@ def follow(page: str) -> None:
         page: its title, or the name of its open section. Call it before the controls are drawn, and again wherever one
             of them is drawn in a fragment.
     """
-    parts = PARTS.get(page, {})
+    parts = {**EVERYWHERE, **PARTS.get(page, {})}
     if _TAKEN not in st.session_state:
         st.session_state[_TAKEN] = True
         for name, part in parts.items():

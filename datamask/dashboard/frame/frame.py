@@ -1,4 +1,4 @@
-"""The frame of every page: one row with the menu, the open corpus and whatever is running, then the page's question."""
+"""The frame of every page: a row with the menu, the open corpus and what is running, and the strip of the selection."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.workspace import keeping, strip_panel
+from datamask.dashboard.workspace import workspace as workspaces
+from datamask.dashboard.workspace.current import Current
 
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("app.py", "Map", ":material/scatter_plot:"),
@@ -23,16 +26,15 @@ PAGES: tuple[tuple[str, str, str], ...] = (
     ("pages/evidence.py", "Evidence", ":material/balance:"),
     ("pages/data.py", "Data", ":material/database:"),
     ("pages/export.py", "Export", ":material/download:"),
-    ("pages/lab.py", "Lab", ":material/science:"),
 )
 """Script, label and icon of each page, in the order of the menu. No help texts: their bubbles would stay after the
-click and cover the next link; every page begins with its question."""
+click and cover the next link."""
 
 KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
 """Which of nine samples the mark shows as selected: (column, row)."""
 
 LISTED = 3
-"""Runs under way that the menu shows one by one; how many more there are stands beside them."""
+"""Runs under way that the menu shows one by one; how many more there are stands below them."""
 
 MENU = "menu"
 """Key of the row on top."""
@@ -42,19 +44,37 @@ STYLE = """<style>
 [class*="st-key-live"] [data-stale="true"] {opacity: 1; transition: none}
 [data-testid="stPageLink"] a:focus-visible {outline: 2px solid currentColor; outline-offset: -2px}
 .st-key-menu {border-bottom: 1px solid var(--st-border-color, #8883); padding-bottom: 0.35rem}
-div:has(> .st-key-menu_state) {min-width: min(100%, 320px)}
-.st-key-unseen_question {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+div:has(> .st-key-menu_state) {min-width: min(100%, 400px)}
+div:has(> .st-key-live) {flex: none; width: 304px; height: 36px; overflow: hidden}
+div:has(> .st-key-live):is(:hover, :focus-within) {overflow: visible; z-index: 9}
+.st-key-live {background: light-dark(#FFFFFF, #12171C)}
+.st-key-live p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
+.st-key-live button {min-height: 0; padding: 4px}
+.st-key-live button p {position: absolute; width: 1px; height: 1px; clip-path: inset(50%)}
+@media (min-width: 701px) {
+.st-key-menu_state {flex-wrap: nowrap}
+.st-key-menu_corpus p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
+div:has(> .st-key-menu_corpus) {flex: 0 1 auto; min-width: 0}
+}
+@media (min-width: 1100px) {.st-key-menu {flex-wrap: nowrap} div:has(> .st-key-menu_state) {min-width: 0}}
+@media (max-width: 700px) {
+div:has(> .st-key-live) {position: fixed; bottom: 0; left: 0; width: 100%; height: auto; max-height: 8rem; z-index: 99;
+padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); border-top: 1px solid #8883}
+.st-key-live {width: 100%}
+}
+.st-key-unseen_title {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
 </style>"""
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
-meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose end goes
-to a line of its own before it is squeezed; and a heading that only screen readers meet. Pages work without it."""
+meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose height
+stays when work starts: one line stands beside the corpus, more of it opens below under the pointer, and on a phone
+it lies at the window's lower edge; and a heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
-    ("Quality", "the score you brought, higher is better"),
-    ("Diversity", "how little the selected samples repeat each other, by the objective you choose"),
-    ("Balance λ", "1 is quality alone, 0 diversity alone"),
-    ("Select ratio", "the share of the samples that is selected"),
-    ("Run", "one selection, from its settings to its result, kept in a folder"),
+    ("Quality", "the score in your shards; higher is better"),
+    ("Diversity", "how little the selected rows repeat each other, by the chosen objective"),
+    ("Balance λ", "1 is quality alone, 0 is diversity alone"),
+    ("Select ratio", "the share of the rows to select"),
+    ("Run", "one selection with its settings and results, stored in a folder"),
 )
 """What the help of the menu explains on every page."""
 
@@ -90,24 +110,40 @@ def _favicon() -> Image.Image:
     return Image.fromarray(picture)
 
 
-def frame(title: str, question: str, about: str = "", *, seen: bool = True, view: str = "") -> None:
+def frame(title: str, question: str, about: str = "", *, view: str = "") -> Current | None:
     """Draw what every page shares. Call it first: it sets the page's configuration.
 
     Args:
-        title: the page's name, as in the menu and the browser's tab.
-        question: the one question the page answers, drawn below the menu.
+        title: the page's name, as in the menu and the browser's tab; its heading is for screen readers alone.
+        question: the one question the page answers, which the menu's help begins with.
         about: what the menu's help explains of this page, as Markdown.
-        seen: whether the question takes room; else it is there for screen readers alone.
         view: the open section of a page that has some: its controls stand in the address.
+
+    Returns:
+        The current selection, which the page shows; None where no corpus is open.
     """
     settled()
+    keeping.arrive()  # before the menu, whose links name the run that is shown
     st.set_page_config(
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
     )
-    st.html(STYLE + theme.READABLE)
+    st.html(STYLE + strip_panel.STYLE + theme.READABLE)
     st.session_state[session.SHOWN] = title
     address.follow(view or title)
     opening = session.current_opening()
+    opened = None if opening is None else opening.opened
+    workspace = None if opened is None else workspaces.read(opened)
+    address.follow(view or title)  # once more: a λ that was chosen beside another run is let go
+    with st.container(gap="xxsmall"):
+        _menu(question, about, sections.heading(title, view), opening)
+        current = strip_panel.show(workspace)
+    trouble = st.session_state.pop("trouble", None)
+    if trouble:
+        st.warning(words.sentence(trouble))
+    return current
+
+
+def _menu(question: str, about: str, heading: str, opening: Opening | None) -> None:
     with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
         st.image(_mark(), width=148, alt="datamask")
         with st.container(horizontal=True, width="content", gap="xxsmall"):
@@ -119,19 +155,18 @@ def frame(title: str, question: str, about: str = "", *, seen: bool = True, view
         ):
             _running()
             with st.container(
-                horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="right", gap="small"
+                key="menu_corpus",
+                horizontal=True,
+                wrap=False,
+                vertical_alignment="center",
+                horizontal_alignment="right",
+                gap="small",
             ):
                 _corpus(opening)
                 keys.draw()
                 _help(question, about)
-        if not seen:
-            with st.container(key="unseen_question", width=1):
-                st.title(question, anchor=False)
-    if seen:
-        st.title(question, anchor=False)
-    trouble = st.session_state.pop("trouble", None)
-    if trouble:
-        st.warning(words.sentence(trouble))
+        with st.container(key="unseen_title", width=1):
+            st.title(heading, anchor=False)
 
 
 def _corpus(opening: Opening | None) -> None:
@@ -173,10 +208,13 @@ def _running() -> None:
         [sweep for job in long_work for sweep in job.sign.sweeps],
         [run_id for job in long_work for run_id in job.sign.runs],
     )
+    # a run that ended before it could be listed has no line here whose end draws the page again
+    if keeping.ended():
+        st.rerun()
     if busy or long_work:
         # those at work first: a queue may be long
         busy.sort(key=lambda job: job.state != "running")
-        with st.container(key="live", horizontal=True, width="content", gap="small"):
+        with st.container(key="live", width=304, gap="xxsmall"):
             if long_work:
                 st.fragment(_signed_live, run_every=1.0)(tuple((job.key, job.sign.arrived()) for job in long_work))
             if busy:
@@ -191,14 +229,14 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
     jobs = {(job.key, job.sign.arrived()): job for job in signed()}
     if set(jobs) != set(drawn):
         st.rerun()
-    with st.container(horizontal=True, gap="small"):
+    with st.container(gap="xxsmall"):
         for key, arrived in drawn:
             job = jobs[key, arrived]
             progress = [words.percent(job.share), words.soon(job.left)]
             # what a sweep is at belongs to it: its runs have no entry of their own
             beneath = job.message if job.sign.sweeps else ""
             watched = _under_way(
-                key, job.sign.title, ", ".join(filter(None, progress)), job.share, beneath, job.stop, (), job.sign.stops
+                key, job.sign.title, ", ".join(filter(None, progress)), job.share, beneath, job.stop, ()
             )
             if watched:
                 address.take_again()
@@ -211,11 +249,10 @@ def _running_live(drawn: tuple[str, ...]) -> None:
     busy = {job.run_id: job for job in listing.running(session.store(), session.run_queue(), only=drawn)}
     if set(busy) != set(drawn):
         st.rerun()
-    with st.container(horizontal=True, gap="small"):
+    with st.container(gap="xxsmall"):
         for run_id in drawn:
             job = busy[run_id]
-            stops = "Stops within a second. What was learned is kept and can be resumed."
-            if _under_way(run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,), stops):
+            if _under_way(run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,)):
                 st.switch_page("pages/runs.py", query_params={**session.link_parameters(), "run": run_id})
 
 
@@ -227,28 +264,23 @@ def _under_way(
     beneath: str,
     stop: Callable[..., None],
     args: tuple[str, ...],
-    stops: str,
 ) -> bool:
-    """What is under way, in two lines beside its two buttons; whether Watch was pressed.
+    """What is under way, in one line beside its two buttons; whether Watch was pressed.
 
     Args:
         key: of the buttons. progress, share: how far it is. beneath: what it is at; "": nothing to say.
-        stop, args: what Stop calls. stops: the help text of that button.
+        stop, args: what Stop calls.
     """
-    with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
-        with st.container(gap=None, width=230):
-            st.markdown(f"**{words.plain(title, 40)}**")
-            st.progress(min(max(share, 0.0), 1.0), text=words.plain(progress))
-            if beneath:
-                st.caption(words.plain(beneath, 80))
+    with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
+        text = f"**{words.plain(title, 40)}** {words.plain(progress)}"
+        if beneath:
+            text += f", {words.plain(beneath, 80)}"
+        st.progress(min(max(share, 0.0), 1.0), text=text)
         watched = pressed(
             "Watch",
             key=f"watch_{key}",
             icon=":material/show_chart:",
             type="tertiary",
-            help="Goes to the page that shows it.",
         )
-        st.button(
-            "Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args, help=stops
-        )
+        st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args)
     return watched

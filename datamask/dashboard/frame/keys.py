@@ -11,40 +11,40 @@ _ASKED = "keys_asked"
 
 MAP: tuple[tuple[tuple[str, ...], str], ...] = (
     (("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"), "move the map"),
-    (("+", "=", "-"), "zoom in, in, out"),
-    (("0",), "show the whole map again"),
-    (("l", "b", "p"), "lasso, box, moving by dragging"),
-    (("Enter",), "take everything in view as region"),
-    (("Escape",), "forget the region"),
-    (("m",), "mark the sample nearest to the middle, to read it"),
-    ((",", "."), "read the sample before, after, in the order of the list"),
+    (("+", "=", "-"), "zoom in, zoom in, zoom out"),
+    (("0",), "show the whole map"),
+    (("l", "b", "p"), "lasso, box, move by dragging"),
+    (("Enter",), "make a region of the view"),
+    (("Escape",), "remove the region"),
+    (("m",), "mark the row nearest to the center and read it"),
+    ((",", "."), "previous row, next row of the list"),
     (("f",), "fill the window with the map; Escape leaves"),
 )
 """Keys of a map that has the focus, as a browser calls them, and what they do; `browser/hands.js` does it."""
 
 OTHERS: tuple[tuple[str, tuple[tuple[tuple[str, ...], str], ...]], ...] = (
     (
-        "In the reader beside the map",
-        ((("ArrowLeft", "ArrowRight"), "read the sample before, after, in the order of the list"),),
+        "In the reader next to the map",
+        ((("ArrowLeft", "ArrowRight"), "previous row, next row of the list"),),
     ),
     (
         "On a histogram",
         (
-            (("ArrowLeft", "ArrowRight"), "take a range, then move it"),
+            (("ArrowLeft", "ArrowRight"), "filter by a range, then move it"),
             (("Shift+ArrowLeft", "Shift+ArrowRight"), "move its upper end"),
-            (("Escape",), "let go of the range"),
+            (("Escape",), "clear the range"),
         ),
     ),
-    ("On the λ slider of the map", ((("ArrowLeft", "ArrowRight", "Home", "End"), "less λ, more, 0, 1"),)),
-    ("On a row of tabs", ((("ArrowLeft", "ArrowRight", "Home", "End"), "the tab before, after, first, last"),)),
-    ("In the borderline reader", ((("1", "2", "0"), "rather keep, rather drop, skip"),)),
+    ("On the λ slider of the map", ((("ArrowLeft", "ArrowRight", "Home", "End"), "decrease λ, increase λ, 0, 1"),)),
+    ("On tabs", ((("ArrowLeft", "ArrowRight", "Home", "End"), "previous tab, next, first, last"),)),
+    ("In the borderline reader", ((("1", "2", "0"), "keep, drop, skip"),)),
     (
         "Everywhere",
         (
-            (("Tab", "Shift+Tab"), "to the next control, to the one before"),
-            (("Enter", "Space"), "press it"),
-            ((OPENS,), "this sheet"),
-            (("R",), "draw the page again"),
+            (("Tab", "Shift+Tab"), "next control, previous control"),
+            (("Enter", "Space"), "press the control"),
+            ((OPENS,), "open this list"),
+            (("R",), "redraw the page"),
         ),
     ),
 )
@@ -62,7 +62,6 @@ def draw() -> None:
         key="keys",
         shortcut=OPENS,
         on_click=_ask,
-        help="What can be done without a mouse, key by key.",
     )
     if st.session_state.pop(_ASKED, False):
         st.dialog("Keys")(_sheet)()
@@ -73,7 +72,7 @@ def _ask() -> None:
 
 
 def _sheet() -> None:
-    for place, keys in (("On a map that has the focus", MAP), *OTHERS):
+    for place, keys in (("On a map with the focus", MAP), *OTHERS):
         st.markdown(
             "\n".join((f"| {place} | |", "|---|---|", *(f"| {_named(names)} | {does} |" for names, does in keys)))
         )

@@ -36,22 +36,16 @@ class Section:
 
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "Runs": (
-        Section("All runs", "How does the learner choose?"),
-        Section("Frontier", "What does lambda cost?", "frontier"),
-        Section("Live λ", "What does another lambda change?", "live"),
-        Section("Compare", "What changes between these runs?", "compare"),
+        Section("All runs", "Which runs are there?"),
+        Section("Frontier", "How much diversity does quality cost?", "frontier"),
+        Section("Sweep", "How does a result change with a setting?", "sweep"),
+        Section("Compare", "How do runs differ?", "compare"),
     ),
     "Evidence": (
-        Section("What helps", "Which method helps, and on which target?"),
-        Section("Scoreboard", "Which run is better at what it was not made for?", "scoreboard"),
-        Section("Agreement", "Would the same samples come out again?", "agreement"),
-        Section("Downstream results", "Does it help what you care about?", "downstream"),
-    ),
-    "Lab": (
-        Section("Objectives", "What does each objective see?"),
-        Section("Ratio", "What does keeping more cost?", "ratio"),
-        Section("Group size", "Which group size is worth its time?", "group"),
-        Section("Transfer", "Does a lambda chosen on a part hold for the whole?", "transfer"),
+        Section("What helps", "Which method is better than random, and on which target?"),
+        Section("Independent metrics", "How do runs score on metrics that they do not optimize?", "scoreboard"),
+        Section("Stability", "Is the selection stable across subsets of the corpus?", "agreement"),
+        Section("Downstream", "Do models trained on the selection score better?", "downstream"),
     ),
 }
 """By the page's title, in the order of its tabs."""
@@ -90,6 +84,15 @@ def turn_to(page: str, name: str) -> None:
 def is_open(page: str, name: str) -> bool:
     """Whether that section is open; not any more, once a press in a fragment has turned to another."""
     return _named(page, st.session_state.get(_key(page))).name == name
+
+
+def heading(page: str, name: str = "") -> str:
+    """The heading of a page with that section open: a noun. The first section has the page's own.
+
+    Args:
+        page: its title. name: of the section; empty where the page has none.
+    """
+    return name if page in SECTIONS and name != SECTIONS[page][0].name else page
 
 
 def remembered(page: str) -> dict[str, str]:

@@ -16,6 +16,9 @@ from datamask.corpus import Corpus
 from datamask.dashboard.map import canvas_map
 from datamask.dashboard.map.filters import Condition, Filters, Holding, Inside, Rows
 
+SELECTED = "selected"
+"""Name of the column that says what is selected."""
+
 SEARCH = "explore_search"
 FILTERS = "explore_filters"
 """Of the session state: the corpus's fingerprint and its `Filters`; None for the fingerprint: the next corpus's."""
@@ -30,12 +33,14 @@ class Linked:
         rows: what conditions look at.
         filters: the conditions that hold now.
         key: names run and projection: conditions on them mean other rows elsewhere.
+        selection: names the selection that the rows are divided by.
     """
 
     corpus: Corpus
     rows: Rows
     filters: Filters
     key: str
+    selection: str = ""
 
     def mask(self, skip: Iterable[str] = ()) -> np.ndarray:
         """The rows that are shown, bool ``(N,)``, but for the conditions named."""
@@ -43,7 +48,9 @@ class Linked:
 
     def meeting(self, condition: Condition) -> np.ndarray:
         """The rows that meet one condition, be it one of those that hold or not: bool ``(N,)``, read-only."""
-        return _mask(self.corpus.identity, self.key, _key_text(condition), condition, self.rows)
+        # most conditions hold whatever is selected: they are not tested again when λ moves
+        key = f"{self.key} {self.selection}" if condition.name == SELECTED else self.key
+        return _mask(self.corpus.identity, key, _key_text(condition), condition, self.rows)
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

@@ -17,7 +17,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.agreement import settled_rows
-from datamask.dashboard.linked import facets, groups, topics
+from datamask.dashboard.linked import brushing, facets, groups, topics
 from datamask.dashboard.linked.facets import Facet
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.filters import Holding, Inside, Rows
@@ -26,14 +26,14 @@ from datamask.dashboard.map.scene import RunColumns
 
 QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
     "quality",
-    "similarity to neighbours",
+    "similarity to neighbors",
     "marginal diversity in this run",
     "score",
     "length",
 )
 """Names of what every corpus and run have; all others are columns of the shards."""
 
-SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
+SELECTED, CLUSTER, BAND = brushing.SELECTED, "cluster", "length band"
 
 OF_RUN = frozenset((SELECTED, MARGINAL, SCORE, settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 """Names of what is another thing for each run."""
@@ -59,6 +59,10 @@ def shown_names(columns: Iterable[str]) -> dict[str, str]:
     return shown
 
 
+WITHOUT_UNIT = (MARGINAL, SCORE)
+"""Numbers of a run on a scale of its own: a page says at which percentile a row lies, not 0.0003408."""
+
+
 def shown_name(corpus: Corpus, column: str) -> str:
     """What a metadata column is called in the linked views."""
     return shown_names(corpus.metadata.column_names)[column]
@@ -70,12 +74,24 @@ def columns_shown(corpus: Corpus, names: Iterable[str]) -> dict[str, str]:
     return {name: column_of[name] for name in names if name in column_of}
 
 
-def rows(corpus: Corpus, cache_dir: Path, run_id: str | None, run: RunColumns | None) -> Rows:
-    """What filters, distributions and groups look at; the map's places are not among it."""
+def rows(
+    corpus: Corpus, cache_dir: Path, run_id: str, run: RunColumns | None, selected: np.ndarray | None = None
+) -> Rows:
+    """What filters, distributions and groups look at; the map's places are not among it.
+
+    Args:
+        run_id, run: whose scores there are; empty and None: there is no run.
+        selected: bool ``(N,)``, the current selection; None: nothing is selected.
+    """
     crowding, clusters = map_layout.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
-    return _rows(
-        corpus.identity, run_id or "", crowding is not None, clusters is not None, corpus, run, crowding, clusters
-    )
+    kept = _rows(corpus.identity, run_id, crowding is not None, clusters is not None, corpus, run, crowding, clusters)
+    if selected is None:
+        return kept
+    classes = {**kept.classes, SELECTED: (selected.astype(np.int32), ("not selected", "selected"))}
+    for last in (CLUSTER, BAND):
+        if last in classes:
+            classes[last] = classes.pop(last)
+    return replace(kept, classes=classes)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the columns")
@@ -101,8 +117,6 @@ def _rows(
         **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}),
         **numbers,
     }
-    if _run is not None:
-        classes[SELECTED] = (_run.selected.astype(np.int32), ("not selected", "selected"))
     if _clusters is not None:
         classes[CLUSTER] = (_clusters.codes, _clusters.names)
     if length is not None:
@@ -120,37 +134,44 @@ def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
     return pc.utf8_length(texts).cast(pa.float64()).to_numpy(), "characters"
 
 
-def choices(rows: Rows, has_run: bool) -> list[str]:
+def choices(rows: Rows) -> list[str]:
     """Names for the menus of the map's panels, crowding included before it is known."""
-    first = [*([SELECTED] if has_run else []), QUALITY, CROWDING]
-    if has_run:
+    first = [SELECTED, QUALITY, CROWDING]
+    if SCORE in rows.numbers:
         first += [MARGINAL, SCORE, settled_rows.BY_PROOF, settled_rows.BY_PARTS]
     return list(dict.fromkeys([*first, *rows.numbers, *(name for name in rows.classes if name != SELECTED)]))
 
 
-def distributions(corpus: Corpus, run_id: str | None, rows: Rows) -> list[Facet]:
-    """Every number and class of some rows as bars to brush; bands and clusters are the groups' business."""
-    return _distributions(corpus.identity, run_id or "", tuple(rows.numbers), tuple(rows.classes), rows)
+def distributions(corpus: Corpus, run_id: str, rows: Rows, *, of_run: bool) -> list[Facet]:
+    """Every number and class of some rows as bars to brush; bands and clusters are the groups' business.
+
+    Args:
+        run_id: the run's that rows have scores of, or empty. of_run: whether this run is the current selection, so that
+            its scores belong to it.
+    """
+    numbers = tuple(name for name in rows.numbers if of_run or name not in (MARGINAL, SCORE))
+    classes = tuple(name for name in rows.classes if name not in (CLUSTER, BAND, SELECTED))
+    drawn = _distributions(corpus.identity, run_id, numbers, classes, rows)
+    if SELECTED in rows.classes:
+        drawn = [*drawn, facets.class_facet(SELECTED, title_of(SELECTED), *rows.classes[SELECTED])]
+    return [facet for facet in drawn if facet is not None]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Counting")
 def _distributions(
     identity: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...], _rows: Rows
-) -> list[Facet]:
-    drawn = [facets.number_facet(name, title_of(name), _rows.numbers[name]) for name in numbers]
-    drawn += [
-        facets.class_facet(name, title_of(name), *_rows.classes[name])
-        for name in classes
-        if name not in (CLUSTER, BAND)
+) -> list[Facet | None]:
+    return [
+        *(facets.number_facet(name, title_of(name), _rows.numbers[name]) for name in numbers),
+        *(facets.class_facet(name, title_of(name), *_rows.classes[name]) for name in classes),
     ]
-    return [facet for facet in drawn if facet is not None]
 
 
-def layer(corpus: Corpus, name: str, rows: Rows, run_id: str | None) -> Layer:
+def layer(corpus: Corpus, name: str, rows: Rows, run_id: str) -> Layer:
     """What a panel of the map shows of one of these columns; a blank panel while its values are being computed."""
     if name == CROWDING and name not in rows.numbers:
-        return Blank(title_of(name), "waits for the neighbours")
-    return _layer(corpus.identity, run_id or "", name, corpus, rows)
+        return Blank(title_of(name), "waits for the neighbors")
+    return _layer(corpus.identity, run_id, name, corpus, rows)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

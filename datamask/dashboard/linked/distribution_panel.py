@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import streamlit as st
@@ -10,15 +11,18 @@ import streamlit as st
 from datamask.dashboard.drawing import palette
 from datamask.dashboard.linked import brushing
 from datamask.dashboard.linked.brushing import Linked
-from datamask.dashboard.linked.columns import SELECTED
+from datamask.dashboard.linked.columns import SELECTED, WITHOUT_UNIT
 from datamask.dashboard.linked.facets import Facet
+from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.components import component
 
 KEY = "explore_strips"
+STRIPS = ("parcel", "elements", "amounts", "strips")
+"""The scripts of the component; its bars hear what the map's slider counts."""
 
 FEW = 3
-"""Distributions beside the map; all of them stand below it."""
+"""Distributions beside the map; the others stand below it."""
 
 
 def few(facets: Sequence[Facet], *, classes: bool) -> list[Facet]:
@@ -42,12 +46,12 @@ def show(
         key: of the component, one on a page.
     """
     tone = palette.shades(session.dark())
-    component("strips", ("elements", "strips"))(
+    component("strips", STRIPS)(
         key=key,
         on_brush_change=lambda: brushed(view, facets, st.session_state[key].get("brush")),
         data={
             "small": small,
-            "facets": [_drawn(view, facet, selected) for facet in facets],
+            "facets": [_drawn(view, facet, selected, counted=small) for facet in facets],
             "colors": {
                 "all": tone.grid if not session.dark() else tone.muted,
                 "shown": tone.batch,
@@ -57,14 +61,14 @@ def show(
     )
     if small:
         return
-    caption = "Grey: all samples. Blue: those shown now; each of the two shapes adds up to its own total."
+    caption = "Gray: all rows. Blue: rows that the filter shows. Each histogram is scaled to its own total."
     if selected is not None:
         caption += (
-            " Dark: those of them that the run selected; beside a class, their share."
+            " Dark: selected rows. A class shows its selected share."
             if not session.dark()
-            else " White: those of them that the run selected; beside a class, their share."
+            else " White: selected rows. A class shows its selected share."
         )
-    st.caption(f"{caption} Drag over a histogram to take a range, or press a bar; everything else on the page follows.")
+    st.caption(f"{caption} Drag over a histogram to filter by a range, or press a bar to filter by a class.")
 
 
 def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:
@@ -76,9 +80,18 @@ def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:
         brushing.take(view.corpus, facet.condition(answer["bars"]), facet.name)
 
 
-def _drawn(view: Linked, facet: Facet, selected: np.ndarray | None) -> dict:
-    others = view.filters.without(facet.name)
-    shown = view.mask(skip=(facet.name,)) if others else None
+def tallies(view: Linked, facets: Sequence[Facet]) -> list[Tally]:
+    """The bars of small distributions, to be counted along lambda."""
+    return [Tally(f"bars {facet.name}", facet.bins, facet.bars, _shown(view, facet)) for facet in facets]
+
+
+def _shown(view: Linked, facet: Facet) -> np.ndarray | None:
+    """The rows that all other conditions let through, bool ``(N,)``; None: all."""
+    return view.mask(skip=(facet.name,)) if view.filters.without(facet.name) else None
+
+
+def _drawn(view: Linked, facet: Facet, selected: np.ndarray | None, *, counted: bool) -> dict:
+    shown = _shown(view, facet)
     chosen = selected if shown is None or selected is None else shown & selected
     drawn = {
         "name": facet.name,
@@ -88,9 +101,14 @@ def _drawn(view: Linked, facet: Facet, selected: np.ndarray | None) -> dict:
         "brush": facet.brushed(view.filters.of(facet.name)),
         "chosen": None if chosen is None else facet.counts(chosen).tolist(),
         "rest": facet.rest,
+        "tally": f"bars {facet.name}" if counted else "",
     }
     if facet.edges is None:
         return {**drawn, "labels": list(facet.labels)}
+    if facet.name in WITHOUT_UNIT:
+        places = facet.percentiles()
+        spans = [f"percentile {a:.0f} to {b:.0f}" for a, b in pairwise(places)]
+        return {**drawn, "ends": ["lowest", "highest"], "spans": spans}
     low, high = facet.ranges
     below, above = low < facet.edges[0], high > facet.edges[-1]
     ends = [f"{'≤ ' if below else ''}{facet.edges[0]:,.4g}", f"{'≥ ' if above else ''}{facet.edges[-1]:,.4g}"]

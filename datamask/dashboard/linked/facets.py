@@ -69,6 +69,11 @@ class Facet:
     def _totals(self) -> np.ndarray:
         return self._count(self.bins)
 
+    def percentiles(self) -> np.ndarray:
+        """At which percentile of all rows each end of a bar lies, one more than bars: 0 to 100."""
+        counts = self.counts()
+        return 100.0 * np.concatenate([[0], np.cumsum(counts)]) / max(1, counts.sum())
+
     def condition(self, chosen: Sequence[int]) -> Condition | None:
         """What brushing these bars means; None where it means nothing (no bar, or all of them).
 

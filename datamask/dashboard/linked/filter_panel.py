@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import brushing
 from datamask.dashboard.linked.brushing import Linked
+from datamask.dashboard.linked.columns import WITHOUT_UNIT
 from datamask.dashboard.map import shared_view
-from datamask.dashboard.map.filters import Holding, Inside
+from datamask.dashboard.map.filters import Between, Condition, Holding, Inside, Rows
 
 
 def search(view: Linked) -> None:
@@ -22,9 +24,18 @@ def search(view: Linked) -> None:
             placeholder="words",
             on_change=brushing.search,
             args=(view.corpus,),
-            help="Shows samples whose text holds all of these words, in any order. "
-            "All samples are searched, not only the drawn ones.",
+            help="Shows rows whose text contains all of these words, in any order.",
         )
+
+
+def described(condition: Condition, rows: Rows) -> str:
+    """A condition in words; a range of a number without a unit by the percentiles of its ends."""
+    if not isinstance(condition, Between) or condition.name not in WITHOUT_UNIT:
+        return condition.description
+    values = np.asarray(rows.numbers[condition.name], np.float64)
+    values = values[np.isfinite(values)]
+    low, high = 100 * np.mean(values < condition.low), 100 * np.mean(values <= condition.high)
+    return f"{condition.name}: percentile {low:.0f} to {high:.0f}"
 
 
 def conditions(view: Linked, map_name: str) -> None:
@@ -37,23 +48,21 @@ def conditions(view: Linked, map_name: str) -> None:
         return
     for condition in view.filters.conditions:
         st.button(
-            words.plain(condition.description, 60),
+            words.plain(described(condition, view.rows), 60),
             key=f"chip_{condition.name}",
             icon=":material/close:",
             type="tertiary",
             on_click=brushing.let_go,
             args=(view.corpus, condition.name, map_name),
-            help="Press to let go of this condition.",
         )
     st.button(
-        "Show all again",
+        "Show all rows",
         key="clear_all",
         icon=":material/restart_alt:",
         type="tertiary",
         on_click=brushing.let_go_of_all,
         args=(view.corpus, map_name),
-        help="Lets go of every condition and of the region on the map.",
     )
     inside = view.filters.of(Inside(()).name)
     if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):
-        st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")
+        st.caption("The page's address is too short for all of these conditions. A reload or a copied link loses some.")

@@ -1,4 +1,4 @@
-"""Where a selection is starved or over-fed: the selected share of each group against the pool's, with its interval.
+"""Which groups are under- and over-represented in a selection: selected share against the pool's, with its interval.
 
 Groups are clusters, classes of any column, or bands of length. Pure numpy and pandas.
 """
@@ -14,7 +14,7 @@ import pandas as pd
 Z = 1.959963984540054
 """Of a 95 % interval."""
 
-STARVED, FED, EVEN = "starved", "over-fed", "as everywhere"
+UNDER, OVER, EVEN = "under-represented", "over-represented", "in proportion"
 
 BANDS = 6
 """Bands of length, of about equal numbers of samples."""
@@ -38,26 +38,42 @@ def wilson(hits: np.ndarray, n: np.ndarray, z: float = Z) -> tuple[np.ndarray, n
     return np.minimum(np.maximum(middle - reach, 0), share), np.maximum(np.minimum(middle + reach, 1), share)
 
 
+def off(hits: np.ndarray, n: np.ndarray, ratio: float) -> np.ndarray:
+    """How far the interval of each share lies from the share of all rows, float64; below 0: under-represented.
+
+    Args:
+        hits: of n; n >= 1. ratio: share of all rows.
+    """
+    low, high = wilson(hits, n)
+    return np.where(low > ratio, low - ratio, np.where(high < ratio, high - ratio, 0.0))
+
+
 def shares(
-    codes: np.ndarray, names: tuple[str, ...], selected: np.ndarray, weights: np.ndarray | None = None
+    codes: np.ndarray,
+    names: tuple[str, ...],
+    selected: np.ndarray,
+    weights: np.ndarray | None = None,
+    shown: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """One row per group: ``group, n, selected, share, low, high, verdict, lift``, and ``tokens`` if weights are given.
 
-    Starved and over-fed groups come first: those whose interval lies farthest from the share of all rows. ``lift`` is
+    Groups whose interval lies farthest from the share of all rows come first. ``lift`` is
     the share over that of all rows. Empty groups are left out.
 
     Args:
         codes: ``(N,)`` indices into names; -1: in no group.
         selected: bool ``(N,)``.
         weights: tokens ``(N,)``.
+        shown: bool ``(N,)``, the rows that are counted; None: all. The share that they are compared with is always
+            that of all rows.
     """
-    inside = codes >= 0
+    inside = codes >= 0 if shown is None else (codes >= 0) & shown
     n = np.bincount(codes[inside], minlength=len(names))
     hits = np.bincount(codes[inside & selected], minlength=len(names))
     there = np.flatnonzero(n)
     ratio = float(selected.mean())
     low, high = wilson(hits[there], n[there])
-    off = np.where(low > ratio, low - ratio, np.where(high < ratio, high - ratio, 0.0))
+    away = off(hits[there], n[there], ratio)
     table = pd.DataFrame(
         {
             "group": np.array(names, object)[there],
@@ -66,13 +82,13 @@ def shares(
             "share": hits[there] / n[there],
             "low": low,
             "high": high,
-            "verdict": np.where(off < 0, STARVED, np.where(off > 0, FED, EVEN)),
+            "verdict": np.where(away < 0, UNDER, np.where(away > 0, OVER, EVEN)),
             "lift": hits[there] / n[there] / ratio if ratio else np.nan,
         }
     )
     if weights is not None:
         table["tokens"] = np.bincount(codes[inside], weights[inside], minlength=len(names))[there]
-    order = np.lexsort((table["group"].astype(str), -table["n"], -np.abs(off)))
+    order = np.lexsort((table["group"].astype(str), -table["n"], -np.abs(away)))
     return table.iloc[order].reset_index(drop=True)
 
 
@@ -112,7 +128,12 @@ class Heat:
 
 
 def heat(
-    codes: np.ndarray, names: tuple[str, ...], quality: np.ndarray, crowding: np.ndarray, selected: np.ndarray
+    codes: np.ndarray,
+    names: tuple[str, ...],
+    quality: np.ndarray,
+    crowding: np.ndarray,
+    selected: np.ndarray,
+    shown: np.ndarray | None = None,
 ) -> Heat:
     """The selected share over clusters, in steps of their mean quality and mean crowding.
 
@@ -120,11 +141,11 @@ def heat(
 
     Args:
         codes: int ``(N,)``, the cluster of each row, indices into names.
+        shown: bool ``(N,)``, the rows that are counted; None: all. A cluster keeps its place whatever is shown.
     """
     n = np.bincount(codes, minlength=len(names))
     there = np.flatnonzero(n)
     steps = int(np.clip(round(np.sqrt(len(there) / 3)), 2, 6))
-    hits = np.bincount(codes[selected], minlength=len(names))
     places, labels = [], []
     for values in (quality, crowding):
         means = np.bincount(codes, values, minlength=len(names))[there] / n[there]
@@ -140,11 +161,14 @@ def heat(
                 for k in range(steps)
             )
         )
+    if shown is not None:
+        n = np.bincount(codes[shown], minlength=len(names))
+    hits = np.bincount(codes[selected if shown is None else selected & shown], minlength=len(names))
     rows = []
     for a in range(steps):
         for b in range(steps):
             members = there[(places[0] == a) & (places[1] == b)]
-            if len(members):
+            if n[members].sum():
                 rows.append(
                     (
                         a,

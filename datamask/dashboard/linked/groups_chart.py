@@ -1,4 +1,4 @@
-"""Charts of where a selection is starved or over-fed."""
+"""Charts of where a selection under- or over-represents groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plotly import graph_objects as go
 
 from datamask.dashboard.drawing import figures, palette, words
 from datamask.dashboard.drawing.interval_dots import interval_dots
-from datamask.dashboard.linked.groups import EVEN, FED, STARVED, Heat
+from datamask.dashboard.linked.groups import EVEN, OVER, UNDER, Heat
 
 
 def dots(table: pd.DataFrame, ratio: float, *, dark: bool = False) -> go.Figure:
@@ -36,7 +36,7 @@ def dots(table: pd.DataFrame, ratio: float, *, dark: bool = False) -> go.Figure:
         table,
         "share",
         hover_texts,
-        {STARVED: tone.best, FED: tone.accent, EVEN: tone.random},
+        {UNDER: tone.best, OVER: tone.accent, EVEN: tone.random},
         overall=ratio,
         title="selected share, with 95 % interval",
         ticks={"nticks": 6, **figures.PERCENT},
@@ -45,13 +45,13 @@ def dots(table: pd.DataFrame, ratio: float, *, dark: bool = False) -> go.Figure:
 
 
 def first_groups(table: pd.DataFrame, limit: int = 14) -> pd.DataFrame:
-    """The groups worth a look, most starved on top, most over-fed at the bottom; all where there are few.
+    """The groups worth a look, from the most under- to the most over-represented; all where there are few.
 
     Half of the places belong to each side, as far as it has groups; what is left goes to the farthest others.
     """
     if len(table) <= limit:
         return table.sort_values("share", kind="stable")
-    sides = [table[table["verdict"] == verdict].head(limit // 2).index for verdict in (STARVED, FED)]
+    sides = [table[table["verdict"] == verdict].head(limit // 2).index for verdict in (UNDER, OVER)]
     kept = sides[0].append(sides[1])
     kept = kept.append(table.index.difference(kept, sort=True)[: limit - len(kept)])
     return table.loc[kept].sort_values("share", kind="stable")
@@ -74,9 +74,9 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
     drawn = figures.figure(
         _steps(
             [label.partition(" to ")[0] for label in heat.crowding],
-            "similarity to neighbours, from … on:<br>crowded on the right",
+            "similarity to neighbors, lower edge:<br>crowded on the right",
         ),
-        _steps(heat.quality, "quality, rising upwards"),
+        _steps(heat.quality, "quality"),
         height=height,
         dark=dark,
     )
@@ -112,7 +112,7 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
                     ("selected share", words.percent(row.share, 1)),
                     ("from", words.percent(row.low, 1)),
                     ("to", words.percent(row.high, 1)),
-                    ("samples", f"{row.n:,}"),
+                    ("rows", f"{row.n:,}"),
                     ("clusters", row.clusters),
                     ("mean quality of the clusters", heat.quality[row.quality]),
                     ("mean similarity", heat.crowding[row.crowding]),

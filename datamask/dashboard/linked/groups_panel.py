@@ -1,4 +1,4 @@
-"""Starved and over-fed: the selected share of clusters, classes and bands against the pool's; each opens its texts."""
+"""Under- and over-represented clusters, classes and bands: selected share against the pool's; each opens its texts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import palette, words
 from datamask.dashboard.linked import brushing, columns, groups, topics
 from datamask.dashboard.linked.brushing import Linked
+from datamask.dashboard.linked.distribution_panel import STRIPS
 from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
+from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.filters import Among
+from datamask.dashboard.map.layers import one_value
 from datamask.dashboard.shell import background, chosen, session
 from datamask.dashboard.shell.components import component
 from datamask.dashboard.shell.plots import plot
@@ -26,10 +28,12 @@ HEAT, TABLE, GROUP_BY, FEW = "explore_heat", "explore_groups_table", "explore_gr
 BESIDE = 8
 """Groups beside the map; all of them stand below it."""
 
-GROUPING = background.Look("stop_topics", "Stops within a second. You can start it again later.")
+NOTHING_SHOWN = "The filter shows no rows."
+
+GROUPING = background.Look("stop_topics")
 ABOUT = (
-    "Clusters hold similar samples, found by k-means on the features; they are called by the words that their "
-    "texts hold more often than all texts do."
+    "Clusters are groups of similar rows, found by k-means on the features. Their names are the words that are "
+    "more frequent in them than in the corpus."
 )
 
 
@@ -46,32 +50,47 @@ def show(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         _groups(view, selected)
 
 
+def few_tally(view: Linked) -> Tally | None:
+    """The groups of `show_few`, to be counted along lambda; None: there are none."""
+    by = _few_by(view)
+    if by is None:
+        return None
+    codes, names = view.rows.classes[by]
+    return Tally(f"groups {by}", codes, len(names), view.mask(skip=(by,)) if view.filters.without(by) else None)
+
+
+def _few_by(view: Linked) -> str | None:
+    """The column whose groups stand beside the map."""
+    choices = [name for name in _choices(view) if name != columns.SELECTED]
+    by = st.session_state.get(GROUP_BY)
+    return by if by in choices else next(iter(choices), None)
+
+
 def show_few(view: Linked, selected: np.ndarray) -> None:
-    """The most starved and the most over-fed groups in a narrow column, as bars to press; nothing without groups.
+    """The most under- and over-represented groups in a narrow column, as bars to press; nothing without groups.
 
     Args:
         selected: bool ``(N,)`` of the run.
     """
-    choices = [name for name in _choices(view) if name != columns.SELECTED]
-    if not choices:
+    by = _few_by(view)
+    if by is None:
         return
-    by = st.session_state.get(GROUP_BY)
-    by = by if by in choices else choices[0]
     codes, names = view.rows.classes[by]
-    table = _shares(view.corpus.identity, view.key, by, len(names), codes, names, selected)
+    if len(names) == 1:
+        st.caption(words.plain(one_value(by)))
+        return
+    table = groups.shares(codes, names, selected, shown=view.mask(skip=(by,)))
     ratio, drawn = float(selected.mean()), first_groups(table, BESIDE)
     labels, tone = [str(group) for group in drawn["group"]], palette.shades(session.dark())
     condition = view.filters.of(by)
     taken = condition.names if isinstance(condition, Among) else ()
 
     st.markdown(
-        "**Starved and over-fed**",
-        help=f"The selected share of each group; the line marks {words.percent(ratio)}, that of all samples. "
-        f"{len(drawn):,} of {len(table):,} groups, those farthest from it; all samples count, filtered out or not. "
-        "Press one to see its samples. All groups with their intervals, and the column they are made by, are below "
-        "the map.",
+        "**Under- and over-represented**",
+        help=f"The selected share of each group; the line is the share of all rows, {words.percent(ratio)}. Shows "
+        f"the {len(drawn):,} of {len(table):,} groups that differ most, for the rows that the filter shows.",
     )
-    component("strips", ("elements", "strips"))(
+    component("strips", STRIPS)(
         key=FEW,
         on_brush_change=lambda: pressed(view.corpus, by, labels, st.session_state[FEW].get("brush")),
         data={
@@ -81,6 +100,8 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
                     "name": by,
                     "title": f"Selected share by {by}",
                     "labels": labels,
+                    "tally": f"groups {by}",
+                    "codes": [names.index(label) for label in labels],
                     "shares": drawn["share"].tolist(),
                     "n": drawn["n"].tolist(),
                     "selected": drawn["selected"].tolist(),
@@ -89,7 +110,7 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
                     "brush": [k for k, label in enumerate(labels) if label in taken],
                 }
             ],
-            "colors": {groups.STARVED: tone.best, groups.FED: tone.accent, groups.EVEN: tone.random},
+            "colors": {groups.UNDER: tone.best, groups.OVER: tone.accent, groups.EVEN: tone.random},
         },
     )
 
@@ -106,26 +127,11 @@ def pressed(corpus: Corpus, by: str, labels: Sequence[str], answer: object) -> N
         brushing.take(corpus, None, by)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def _shares(
-    identity: str,
-    run_key: str,
-    by: str,
-    count: int,
-    _codes: np.ndarray,
-    _names: tuple[str, ...],
-    _selected: np.ndarray,
-) -> pd.DataFrame:
-    """As `groups.shares`, kept: it is drawn with every drawing of the page."""
-    return groups.shares(_codes, _names, _selected)
-
-
 def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
     corpus = view.corpus
     st.markdown(
         "**Clusters by quality and crowding**",
-        help=f"What share of them was selected. {ABOUT} The steps hold about equal numbers of samples. Press a "
-        "cell to see its texts.",
+        help=f"The color is the selected share. {ABOUT}",
     )
     if CLUSTER not in view.rows.classes:
         if topics.load(corpus, cache_dir) is not None:
@@ -134,10 +140,13 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         return
     crowding = map_layout.crowding(corpus, cache_dir)
     if crowding is None:
-        st.caption("Waits for the neighbours, which are being found for the map.")
+        st.caption("Waiting for the nearest neighbors. The map computes them.")
         return
     codes, names = view.rows.classes[CLUSTER]
-    heat = groups.heat(codes, names, corpus.quality, crowding, selected)
+    heat = groups.heat(codes, names, corpus.quality, crowding, selected, view.mask(skip=(CLUSTER,)))
+    if heat.table.empty:
+        st.caption(NOTHING_SHOWN)
+        return
 
     def opened() -> None:
         cells = st.session_state[HEAT].selection.points
@@ -151,8 +160,8 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         alt="Selected share over mean quality and crowding of the clusters",
     )
     st.caption(
-        f"Orange: less than everywhere, which is {words.percent(heat.ratio)}; blue: more. All samples count, "
-        "filtered out or not. Press a cell to see its texts."
+        f"Orange: less than {words.percent(heat.ratio)}, the share of all rows. Blue: "
+        f"more.{_counted(view, CLUSTER)} Press a square to see its texts."
     )
 
 
@@ -170,13 +179,19 @@ def _waiting(corpus: Corpus, cache_dir: Path) -> None:
             "Grouping " + ("was stopped." if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}")
         )
         st.button(
-            "Group them now",
+            "Find clusters now",
             key="start_topics",
             icon=":material/play_arrow:",
             on_click=background.on_press(topics.start),
             args=(corpus, corpus.texts, cache_dir),
-            help="Runs in the background, once per corpus.",
         )
+
+
+def _counted(view: Linked, by: str) -> str:
+    """Which rows are counted, where a filter other than the groups' own leaves some out; begins with a space."""
+    if not view.filters.without(by):
+        return ""
+    return f" Counts the {int(view.mask(skip=(by,)).sum()):,} rows that the filter shows."
 
 
 def _choices(view: Linked) -> list[str]:
@@ -197,10 +212,13 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         choices,
         key=GROUP_BY,
         persist_state="session",
-        help=ABOUT + " Columns of your shards with repeating values are groups too, and so are bands of length.",
+        help=ABOUT + " Columns of your shards with repeated values and bands of length are groups too.",
     )
     codes, names = classes[by]
-    table = groups.shares(codes, names, selected, corpus.lengths)
+    table = groups.shares(codes, names, selected, corpus.lengths, view.mask(skip=(by,)))
+    if table.empty:
+        st.caption(NOTHING_SHOWN)
+        return
     ratio, count = float(selected.mean()), len(table)
     drawn = first_groups(table)
     plot(
@@ -208,11 +226,10 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         key="explore_dots",
         alt=f"Selected share of each {by} with its interval",
     )
-    more = f" The {len(drawn):,} farthest from it of {count:,}." if len(drawn) < count else ""
+    more = f" Shows the {len(drawn):,} of {count:,} groups that differ most." if len(drawn) < count else ""
     st.caption(
-        f"Dashed: {words.percent(ratio)}, the share of all samples.{more} The intervals are Wilson's at 95 %: a "
-        f"selection without preference would leave about {max(1, round(0.05 * count)):,} of {count:,} groups "
-        "outside of theirs."
+        f"Dashed: {words.percent(ratio)}, the share of all rows.{more}{_counted(view, by)} 95 % Wilson intervals: "
+        f"by chance about {max(1, round(0.05 * count)):,} of {count:,} groups lie outside theirs."
     )
     listed = table.assign(
         interval=[
@@ -245,14 +262,14 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         selection_mode="single-row",
         column_config={
             "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
-            "verdict": st.column_config.TextColumn(width="small"),
+            "verdict": st.column_config.TextColumn("against all rows", width="small"),
             "interval": st.column_config.TextColumn(width="small"),
             "share": st.column_config.NumberColumn("share", format="%.1f %%"),
             **{name: st.column_config.NumberColumn(format="localized") for name in listed_columns[4:]},
         },
-        alt=f"Selected share of each {by}, starved and over-fed first",
+        alt=f"Selected share of each {by}, under- and over-represented first",
     )
-    st.caption("Starved and over-fed groups first. Mark a row to see its texts.")
+    st.caption("Under- and over-represented groups come first. Mark a row to see its texts.")
 
 
 def open_group(corpus: Corpus, condition: Among) -> None:

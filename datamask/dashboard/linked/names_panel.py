@@ -12,6 +12,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import columns, groups_panel, topics
 from datamask.dashboard.linked.brushing import Linked, take
 from datamask.dashboard.linked.region_names import RegionName, region_names
+from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.canvas_map import Named
 from datamask.dashboard.map.filters import Among, Rows
@@ -21,18 +22,19 @@ from datamask.dashboard.shell import background, session
 from datamask.work.worker import worker
 
 BY = "explore_names"
+NAMES = "names"
+"""Name of their tally."""
+
 WORDS, NOTHING = "words of clusters", "nothing"
 CLASSES = 100
 """Of a column, at most: one with more is a list of names rather than of groups."""
 
-ABOUT = (
-    "A name stands where its group is the commonest on the map; zoom in to see more of them. Press one to see its "
-    "samples alone, again to see all. Clusters are called by the words that their texts hold more often than all texts "
-    "do: a name, not an explanation."
-)
+ABOUT = "Names a region by the most frequent group there; zoom in to see more names. Press a name to filter by it."
+PRESS = " Press to filter by it."
+"""The end of what a name says where a press shows its samples alone."""
+
 NAMING = background.Look(
     "stop_naming",
-    "Stops within a second. You can start it again later.",
     every=1.0,
     place="live_naming",
     says=lambda job: f"Names for the regions: {background.message(job)}",
@@ -56,10 +58,7 @@ def control(corpus: Corpus, rows: Rows) -> str:
         del st.session_state[BY]
     by = st.selectbox("Names by", known, key=BY, help=ABOUT, persist_state="session")
     if known == [NOTHING]:
-        st.caption(
-            "No names: the shards brought neither texts, whose words could name a region, nor a column of "
-            f"2 to {CLASSES} classes."
-        )
+        st.caption(f"This corpus has no texts to name regions by, and no column with 2 to {CLASSES} classes.")
     return by
 
 
@@ -102,8 +101,16 @@ def prepare(corpus: Corpus, cache_dir: Path, by: str) -> None:
             icon=":material/label:",
             on_click=background.on_press(topics.start),
             args=(corpus, corpus.texts, cache_dir),
-            help="Groups similar samples and finds words for them, in the background, once per corpus.",
         )
+
+
+def tally(view: Linked, by: str) -> Tally | None:
+    """The groups behind the names, to be counted along lambda; None: there are none."""
+    column = column_of(by)
+    if column not in view.rows.classes:
+        return None
+    codes, known = view.rows.classes[column]
+    return Tally(NAMES, codes, len(known))
 
 
 def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) -> list[Named]:
@@ -111,7 +118,7 @@ def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) ->
 
     Args:
         view: with the conditions that hold. by: a choice of `control`.
-        selected: bool ``(N,)`` of the run, if there is one.
+        selected: bool ``(N,)``, the current selection, if there is one.
     """
     column = column_of(by)
     if column not in view.rows.classes:
@@ -121,15 +128,15 @@ def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) ->
         return []
     identity = view.corpus.identity
     named = _names(identity, ground.kind, ground.places.cells is None, column, len(known), ground, codes, known)
-    kept = None if selected is None else _kept(identity, view.key, column, len(known), codes, selected)
+    kept = None if selected is None else _kept(identity, view.selection, column, len(known), codes, selected)
     everywhere = 0.0 if selected is None else float(selected.mean())
     answer = []
     for region in named:
-        sentence, share = f"{region.short}: {region.n:,} samples", ""
+        sentence, share = f"{region.short}: {region.n:,} rows", ""
         if kept is not None:
             share = words.percent(kept[region.code])
-            sentence += f", {share} kept against {words.percent(everywhere)} everywhere"
-        answer.append(Named(region.code, region.short, share, region.x, region.y, f"{sentence}. Press to see them."))
+            sentence += f", {share} selected, {words.percent(everywhere)} of all rows"
+        answer.append(Named(region.code, region.short, share, region.x, region.y, f"{sentence}.{PRESS}"))
     return answer
 
 
@@ -149,7 +156,7 @@ def _names(
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _kept(
-    identity: str, run_key: str, column: str, count: int, _codes: np.ndarray, _selected: np.ndarray
+    identity: str, selection: str, column: str, count: int, _codes: np.ndarray, _selected: np.ndarray
 ) -> np.ndarray:
     """The selected share of each group, by its code."""
     inside = _codes >= 0

@@ -68,8 +68,8 @@ def start(
         # torch comes with it, so only in the thread that needs it
         from datamask.evaluation.measures.clusters import cluster_labels
 
-        job.report(0.1, "grouping similar samples")
-        poll = poll_of(job.should_stop, "grouping was stopped")
+        job.report(0.1, "finding groups of similar rows")
+        poll = poll_of(job.should_stop, "finding groups was stopped")
         codes = cluster_labels(corpus, Path(cache_dir), poll).astype(np.int32)
         job.report(0.8, "finding words for the groups")
         names = names_of(codes, texts)

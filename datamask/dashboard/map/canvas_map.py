@@ -36,7 +36,24 @@ from datamask.dashboard.shell import session
 from datamask.dashboard.shell.components import component
 
 CARRIER = ("parcel", "lasting", "carrier")
-MAP = ("parcel", "elements", "lasting", "raster", "tools", "tip", "names", "sight", "turn", "hands", "slider", "map")
+MAP = (
+    "parcel",
+    "elements",
+    "amounts",
+    "lasting",
+    "raster",
+    "tools",
+    "tip",
+    "names",
+    "sight",
+    "turn",
+    "hands",
+    "evidence",
+    "counts",
+    "slider",
+    "front",
+    "map",
+)
 """The scripts of both components."""
 
 _ANY = "*"

@@ -96,7 +96,7 @@ class Holding:
     @property
     def description(self) -> str:
         """The condition in words."""
-        return f"text holds “{self.text}”"
+        return f"text contains “{self.text}”"
 
 
 @dataclass(frozen=True)

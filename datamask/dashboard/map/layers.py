@@ -66,7 +66,7 @@ class Number:
     @property
     def note(self) -> str:
         """The sentence under the panel, or an empty string."""
-        return "colours end at the 2nd and 98th percentile" if self.clipped else ""
+        return "colors end at the 2nd and 98th percentile" if self.clipped else ""
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Category:
         if rest or missing:
             labels.append("other" if rest else "(none)")
             sizes.append(int(counts[rest].sum()) + missing)
-        note = f"“other” holds {len(rest):,} more values" if rest else ""
+        note = f"“other” has {len(rest):,} more values" if rest else ""
         if missing and rest:
-            note += f" and {missing:,} rows without one"
+            note += f" and {missing:,} rows without a value"
         return cls(title, codes[indices], tuple(labels), tuple(sizes), note)
 
 
@@ -197,6 +197,21 @@ def number(title: str, values: np.ndarray) -> Number | Blank:
     if np.isfinite(np.asarray(values, float)).any():
         return Number.of(title, values)
     return Blank(title, "no row has a value")
+
+
+def constant(layer: object) -> str:
+    """Return the sentence about a column that has one value, or an empty string."""
+    if isinstance(layer, Number):
+        finite = layer.values[np.isfinite(layer.values)]
+        one = len(finite) > 0 and bool(finite.min() == finite.max())
+    else:
+        one = isinstance(layer, Category) and len(layer.names) == 1
+    return one_value(layer.title) if one and isinstance(layer, (Number, Category)) else ""
+
+
+def one_value(title: str) -> str:
+    """Return the sentence about a column of this title that has one value."""
+    return f"{title} is the same in all rows, so it cannot color, filter or group them."
 
 
 def layer_of_column(column: Column, values: pa.ChunkedArray) -> Layer:

@@ -60,8 +60,10 @@ def reading(projection: str, measured: Layout | None) -> str:
     if measured is None:
         return f"{projection}: {kind.reading}"
     sampled = measured.fitted == kind.fit_sample and len(measured.points) > kind.fit_sample
-    fitted = f", fitted on {measured.fitted:,} samples, the others beside their nearest of those," if sampled else ""
-    return f"{projection}{fitted} keeps {15 * measured.kept:.1f} of each sample's 15 nearest neighbours; {kind.reading}"
+    fitted = (
+        f", fitted on {measured.fitted:,} rows, with the others placed by their nearest fitted rows," if sampled else ""
+    )
+    return f"{projection}{fitted} keeps {15 * measured.kept:.1f} of 15 nearest neighbors; {kind.reading}"
 
 
 def start(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT, priority: Priority = Priority.PAGE) -> Job:

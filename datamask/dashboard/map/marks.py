@@ -142,7 +142,7 @@ def _number(layer: Number, places: Places, dark: bool, seen: Seen) -> Marks:
         values = places.cells.means(layer.values)
         ends = seen.ends_for(layer) or ends_of(layer, places.cells)
         low, high = ends.low, ends.high
-        ticks = _ticks(low, high, True, "cell mean")
+        ticks = _ticks(low, high, True, "region mean")
         hover = {"before": f"{name} ", "format": "value", "after": " on average"}
         if seen.shown is not None:
             values = places.cells.means(np.where(seen.shown, layer.values, np.nan))
@@ -199,7 +199,7 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
     shares = cells.shares(layer.selected)
     ends = seen.ends_for(layer) or ends_of(layer, cells)
     stops = list(palette.share_scale(dark))
-    middle = f"{words.percent(ends.middle)} everywhere" if ends.everywhere else words.percent(ends.middle)
+    middle = f"{words.percent(ends.middle)} of all rows" if ends.everywhere else words.percent(ends.middle)
     ticks = [[0.0, "0 %"], [0.5, middle], [1.0, f"≥ {words.percent(ends.high)}"]]
     among = layer.selected
     if seen.shown is not None:
@@ -213,7 +213,7 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
         _scale(stops, dark),
         bar=_bar(stops, ticks),
         values=hits.astype(np.float32),
-        hover={"format": "count", "after": " of them selected"},
+        hover={"format": "count", "after": " selected"},
     )
 
 
@@ -237,7 +237,7 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
     ends = seen.ends_for(layer) or ends_of(layer, cells)
     top, net = ends.high, net_counts(layer, cells)
     stops = list(palette.share_scale(dark))
-    ticks = [[0.0, f"≤ −{words.percent(top)}"], [0.5, "gained less lost"], [1.0, f"≥ +{words.percent(top)}"]]
+    ticks = [[0.0, f"≤ −{words.percent(top)}"], [0.5, "gained minus lost"], [1.0, f"≥ +{words.percent(top)}"]]
     codes = _steps(ends.positions(net_shares(layer, cells)))
     return Marks(
         layer.title,
@@ -245,7 +245,7 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
         _scale(stops, dark),
         bar=_bar(stops, ticks),
         values=net.astype(np.float32),
-        hover={"format": "signed", "after": " of them selected"},
+        hover={"format": "signed", "after": " selected"},
     )
 
 

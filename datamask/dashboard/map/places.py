@@ -55,10 +55,10 @@ class Places:
     def caption(self) -> str:
         """What is drawn, with its number: ``20,000 of 63,666, sampled``."""
         n, m = len(self.points), len(self.drawn)
-        drawn = f"all {n:,} samples" if m == n else f"{m:,} of {n:,}, sampled"
+        drawn = f"all {n:,} rows" if m == n else f"{m:,} of {n:,} rows at random"
         if self.cells is None:
-            return f"Drawn: {drawn}; the first view may cut off far ones, so zoom out to see them."
-        return f"Hexagons of all {n:,} samples, larger where there are more; single ones under the pointer: {drawn}."
+            return f"Drawn: {drawn}. Zoom out to see far rows."
+        return f"Hexagons: all {n:,} rows; a larger hexagon has more rows. Hover: {drawn}."
 
 
 def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Places:

@@ -30,7 +30,7 @@ def layout_control(key: str, help_before: str = "") -> str:
         required=True,
         key=key,
         persist_state="session",
-        help=f"{help_before}{about} Until the chosen one is there, {STAND_IN.name} stands in.",
+        help=f"{help_before}{about} Until it is ready, the map is {STAND_IN.name}.",
     )
 
 
@@ -55,9 +55,9 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
         ended = "was stopped" if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}"
         _offer(f"{what} {ended}.{meanwhile}", corpus, cache_dir, wanted)
     elif len(corpus) > map_layout.BY_ITSELF:
-        _offer(f"{what} of {len(corpus):,} samples takes many minutes.{meanwhile}", corpus, cache_dir, wanted)
+        _offer(f"{what} of {len(corpus):,} rows takes many minutes.{meanwhile}", corpus, cache_dir, wanted)
     elif listing.running(session.store(), session.run_queue()):
-        _offer(f"{what} waits until no run needs the processor.{meanwhile}", corpus, cache_dir, wanted)
+        _offer(f"{what} waits for a run to end.{meanwhile}", corpus, cache_dir, wanted)
     else:
         job = map_layout.start(corpus, cache_dir, wanted)
         _draw(job, wanted, has_crowding, corpus, cache_dir)
@@ -66,7 +66,7 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
 def _words(wanted: str) -> tuple[str, str]:
     """What is computed, as the subject of a sentence, and a sentence on what is drawn until then."""
     if PROJECTIONS[wanted].at_once is not None:
-        return f"Measuring what {wanted} keeps", ""
+        return f"Measuring how many neighbors {wanted} keeps", ""
     return f"The {wanted} layout", f" The map below is {STAND_IN.name}."
 
 
@@ -80,7 +80,6 @@ def _offer(sentence: str, corpus: Corpus, cache_dir: Path, wanted: str) -> None:
             icon=":material/play_arrow:",
             on_click=background.on_press(map_layout.start),
             args=(corpus, cache_dir, wanted),
-            help="Runs in the background, once per corpus; it is kept on disk.",
         )
 
 
@@ -88,16 +87,15 @@ def _draw(job: Job, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: 
     def says(job: Job) -> str:
         if PROJECTIONS[wanted].at_once is None and map_layout.layout(corpus, cache_dir, wanted) is None:
             after = f", then {wanted}" if str(job.about) != wanted else ""
-            text = f"The map is {STAND_IN.name} for now; {job.about} comes next{after}."
+            text = f"The map is {STAND_IN.name} for now. Next: {job.about}{after}."
         else:
-            text = f"{job.about} is under way."
+            text = f"{job.about} is being computed."
         return f"{text} {background.message(job)}"
 
     background.follow(
         job,
         background.Look(
             "stop_layout",
-            "Stops within a second. You can start it again later.",
             every=1.0,
             says=says,
             stop_label=lambda job: f"Stop {job.about}",

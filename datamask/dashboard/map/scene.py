@@ -52,7 +52,7 @@ class Ground:
     def short_caption(self) -> str:
         """How many samples are drawn, and what not to read off the map, on one line; `caption` says the rest."""
         n, m = len(self.places.points), len(self.places.drawn)
-        drawn = f"{m:,} of {n:,} samples, drawn at random" if self.places.cells is None and m < n else f"{n:,} samples"
+        drawn = f"{m:,} of {n:,} rows, drawn at random" if self.places.cells is None and m < n else f"{n:,} rows"
         return f"{drawn} · {map_layout.reading(self.kind, self.layout)}."
 
 
@@ -71,7 +71,7 @@ def ground(corpus: Corpus, cache_dir: Path, wanted: str, hexagons: bool | None) 
     return Ground(kind.name, places, layout, f"{corpus.fingerprint} {kind.name}")
 
 
-@st.cache_resource(max_entries=8, show_spinner="Placing the samples")
+@st.cache_resource(max_entries=8, show_spinner="Placing the rows")
 def _places(fingerprint: str, kind: str, hexagons: bool | None, _corpus: Corpus, _layout: Layout | None) -> Places:
     return place(PROJECTIONS[kind].coordinates(_corpus.features) if _layout is None else _layout.points, hexagons)
 
@@ -82,12 +82,12 @@ def ground_parcel(corpus: Corpus, ground: Ground) -> bytes:
     return _ground_parcel(corpus.identity, ground.scope, places.cells is None, len(places.drawn), corpus, places)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Placing the samples")
+@st.cache_resource(max_entries=6, show_spinner="Placing the rows")
 def _ground_parcel(identity: str, scope: str, points: bool, drawn: int, _corpus: Corpus, _places: Places) -> bytes:
     return parcels.ground_parcel(_places, _labels(_corpus.identity, drawn, _corpus, _places))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the drawn samples")
+@st.cache_resource(max_entries=4, show_spinner="Reading the drawn rows")
 def _labels(identity: str, drawn: int, _corpus: Corpus, _places: Places) -> list[str]:
     # the drawing order depends on the number of rows alone, so every projection of a corpus shares these
     rows = pa.array(_places.drawn)

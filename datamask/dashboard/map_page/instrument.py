@@ -18,15 +18,18 @@ STATE = "explore_rail"
 RAIL, READER = 228, 344
 """Their widths in pixels, room for a scroll bar included."""
 
-OF_RUN = ("explore_reader", "explore_figures", "explore_headline", "explore_listed", "explore_tab_panel")
-"""Keys, or how they begin, of the places that show the run's own selection whatever λ the map draws. The slider marks
-the page while it draws another selection than the run's, and they are dimmed."""
+FOLLOWING = ("explore_reader", "explore_headline", "explore_listed", "explore_tab_panel")
+"""Keys, or how they begin, of the places that follow λ once it is let go. The slider marks the page while it draws
+another selection than they show, and they are dimmed."""
+
+COUNTED = "explore_figures"
+"""Key of the place that follows also while λ moves, where its counts were sent."""
 
 NARROW, PHONE = 1150, 700
 """Windows of at most so many pixels have no room for all three, and for no two of them."""
 
-MAP_HEIGHT = "max(24rem, calc(100vh - 172px))"
-"""All of the window but the menu, the map's caption and the two lines of the foot."""
+MAP_HEIGHT = "max(24rem, calc(100vh - 189px))"
+"""All of the window but the menu, the strip, the map's caption and the two lines of the foot."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,11 @@ def lay_out() -> Page:
     with around.container(horizontal=True, wrap=False, gap="xsmall", key="explore_body"):
         with st.container(key="explore_unfold", width=30):
             st.button(
-                "Colours and filters",
+                "Colors and filters",
                 key="explore_unfold_button",
                 type="tertiary",
                 on_click=_keep,
                 args=("open",),
-                help="Shows run, colours, search, distributions and groups.",
             )
         rail = st.container(key="explore_rail", width=RAIL, gap="xsmall")
         middle = st.container(key="explore_middle", width="stretch", gap="xxsmall")
@@ -81,7 +83,6 @@ def fold_button() -> None:
         type="tertiary",
         on_click=_keep,
         args=("folded",),
-        help="Hides this column, so that the map is larger.",
     )
 
 
@@ -101,11 +102,13 @@ def _style(state: str | None) -> str:
 @media (max-width: {NARROW}px) {{{_place("unfold")} {{display: flex}} {_place("rail")} {{display: none}}}}"""
     )
     return f"""<style>
+.st-key-explore_body {{margin-top: -15px}}
 .st-key-explore_rail, .st-key-explore_reader {{flex: none; height: {MAP_HEIGHT}; overflow-y: auto; overflow-x: hidden;
 scrollbar-width: thin; padding: 0 9px 0 2px}}
 .st-key-explore_foot button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 {_place(hidden)} {{display: none}}{narrow}
-:root[data-lambda-moved] :is({", ".join(f'[class*="st-key-{key}"]' for key in OF_RUN)}) {{opacity: 0.4}}
+:root[data-lambda-moved] :is({", ".join(f'[class*="st-key-{key}"]' for key in FOLLOWING)}) {{opacity: 0.4}}
+:root[data-lambda-moved]:not([data-lambda-counted]) .st-key-{COUNTED} {{opacity: 0.4}}
 .st-key-explore_unfold_button button {{writing-mode: vertical-rl; padding: 0.7rem 0.2rem}}
 @media (min-width: {PHONE + 1}px) {{
 .st-key-explore_body:not(:has(.st-key-explore_reader))::after {{content: ""; flex: none; width: {READER}px}}

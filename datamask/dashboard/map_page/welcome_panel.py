@@ -1,4 +1,4 @@
-"""The Map before a corpus is open: the sample at one press, the way to people's own shards, what a corpus is."""
+"""The Map before a corpus is open: the demo at one press, the way to people's own shards, what a corpus is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def show() -> None:
     """Two ways to a corpus, and those opened before."""
     start, about = st.columns([1, 2.6], gap="large")
     with start:
-        st.markdown("**Open a corpus to see which of its samples are kept.**")
+        st.markdown("**Open a corpus to see which rows are kept.**")
         form_panel.offer_sample("primary")
         st.page_link(
             "pages/data.py",

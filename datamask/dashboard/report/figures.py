@@ -12,13 +12,13 @@ from datamask.dashboard.analyses.convergence.chart import frame, labels
 from datamask.dashboard.analyses.convergence.tables import BATCH, EDGE, SUBSET, Curve
 from datamask.dashboard.analyses.frontier.tables import Line
 from datamask.dashboard.drawing import placement, svg, words
-from datamask.dashboard.linked.groups import EVEN, FED, STARVED
+from datamask.dashboard.linked.groups import EVEN, OVER, UNDER
 
 WIDTH = 720
 WIDE = placement.LETTER / 7.2
 """What a picture is narrower for its words: a report has no font of its own, and those of most systems are wider."""
 
-SIGNS = {STARVED: ("best", "triangle-down"), FED: ("accent", "triangle"), EVEN: ("random", "circle")}
+SIGNS = {UNDER: ("best", "triangle-down"), OVER: ("accent", "triangle"), EVEN: ("random", "circle")}
 """Colour and mark of a group by its verdict, as on the screen."""
 
 
@@ -113,9 +113,14 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     low = max(min(0.0, *quality, *diversity), min(-0.4, own))
     high = max(1.0, *quality, *diversity)
     side = 470
-    picture = svg.Drawing(side + 4, side, "Share of attainable quality against share of attainable diversity")
+    picture = svg.Drawing(side + 4, side, "Quality against diversity (0 % random, 100 % best possible)")
     x, y = _axes(
-        picture, (low, high), (low, high), "share of attainable quality", "share of attainable diversity", shares=True
+        picture,
+        (low, high),
+        (low, high),
+        "quality (0 % random, 100 % best possible)",
+        "diversity (0 % random, 100 % best possible)",
+        shares=True,
     )
     means = [(x(q), y(d)) for _, q, d in line.means() if q >= low and d >= low]
     picture.path(means, "accent", 2)
@@ -222,7 +227,7 @@ def _axes(
 
 
 def first_groups(table: pd.DataFrame, order: Sequence[str] = (), limit: int = 12) -> pd.DataFrame:
-    """The groups farthest from the share of all, most starved on top, or in an order of their own."""
+    """The groups farthest from the share of all, most under-represented on top, or in an order of their own."""
     few = table.head(limit)
     if order:
         return few.iloc[few["group"].map(list(order).index).argsort(kind="stable")]

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.ablation import wording
+from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, STAND_IN
 from datamask.dashboard.analyses.comparison import tables as comparison
@@ -22,9 +24,12 @@ from datamask.dashboard.drawing import svg, words
 from datamask.dashboard.linked import facets, groups
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.report import figures, raster
-from datamask.dashboard.report.samples import samples
+from datamask.dashboard.report.samples import Sample, samples
 from datamask.dashboard.report.sentence import sentence
+from datamask.dashboard.report.summary import Kept, kept_by, summary
 from datamask.dashboard.runs import listing, outcome, provenance
+from datamask.evaluation.result import NO_RESULT
+from datamask.measured import Anchors
 from datamask.runs.ablation_results import results
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import read_boards
@@ -58,7 +63,9 @@ pre{background:var(--raised);padding:12px;white-space:pre-wrap;overflow-wrap:any
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
+    """A part of a report: its title, as text, and its body, as HTML."""
+
     title: str
     body: str
 
@@ -84,17 +91,19 @@ def report(
     if corpus is not None and corpus.fingerprint != fingerprint:
         corpus = None
     runs = list(runs)
+    selected = np.zeros(0, bool) if corpus is None else run.mask()
     sections = [
-        _map(run, corpus, cache_dir),
+        None if corpus is None else map_section(selected, corpus, cache_dir),
         _convergence(run),
-        _groups(run, corpus),
+        None if corpus is None else groups_section(selected, corpus),
         _frontier(run, runs, fingerprint),
         _ablation(fingerprint, cache_dir),
         _values(run),
         _scoreboard(run, runs, fingerprint, cache_dir, values),
         _texts(run, corpus),
-        _settings(run),
+        settings_section(run.config.selection),
         _provenance(run, now),
+        summary_section(kept_by(run), fingerprint, cache_dir),
     ]
     name = svg.escape(listing.name_of(run))
     notes = run.config.notes
@@ -109,13 +118,22 @@ def report(
         head.append(
             '<p class="small">Map, groups and texts are left out: the corpus was not open when this was made.</p>'
         )
+    return html(name, head, sections)
+
+
+def html(title: str, head: Sequence[str], sections: Iterable[Section | None]) -> str:
+    """A report as one HTML file.
+
+    Args:
+        title: of the file, escaped. head: what stands first, as HTML. sections: the others; None: one that is left out.
+    """
     body = "".join(f"<section><h2>{svg.escape(part.title)}</h2>{part.body}</section>" for part in sections if part)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
         "style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<title>{name} · datamask</title><style>{_style()}</style></head>"
+        f"<title>{title} · datamask</title><style>{_style()}</style></head>"
         f"<body><main>{''.join(head)}{body}</main></body></html>\n"
     )
 
@@ -130,34 +148,36 @@ def _figure(drawing: svg.Drawing, caption: str) -> str:
     return f"<figure>{drawing.markup()}<figcaption>{svg.escape(caption)}</figcaption></figure>"
 
 
-def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | None:
-    if corpus is None:
-        return None
+def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> Section:
+    """Maps of quality, crowding and the selection.
+
+    Args:
+        chosen: bool ``(N,)``. cache_dir: where the corpus's layout is kept.
+    """
     layout = map_layout.layout(corpus, cache_dir) if cache_dir is not None else None
     points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
-    chosen = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
     numbers = {"Quality": corpus.quality}
     if cache_dir is not None and (crowding := map_layout.crowding(corpus, cache_dir)) is not None:
         numbers["Crowding"] = crowding
     selected, *coloured = raster.panels(points, chosen, *numbers.values())
     sentences = [
-        f"All {len(corpus):,} samples, far ones cut off; "
+        f"All {len(corpus):,} rows except far ones; "
         f"{map_layout.reading(STAND_IN.name if layout is None else DEFAULT, layout)}.",
-        f"Crowding: mean cosine to the {map_layout.CROWD} nearest samples of the whole corpus, whatever is selected."
+        f"Crowding is the mean cosine to the {map_layout.CROWD} nearest rows of the whole corpus."
         if "Crowding" in numbers
-        else "A map of crowding is left out: nobody had asked for the corpus's neighbours yet.",
-        "Colours end at the 2nd and 98th percentile.",
+        else "The map of crowding is missing, because the neighbors were not computed.",
+        "Colors end at the 2nd and 98th percentile.",
     ]
     maps = "".join(
-        f'<div><b>{name}</b><img src="{picture}" alt="Map of all samples, coloured by {name.lower()}">'
+        f'<div><b>{name}</b><img src="{picture}" alt="Map of all rows, colored by  {name.lower()}">'
         '<div class="key small">low<span class="bar"></span>high</div></div>'
         for name, picture in zip(numbers, coloured, strict=True)
     )
-    return _Section(
-        "What was selected",
+    return Section(
+        "Selection",
         (
             f'<figure><div class="maps">{maps}<div><b>Selected</b>'
-            f'<img src="{selected}" alt="The same map, selected samples coloured">'
+            f'<img src="{selected}" alt="The same map with the selected rows colored">'
             f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
             f'<i style="background:{raster.OTHERS}"></i>not selected'
             f"</div></div></div><figcaption>{svg.escape(' '.join(sentences))}</figcaption></figure>"
@@ -165,28 +185,29 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
     )
 
 
-def _convergence(run: Run) -> _Section | None:
+def _convergence(run: Run) -> Section | None:
     drawing = figures.convergence(convergence.curve(run))
     if drawing is None:
         return None
     proved = outcome.certificate(run)
-    return _Section(
-        "How it learned",
+    return Section(
+        "Learning",
         _figure(
             drawing,
             (
-                "Bold: the selected subset, measured on the whole corpus. "
-                "Thin with a band, where there is one: sampled masks, "
-                "measured in their batch, mean and spread. " + (proved or "No bound is known for this objective.")
+                "Bold: the selected subset, measured on the whole corpus. Thin with a band: sampled masks, "
+                "measured on their batch, mean and spread. " + (proved or "This objective has no known bound.")
             ),
         ),
     )
 
 
-def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
-    if corpus is None:
-        return None
-    selected = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
+def groups_section(selected: np.ndarray, corpus: Corpus) -> Section | None:
+    """The selected share of each group; None: the corpus has no groups.
+
+    Args:
+        selected: bool ``(N,)``.
+    """
     text = corpus.provenance.columns.get("text")
     _, classes = facets.columns_of(corpus.metadata, corpus.metadata_columns)
     grouped = dict(list(classes.items())[:COLUMNS])
@@ -203,37 +224,38 @@ def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
             continue
         # bands of length have an order of their own
         shown = figures.first_groups(table, names if name == LENGTH else ())
-        more = f"; the {len(shown)} farthest from it of {len(table):,}" if len(shown) < len(table) else ""
+        more = f"; the {len(shown)} of {len(table):,} that differ most" if len(shown) < len(table) else ""
         drawn.append(
             f"<h3>By {svg.escape(name)}</h3>"
             + _figure(
                 figures.groups(shown, float(selected.mean()), name),
-                f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all samples{more}. Triangle down: "
-                "starved; triangle up: over-fed; circle: as everywhere, as far as the 95 % interval tells.",
+                f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all rows{more}. Triangle down: "
+                "under-represented; triangle up: over-represented; circle: in proportion within its 95 % "
+                "interval.",
             )
         )
-    return _Section("Who is starved, who is over-fed", "".join(drawn)) if drawn else None
+    return Section("Under- and over-represented groups", "".join(drawn)) if drawn else None
 
 
-def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> _Section | None:
+def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None:
     stored = frontier.survey({listed.id: listed for listed in (*runs, run)}.values(), fingerprint)
     for line in stored.lines:
         if len(line.lambdas) > 2 and any(spot.run_id == run.id for spot in line.spots):
             name = frontier.line_names([line])[line.key]
-            return _Section(
-                "What lambda costs",
+            return Section(
+                "Frontier",
                 _figure(
                     figures.frontier(line, run.id),
                     (
-                        f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 is "
-                        "a random subset, 1 the best that quality, or diversity, reaches alone."
+                        f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 is a random subset, 1 "
+                        "is the best quality or diversity alone."
                     ),
                 ),
             )
     return None
 
 
-def _ablation(fingerprint: str, cache_dir: Path | None) -> _Section | None:
+def _ablation(fingerprint: str, cache_dir: Path | None) -> Section | None:
     """The newest finished ablation of the corpus: its answer, and its methods by their largest regret."""
     finished = [result for result in results(cache_dir, fingerprint) if not result.provisional] if cache_dir else []
     if not finished:
@@ -250,52 +272,49 @@ def _ablation(fingerprint: str, cache_dir: Path | None) -> _Section | None:
         for summary in sorted(result.summaries, key=lambda summary: summary.regret)
     ]
     heads = ("method", "better / worse than random", "than the best simple", "worst target", "largest regret")
-    return _Section(
+    return Section(
         "Which methods help",
         f"<p>{svg.escape(wording.headline(result))}</p>"
-        + _table(heads, rows, numbers=(1, 2, 4))
+        + table_of(heads, rows, numbers=(1, 2, 4))
         + f'<p class="small">{svg.escape(wording.method_note(result))}</p>',
     )
 
 
-def _values(run: Run) -> _Section:
-    summary = run.status().summary or {}
-    anchors, shares = summary.get("anchors") or {}, summary.get("calibrated") or {}
-    config = run.config.selection
-    single = (anchors.get("diversity") or {}).get(config.objective)
+def _values(run: Run) -> Section:
+    result, config = run.status().result or NO_RESULT, run.config.selection
+    anchors = result.anchors or Anchors()
     rows = []
     for label, term, anchor in (
-        ("Mean quality", "quality", anchors.get("quality")),
-        (outcome.objective_label(config.objective), "diversity", single),
+        ("Mean quality", "quality", anchors.quality),
+        (outcome.objective_label(config.objective), "diversity", anchors.diversity.get(config.objective)),
     ):
-        anchor = anchor or {}
         rows.append(
             (
                 label,
-                words.value(summary.get(term), 6),
-                words.percent(shares.get(term), 1),
-                words.value(anchor.get("random"), 6),
-                words.value(anchor.get("best"), 6),
+                words.value(result.raw.of(term), 6),
+                words.percent(result.calibrated.of(term), 1),
+                words.value(None if anchor is None else anchor.random, 6),
+                words.value(None if anchor is None else anchor.best, 6),
             )
         )
-    return _Section(
+    return Section(
         "Values",
-        _table(
-            ("", "value", "of the attainable gain", "a random subset", "the best alone"), rows, numbers=(1, 2, 3, 4)
+        table_of(
+            ("", "value", "0 random, 1 best alone", "a random subset", "the best alone"), rows, numbers=(1, 2, 3, 4)
         ),
     )
 
 
 def _scoreboard(
     run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None, values: Mapping[str, float] | None
-) -> _Section | None:
+) -> Section | None:
     board = stored_board(run, fingerprint, cache_dir)
     if board is None:
         if not values:
             return None
-        return _Section(
+        return Section(
             "Every objective",
-            _table(
+            table_of(
                 ("objective", "value"),
                 [(outcome.objective_label(name), words.value(value, 6)) for name, value in values.items()],
                 numbers=(1,),
@@ -310,7 +329,7 @@ def _scoreboard(
     key = "; ".join(label for _, label in letters.values())
     missing = scores.missing(rows)
     notes = "".join(f'<p class="small">{svg.escape(note)}</p>' for note in (key, *board["notes"], missing) if note)
-    return _Section(
+    return Section(
         "Scoreboard",
         (
             f"<p>{svg.escape(scoreboards.summary(rows, letters))}</p>{notes}"
@@ -337,47 +356,58 @@ def stored_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | N
     return part
 
 
-def _texts(run: Run, corpus: Corpus | None) -> _Section | None:
-    if corpus is None:
-        return None
+def _texts(run: Run, corpus: Corpus | None) -> Section | None:
+    return None if corpus is None else texts_section(samples(run, corpus))
+
+
+def texts_section(listed: Mapping[str, Sequence[Sample]]) -> Section:
+    """Samples with their texts, by heading."""
     parts = []
-    for heading, shown in samples(run, corpus).items():
+    for heading, shown in listed.items():
         has_text = any(sample.text is not None for sample in shown)
         rows = [
             (sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ())) for sample in shown
         ]
         parts.append(
             f"<h3>{svg.escape(heading)}</h3>"
-            + _table(("id", "quality", *(("text",) if has_text else ())), rows, numbers=(1,))
+            + table_of(("id", "quality", *(("text",) if has_text else ())), rows, numbers=(1,))
         )
-    return _Section("Samples", "".join(parts))
+    return Section("Rows", "".join(parts))
 
 
-def _settings(run: Run) -> _Section:
-    settings = run.config.selection
+def settings_section(settings: SelectionConfig) -> Section:
+    """The settings of a selection that are not empty."""
     rows = [
         (label, _setting_text(getattr(settings, name)))
         for name, label in comparison.SETTINGS.items()
         if getattr(settings, name) not in (None, (), "none")
     ]
-    return _Section("Settings", _table(("setting", "value"), rows))
+    return Section("Settings", table_of(("setting", "value"), rows))
 
 
 def _setting_text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _provenance(run: Run, now: float | None) -> _Section:
+def _provenance(run: Run, now: float | None) -> Section:
     table = provenance.table(run)
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
     rows = [*table.itertuples(index=False, name=None), ("report made", made)]
-    return _Section(
-        "Where it comes from",
-        _table(("", ""), rows) + "<h3>The same run again</h3><pre>" + svg.escape(provenance.command(run)) + "</pre>",
+    return Section(
+        "Provenance",
+        table_of(("", ""), rows) + "<h3>The same run again</h3><pre>" + svg.escape(provenance.command(run)) + "</pre>",
     )
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> str:
+def summary_section(kept: Kept, fingerprint: str, cache_dir: Path | None) -> Section:
+    """The sentences for a data lead."""
+    stored = results(cache_dir, fingerprint) if cache_dir is not None and fingerprint else []
+    return Section("Summary", "".join(f"<p>{svg.escape(sentence)}</p>" for sentence in summary(kept, stored)))
+
+
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> str:
+    """A table as HTML; the columns in `numbers` are aligned to the right."""
+
     def line(cells: Sequence[object], tag: str) -> str:
         return (
             "<tr>"

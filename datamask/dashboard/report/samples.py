@@ -38,11 +38,20 @@ def samples(run: Run, corpus: Corpus) -> dict[str, list[Sample]]:
     kept, out = np.flatnonzero(selected & np.isfinite(score)), np.flatnonzero(~selected & eligible & np.isfinite(score))
     picked = {}
     if len(np.unique(score[kept])) > 1:
-        picked["Kept, nearest to the threshold"] = kept[np.argsort(score[kept], kind="stable")][:EACH]
-        picked["Left out, nearest to the threshold"] = out[np.argsort(-score[out], kind="stable")][:EACH]
+        picked["Selected, nearest to the threshold"] = kept[np.argsort(score[kept], kind="stable")][:EACH]
+        picked["Not selected, nearest to the threshold"] = out[np.argsort(-score[out], kind="stable")][:EACH]
+    return {**{heading: _read(corpus, rows) for heading, rows in picked.items()}, **at_random(selected, corpus)}
+
+
+def at_random(selected: np.ndarray, corpus: Corpus) -> dict[str, list[Sample]]:
+    """Some of the selected rows, drawn by a hash of their ids, by heading.
+
+    Args:
+        selected: bool ``(N,)``.
+    """
     members = np.flatnonzero(selected)
-    picked["Kept, at random"] = members[np.argsort(row_hash(corpus.ids, 0)[members], kind="stable")][:EACH]
-    return {heading: _read(corpus, rows) for heading, rows in picked.items()}
+    drawn = members[np.argsort(row_hash(corpus.ids, 0)[members], kind="stable")][:EACH]
+    return {"Selected, at random": _read(corpus, drawn)}
 
 
 def _read(corpus: Corpus, rows: np.ndarray) -> list[Sample]:

@@ -7,6 +7,8 @@ import math
 from datamask import catalogue
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
+from datamask.evaluation.result import NO_RESULT, RunResult
+from datamask.measured import TermValues
 from datamask.runs.store import Run
 
 CLOSE = 1e-6
@@ -19,53 +21,51 @@ def sentence(run: Run) -> str:
     Args:
         run: a done one.
     """
-    summary = run.status().summary or {}
-    selected, n = int(summary.get("selected") or 0), int(summary.get("n") or 0)
-    tokens = summary.get("tokens")
-    text = f"{words.count(selected)} of {words.count(n)} samples were selected"
+    result = run.status().result or NO_RESULT
+    selected, n, tokens = result.size.selected or 0, result.size.n or 0, result.size.tokens
+    text = f"The run keeps {words.count(selected)} of {words.count(n)} rows"
     if n:
         text += f" ({words.percent(selected / n, 1)}"
         text += f", {words.count(tokens)} tokens)" if tokens else ")"
-    reached = _reached(run, summary.get("calibrated") or {})
-    proved = _proved(run, summary)
-    return text + (f"; they reach {reached}" if reached else "") + (f", and {proved}" if proved else "") + "."
+    reached = _reached(run, result.calibrated)
+    proved = _proved(run, result)
+    return text + (f": {reached}" if reached else "") + (f"; {proved}" if proved else "") + "."
 
 
-def _reached(run: Run, shares: dict) -> str:
+def _reached(run: Run, shares: TermValues) -> str:
     config = run.config.selection
     parts = []
     diversity = f"diversity ({outcome.objective_label(config.objective)})"
     for term, name in (("quality", "quality"), ("diversity", diversity)):
-        share = shares.get(term)
+        share = shares.of(term)
         if share is None:
             continue
         if share < 0:
-            parts.append(f"less {name} than a random subset ({words.percent(share, 1)} of the attainable gain)")
+            parts.append(f"less {name} than a random subset ({words.percent(share, 1)})")
         else:
-            parts.append(f"{words.percent(share, 1)} of the attainable {name}")
+            parts.append(f"{name} {words.percent(share, 1)}")
     balance = f" at λ = {config.lamb:g}" if catalogue.estimator(config.estimator).guided else ""
     return " and ".join(parts) + balance if parts else ""
 
 
-def _proved(run: Run, summary: dict) -> str:
-    gap = summary.get("gap")
-    if summary.get("upper_bound") is None or gap is None or summary.get("bound_holds_for", "exact") != "exact":
+def _proved(run: Run, result: RunResult) -> str:
+    gap = result.certificate.gap
+    if gap is None or not result.certificate.exact:
         return ""
     if run.config.selection.scale != "calibrated":
         most = f"{_at_most(gap)} (raw joint value)"
     else:
-        most = f"{'a millionth' if gap < CLOSE else _at_most(100 * gap) + words.GAP + '%'} of the attainable gain"
+        percent = "a millionth" if gap < CLOSE else f"{_at_most(100 * gap)}{words.GAP}%"
+        most = f"{percent} of the range from random to best"
     # it is quoted by itself, so it says of what it holds
     balance = (
         "this λ"
         if catalogue.estimator(run.config.selection.estimator).guided
         else (f"λ = {run.config.selection.lamb:g}")
     )
-    size = "that fills these tokens" if summary.get("budget") else "of this size"
+    size = "that fills these tokens" if result.size.budget else "of this size"
     bound = " under the same rules" if outcome.rules(run) else ""
-    return (
-        f"it is proved that, by this objective at {balance}, no selection {size}{bound} is better by more than {most}"
-    )
+    return f"by this objective at {balance}, no selection {size}{bound} is better by more than {most}"
 
 
 def _at_most(number: float) -> str:

@@ -1,7 +1,6 @@
 """What a run will cost, before it starts: rows, tokens, memory, and about how long it takes.
 
-Time comes from runs already made: on this corpus, with this objective and estimator, else on other corpora, scaled by
-the work of a step. Without any, there is no number: a guess about an unknown machine would be worse than none.
+Time is `run_time`'s.
 
 Tokens come from runs with this objective on this corpus, at this lambda or on both sides of it. Without any, nobody
 knows how long the rows will be that an objective prefers: two ends are said, average rows and the rows of best quality.
@@ -16,6 +15,8 @@ from dataclasses import dataclass
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import run_time
+from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
 
 LOOKED_AT = 40
@@ -23,9 +24,6 @@ LOOKED_AT = 40
 
 ALIKE = ("objective", "estimator", "scale", "prune", "collapse", "center", "pin", "ban", "quotas", "given")
 """Settings on which it depends how long the selected rows are, besides lambda and their number."""
-
-WARM = 5
-"""Steps of an unfinished run from which its pace is believed; the first ones still compile and load."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +47,6 @@ class Cost:
     exact: bool = True
     measured: bool = False
     best_tokens: float | None = None
-
-
-def work(config: SelectionConfig, n: int, dim: int) -> float:
-    """The work of all steps in arbitrary units: masks times rows of a batch times dimensions, over all steps."""
-    rows = round(n * (1 - config.prune))
-    if (steps := config.planned_steps(rows)) is None:  # an estimator without steps
-        return 0.0
-    masks = float(steps) * (config.n_rollout or 1) * (config.partial or 1.0)
-    return masks * rows * dim
 
 
 def estimate(
@@ -85,7 +74,7 @@ def estimate(
     needs_graph = any(catalogue.objective(name).needs_neighbors for name, _ in config.terms)
     masks = (config.n_rollout or 1) * n * (config.partial or 1.0)
     memory = n * dim * 4 + (n * 64 * 8 if needs_graph else 0) + int(masks * 5)
-    seconds, basis = _time(config, n, dim, fingerprint, runs)
+    seconds, basis = run_time.expected(config, n, dim, selected, fingerprint, runs)
     best = None if best_tokens is None or tokens is None or config.budget is not None else best_tokens(selected)
     length = None if tokens is None or config.budget is not None else _length(config, selected, fingerprint, runs)
     filled: float | None
@@ -101,27 +90,23 @@ def estimate(
 def sentence(cost: Cost, n: int) -> str:
     """The cost in a line or two of Markdown."""
     if cost.seconds is None:
-        return f"{_rows(cost, n)}. No run like this yet, so no estimate of the time."
+        return f"{_rows(cost, n)}. No estimate of the time yet."
     return f"{_rows(cost, n)}, in about **{words.roughly(cost.seconds)}**."
 
 
-def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int, solver: str) -> str:
-    """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused.
-
-    Args:
-        solver: what is solved by.
-    """
+def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int) -> str:
+    """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused."""
     first = solve or learn
     if first is None:
         raise ValueError("solve and learn are both None: at least one of the ways must have a cost")
-    ways = [(words.plain(solver), solve), ("learning masks", learn)]
+    ways = [("Solve", solve), ("Learn masks", learn)]
     known = [
-        f"{name} about **{words.roughly(cost.seconds)}**" for name, cost in ways if cost and cost.seconds is not None
+        f"{name}: about **{words.roughly(cost.seconds)}**." for name, cost in ways if cost and cost.seconds is not None
     ]
     if not known:
-        return f"{_rows(first, n)}. No run like it yet, so no estimate of the time."
-    unknown = [f"{name} not known yet" for name, cost in ways if cost and cost.seconds is None]
-    return f"{_rows(first, n)}. Time: {', '.join([*known, *unknown])}."
+        return f"{_rows(first, n)}. No estimate of the time yet."
+    unknown = [f"{name}: no estimate yet." for name, cost in ways if cost and cost.seconds is None]
+    return f"{_rows(first, n)}. {' '.join([*known, *unknown])}"
 
 
 def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
@@ -133,27 +118,25 @@ def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
 
 def _rows(cost: Cost, n: int) -> str:
     """What is selected."""
-    rows = f"Selects {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
+    rows = f"Keeps {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
     if cost.tokens and (cost.measured or cost.best_tokens is None):
-        rows += f", about {words.short(cost.tokens)} tokens"
+        rows += f" (about {words.short(cost.tokens)} tokens)"
     elif cost.tokens and cost.best_tokens is not None:
-        rows += (
-            f" ({words.short(cost.tokens)} tokens at average length, {words.short(cost.best_tokens)} if they were "
-            "those of best quality)"
-        )
+        low, high = (words.short(count) for count in sorted((cost.tokens, cost.best_tokens)))
+        rows += f" (about {low} tokens)" if low == high else f" (about {low} to {high} tokens)"
     return rows
 
 
 def details(cost: Cost) -> str:
     """Where the estimate comes from, for a help text."""
-    text = f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbour lists and masks."
+    text = f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbor lists and masks."
     if cost.tokens is None or not cost.exact:
         return text
     return text + (
         " Tokens: from earlier runs like this one."
         if cost.measured
-        else " Tokens: an objective may prefer "
-        "long rows or short ones; how many it takes is known once a run like this one is done."
+        else " Tokens: for rows of mean length and for the rows of best quality. The first run like this one measures "
+        "them."
     )
 
 
@@ -161,17 +144,17 @@ def _length(config: SelectionConfig, selected: int, fingerprint: str, runs: Sequ
     """Tokens of a selected row, read off earlier runs of this corpus between whose lambdas this one lies."""
     known: dict[float, float] = {}
     for run in runs:
-        then, summary = run.config.selection, run.status().summary or {}
+        then, taken = run.config.selection, (run.status().result or NO_RESULT).size
         alike = all(getattr(then, name) == getattr(config, name) for name in ALIKE)
-        size = summary.get("selected") or 0
+        size = taken.selected or 0
         # another size selects other rows: a little more or less changes nothing
         if (
             alike
-            and summary.get("tokens")
+            and taken.tokens
             and run.facts().get("fingerprint") == fingerprint
             and abs(size - selected) <= 0.1 * selected
         ):
-            known.setdefault(then.lamb, summary["tokens"] / size)
+            known.setdefault(then.lamb, taken.tokens / size)
     if not catalogue.estimator(config.estimator).guided:
         return next(iter(known.values()), None)
     below = max((lamb for lamb in known if lamb <= config.lamb), default=None)
@@ -180,39 +163,3 @@ def _length(config: SelectionConfig, selected: int, fingerprint: str, runs: Sequ
         return None
     share = (config.lamb - below) / (above - below) if above > below else 0.0
     return known[below] + share * (known[above] - known[below])
-
-
-def _time(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Sequence[Run]) -> tuple[float | None, str]:
-    scaled = None
-    for run in runs:
-        then, facts = run.config.selection, run.facts()
-        if then.estimator != config.estimator or then.objective != config.objective or not facts.get("dim"):
-            continue
-        learning, steps, around = _spent(run)
-        # a run that was done before its ceiling would have been done as early under a higher one
-        before, planned = then.planned_steps(facts["n"]) or 0, config.planned_steps(n)
-        early = run.status().state == "done" and steps < before
-        if learning is None:
-            continue
-        rows = facts["n"]
-        same = facts.get("fingerprint") == fingerprint
-        done = work(then, rows, facts["dim"]) * steps / max(before, 1)
-        ahead = work(config, n, dim) * (min(1.0, steps / planned) if early and planned else 1.0)
-        scale = ahead / done if done > 0 else n / rows
-        seconds = learning * scale + around * (1 if same else n / rows)
-        if same:
-            return seconds, "measured on an earlier run of this corpus"
-        scaled = scaled or seconds
-    return scaled, "scaled from a run on another corpus" if scaled else "no run like this one has been made here yet"
-
-
-def _spent(run: Run) -> tuple[float | None, int, float]:
-    """Seconds of learning, the steps they went into, and seconds of everything else; None where nothing is known."""
-    summary = run.status().summary
-    if summary and summary.get("seconds") is not None:
-        learning = float(summary["seconds"])
-        return learning, int(summary.get("steps") or 0), max(0.0, (summary.get("seconds_total") or 0.0) - learning)
-    metrics = run.metrics()
-    if len(metrics.get("seconds", ())) < WARM:
-        return None, 0, 0.0
-    return float(metrics["seconds"][-1]), int(metrics["step"][-1]), 0.0

@@ -1,8 +1,9 @@
 """The Run form: every choice of a `SelectionConfig` as a control with label, help text and the catalogue's default.
 
 What to select is asked once, and two ways lead to it. *Solve* takes the quickest estimator that comes with a proof, or
-another one that draws no masks, chosen under More settings. *Learn masks* is the paper's way, with its own settings in
-sight. Options that both have (steps, polish) are two controls each, since their defaults differ.
+another one that draws no masks, chosen under More settings. *Learn masks* is the paper's way: its number of masks
+stands above the buttons, its other settings are folded below them. Options that both have (steps, polish) are two
+controls each, since their defaults differ. Another method brings its own defaults, and leaves what a person typed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import streamlit as st
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, SelectionConfig
 from datamask.dashboard.drawing import words
-from datamask.dashboard.runs import outcome
+from datamask.dashboard.runs import objective_help, outcome
 from datamask.dashboard.shell import option_control
 from datamask.errors import OptionError
 from datamask.options import LEARNER_OPTIONS, OPTIONS, Number, Whole
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 
 PAPER = "paper preset"
 DEVICES = ("auto", "cpu", "cuda")
-COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies", "near": "Keep the best of near-copies"}
+COLLAPSE = {
+    "none": "Keep all",
+    "exact": "Keep the best of exact duplicates",
+    "near": "Keep the best of semantic duplicates",
+}
 
 AMOUNTS = ("rows", "tokens")
 
@@ -38,8 +43,17 @@ SOLVE, LEARN = "solve", "learn"
 LEARNERS = tuple(entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults)
 """Estimators that draw masks: those of Learn masks. The others are those of Solve."""
 
-IN_SIGHT = ("n_rollout", "n_epochs", "partial", "init", "max_lr", "min_lr")
-"""Options of a learner that stand below the two buttons; the rest of them is under More settings."""
+MASKS = "n_rollout"
+"""The option of a learner that always shows, above the two buttons."""
+
+FIRST = ("n_epochs", "partial", "init", "max_lr", "min_lr")
+"""Options of a learner that come first where they are folded, in pairs."""
+
+TYPED = "form_typed"
+"""Of the session: by control the value that a person chose in the place of a method's default."""
+
+FOLLOWED, FILLED = "form_followed", "form_filled"
+"""Of the session: the problem that the form has started at, as values of its controls; names of those filled since."""
 
 DEFAULTS: dict[str, Any] = {
     "amount": "rows",
@@ -63,11 +77,11 @@ of the learner's are the first learner's that has them."""
 
 HELP = {
     **{name: option.help for name, option in OPTIONS.items() if option.help},
-    "amount": "Select a share of the rows, or as many rows as fill a number of tokens.",
-    "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
-    "name": "What to call this run in lists and pictures. You can change it later.",
-    "learner": "How the score of a sampled mask reaches its samples. With exact credit few masks are enough; REINFORCE "
-    "is the paper's method; the paper preset is its published quick-test setting, which cannot be changed.",
+    "amount": "Keep a share of the rows, or as many rows as fill a number of tokens.",
+    "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
+    "name": "The name of this run in lists and charts. You can change it later.",
+    "learner": "How the score of a sampled mask reaches its rows. Exact credit needs few masks; REINFORCE is the "
+    "paper's method.",
 }
 """Of every control."""
 
@@ -78,7 +92,7 @@ class RunForm:
 
     Attributes:
         solve, learn: the settings of either way; None where they contradict each other, which is then said.
-        solver: what the button of the first is called. about: what it takes, in a few words.
+        solver: what the button of the first is called.
         name: of the run; empty: made from the settings.
         place: for the cost and the buttons, above the settings of the learner.
     """
@@ -86,7 +100,6 @@ class RunForm:
     solve: SelectionConfig | None
     learn: SelectionConfig | None
     solver: str
-    about: str
     name: str
     place: DeltaGenerator
 
@@ -139,34 +152,42 @@ def _draws_masks(estimator: str) -> bool:
     return estimator == PAPER or estimator in LEARNERS
 
 
-def _estimator_changed() -> None:
-    """Another estimator brings its own defaults."""
-    _take_defaults(_resolved(st.session_state[_key("estimator")], st.session_state[_key("objective")]))
-
-
-def _objective_changed(before: str) -> None:
-    """Another objective may be another estimator's, where that is automatic. `before`: the estimator until now."""
+def _estimator_changed(before: str) -> None:
+    """Another estimator brings its own defaults. `before`: the one until now, as `_resolved` gives it."""
     after = _resolved(st.session_state[_key("estimator")], st.session_state[_key("objective")])
     if after != before:
-        _take_defaults(after)
+        _change_method(before, after)
 
 
-def _take_defaults(estimator: str) -> None:
-    # a learner that automatic takes has its own controls beside these
-    if not _draws_masks(estimator):
-        for name, value in _options_of(estimator).items():
-            st.session_state[_key(name)] = value
+def _learner_changed(before: str) -> None:
+    """Another learner brings its own defaults. `before`: the one until now."""
+    _change_method(before, st.session_state[_key("learner")], "learn_")
 
 
-def _learner_changed() -> None:
-    """Another learner brings its own defaults: a step size of one is nonsense for another."""
-    for name, value in _options_of(st.session_state[_key("learner")]).items():
-        st.session_state[_key(f"learn_{name}")] = value
-
-
-def _take_preset() -> None:
+def _take_preset(before: str) -> None:
     st.session_state[_key("learner")] = PAPER
-    _learner_changed()
+    _learner_changed(before)
+
+
+def _change_method(before: str, after: str, prefix: str = "") -> None:
+    """Give the options of a method their defaults, and those that a person changed their own values.
+
+    Args:
+        before, after: methods. prefix: of the controls; empty for those of Solve.
+    """
+    state = st.session_state
+    typed = state.setdefault(TYPED, {})
+    # a learner that automatic takes is at its defaults, and has its own controls; the preset is fixed
+    if before != PAPER and (prefix or not _draws_masks(before)):
+        for name, default in _options_of(before).items():
+            # Streamlit forgets a control that is not drawn
+            if (value := state.get(_key(prefix + name), default)) != default:
+                typed[prefix + name] = value
+            else:
+                typed.pop(prefix + name, None)
+    if prefix or not _draws_masks(after):
+        for name, default in _options_of(after).items():
+            state[_key(prefix + name)] = default if after == PAPER else typed.get(prefix + name, default)
 
 
 def _estimators(columns: Sequence[str]) -> list[str]:
@@ -180,6 +201,32 @@ def _estimators(columns: Sequence[str]) -> list[str]:
             names += [f"{entry.name}:{column}" for column in columns]
     current = st.session_state.get(_key("estimator"))
     return names if current in names or current is None else [*names, current]
+
+
+def _follow(problem: SelectionConfig) -> None:
+    """Start the form at the objective, the size and the lambda of a problem. What is chosen since stays until that part
+    of the problem is another one.
+    """
+    state = st.session_state
+    before, filled = state.get(FOLLOWED, {}), state.pop(FILLED, ())
+    note_problem(problem)
+    if any(catalogue.is_own(name) for name in catalogue.objective_terms(problem.objective)):
+        return  # one that the form cannot run
+    solver = _resolved(state[_key("estimator")], state[_key("objective")])
+    for name, value in state[FOLLOWED].items():
+        if name not in filled and (name not in before or before[name] != value):
+            state[_key(name)] = value
+    _estimator_changed(solver)
+
+
+def note_problem(problem: SelectionConfig) -> None:
+    """The form stands at this problem already: a run of its own is no reason to change it."""
+    values: dict[str, Any] = {"objective": problem.objective, "lamb": problem.lamb}
+    if problem.budget is None:
+        values |= {"amount": "rows", "select_ratio": problem.select_ratio}
+    else:
+        values |= {"amount": "tokens", "budget": tokens_text(problem.budget)}
+    st.session_state[FOLLOWED] = values
 
 
 def use_settings(config: SelectionConfig) -> None:
@@ -204,16 +251,21 @@ def use_settings(config: SelectionConfig) -> None:
     values["amount"] = "rows" if config.budget is None else "tokens"
     if config.budget is not None:
         values["budget"] = tokens_text(config.budget)
-    for name, value in values.items():
-        st.session_state[_key(name)] = value
-        st.session_state.setdefault("form_values", {})[name] = value
+    _fill(values)
 
 
 def take_ratio(ratio: float) -> None:
     """Let the form select a share of the rows. For a button's `on_click`."""
-    for name, value in {"amount": "rows", "select_ratio": ratio}.items():
-        st.session_state[_key(name)] = value
-        st.session_state.setdefault("form_values", {})[name] = value
+    _fill({"amount": "rows", "select_ratio": ratio})
+
+
+def _fill(values: Mapping[str, Any]) -> None:
+    """Set controls, wherever the form is drawn next: where it starts at another problem then, these stay."""
+    state = st.session_state
+    for name, value in values.items():
+        state[_key(name)] = value
+        state.setdefault("form_values", {})[name] = value
+    state[FILLED] = {*state.get(FILLED, ()), *values}
 
 
 def choose_way(way: str) -> None:
@@ -230,15 +282,21 @@ def _objectives() -> list[str]:
 
 
 def run_form(
-    defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = (), tokens: float | None = None
+    defaults: dict[str, Any] | None = None,
+    quality_columns: Sequence[str] = (),
+    tokens: float | None = None,
+    problem: SelectionConfig | None = None,
 ) -> RunForm:
     """Draw the controls in the present column.
 
     Args:
         defaults: defaults that differ from the catalogue's on this corpus.
-        quality_columns: the open corpus's. tokens: all of its samples' together; None: they have no lengths.
+        quality_columns: the open corpus's. tokens: all of its rows' together; None: they have no lengths.
+        problem: the current selection's, at its lambda, which the form starts at; None: it stays as it is.
     """
     _prepare(defaults or {})
+    if problem is not None:
+        _follow(problem)
     state = st.session_state
     with st.container(gap=None):
         st.slider("Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"])
@@ -254,20 +312,18 @@ def run_form(
             objectives,
             _place_of("objective", objectives),
             key=_key("objective"),
-            help=HELP["objective"],
+            help=objective_help.text(),
             format_func=outcome.objective_choice,
-            on_change=_objective_changed,
+            on_change=_estimator_changed,
             args=(estimator,),
         )
         st.caption(_sees(state[_key("objective")]))
+    _control(MASKS, disabled=_now("learner") == PAPER, prefix="learn_")
     place = st.container()
-    learner = _learner()
+    with st.expander("Settings of Learn masks"):
+        _learner()
     with st.expander("More settings"):
-        about = _solver(quality_columns)
-        st.markdown("**Learn masks, further**")
-        _controls_of(
-            [name for name in LEARNER_OPTIONS if name not in IN_SIGHT], _options_of(learner), "learn_", learner == PAPER
-        )
+        _solver(quality_columns)
         st.markdown("**Both**")
         _control("scale")
         _corpus_options()
@@ -283,59 +339,60 @@ def run_form(
     for sentence in dict.fromkeys(refused):
         place.error(sentence, icon=":material/error:")
     solver = "Solve" if state[_key("estimator")] == catalogue.AUTO else "Start"
-    return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, about, state[_key("name")].strip(), place)
+    return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, state[_key("name")].strip(), place)
 
 
-def _learner() -> str:
-    """The learner and those of its settings that one looks at; which it is."""
+def _learner() -> None:
+    """The learner and its settings, but for the number of masks."""
     learner = str(_now("learner"))
-    with st.container(border=True, gap="xsmall"):
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            st.markdown("**Learn masks**", width="content")
-            st.button(
-                "Paper's preset",
-                key="paper_preset",
-                type="tertiary",
-                icon=":material/description:",
-                on_click=_take_preset,
-                help="The published quick-test setting, which never changes; another learner below takes it back.",
-            )
-        _controls_of(IN_SIGHT, _options_of(learner), "learn_", learner == PAPER, in_pairs=True)
-        learners = [*LEARNERS, PAPER]
-        st.selectbox(
-            "Learner",
-            learners,
-            _place_of("learner", learners),
-            key=_key("learner"),
-            help=HELP["learner"],
-            format_func=_estimator_label,
-            on_change=_learner_changed,
-        )
-        st.caption(_estimator_about(learner))
-    return learner
+    learners = [*LEARNERS, PAPER]
+    st.selectbox(
+        "Learner",
+        learners,
+        _place_of("learner", learners),
+        key=_key("learner"),
+        help=HELP["learner"],
+        format_func=_estimator_label,
+        on_change=_learner_changed,
+        args=(learner,),
+    )
+    st.caption(_estimator_about(learner))
+    st.button(
+        "Paper's preset",
+        key="paper_preset",
+        type="tertiary",
+        icon=":material/description:",
+        on_click=_take_preset,
+        args=(learner,),
+    )
+    options, fixed = _options_of(learner), learner == PAPER
+    _controls_of(FIRST, options, "learn_", fixed, in_pairs=True)
+    _controls_of([name for name in LEARNER_OPTIONS if name not in (MASKS, *FIRST)], options, "learn_", fixed)
 
 
 def _solver(quality_columns: Sequence[str]) -> str:
     """What Solve takes, and its settings; in a few words what it takes now."""
     estimators = _estimators(quality_columns)
+    before = _resolved(_now("estimator"), st.session_state[_key("objective")])
     chosen = st.selectbox(
-        "Estimator of Solve",
+        "Method of Solve",
         estimators,
         _place_of("estimator", estimators),
         key=_key("estimator"),
-        help=f"{HELP['estimator']} Learn masks has learners of its own.",
+        help=f"{HELP['estimator']} Learn masks has its own methods.",
         format_func=_estimator_label,
         on_change=_estimator_changed,
+        args=(before,),
     )
     estimator = _resolved(chosen, st.session_state[_key("objective")])
     about = f"{_estimator_label(estimator)} here. " if chosen == catalogue.AUTO else ""
     if _draws_masks(estimator):
-        st.caption(f"{about}No solver is proved for this objective: masks are learned, at the defaults.")
+        st.caption(f"{about}This objective has no solver with a proof, so Solve learns masks with the defaults.")
     else:
         st.caption(about + _estimator_about(estimator))
         _controls_of(LEARNER_OPTIONS, _options_of(estimator))
     if not catalogue.estimator(estimator).guided:
-        st.caption("It looks at neither λ nor the objective.")
+        st.caption("This method uses neither λ nor the objective.")
     return _estimator_label(estimator)
 
 
@@ -406,7 +463,7 @@ def _corpus_options() -> None:
         help=HELP["device"],
         accept_new_options=True,
     )
-    st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
+    st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="automatic")
 
 
 def _copies() -> None:
@@ -421,7 +478,7 @@ def _copies() -> None:
     )
     if st.session_state[_key("collapse")] == "near":
         st.number_input(
-            "Cosine of a near-copy",
+            "Cosine of semantic duplicates",
             0.5,
             1.0,
             _now("cosine"),
@@ -449,8 +506,8 @@ def _selection(values: Mapping[str, Any]) -> SelectionConfig:
     """The settings of the way that is among the values."""
     if own := [name for name in catalogue.objective_terms(values["objective"]) if catalogue.is_own(name)]:
         raise OptionError(
-            f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
-            f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here"
+            f"{own[0]} is your own objective. Solve it on the command line with `python -m datamask select ... "
+            f"--objective {own[0]}`, or choose another objective here"
         )
     learns = values["way"] == LEARN
     estimator = values["learner"] if learns else _resolved(values["estimator"], values["objective"])
@@ -485,7 +542,7 @@ def _estimator_label(name: str) -> str:
 def _estimator_about(name: str) -> str:
     if name == PAPER:
         return (
-            "The published quick-test setting: REINFORCE, 128 masks, 5,000 steps, each on a tenth of the corpus, "
-            "raw scale. Slow."
+            "The published quick-test setting: REINFORCE with 128 masks and 5,000 steps on a tenth of the corpus "
+            "each, raw scale. Slow."
         )
     return catalogue.estimator(name).about

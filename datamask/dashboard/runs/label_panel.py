@@ -23,19 +23,18 @@ def find(key: str) -> tuple[str, bool]:
     with st.popover(
         f"Runs with “{words.plain(search, 20)}”" if search.strip() else "Find",
         icon=":material/filter_list:",
-        help="Fewer or more runs in the menu.",
     ):
         search = st.text_input(
             "Name or tag",
             key=f"{key}_find",
             persist_state="session",
-            help="Only runs whose name, id or tags hold all of these words.",
+            help="Shows runs whose name, id or tags contain all of these words.",
         )
         archived = st.toggle(
             "Show archived runs",
             key=f"{key}_archived",
             persist_state="session",
-            help="Runs that were put away are left out of every menu, unless this is on.",
+            help="Lists archived runs in the menus.",
         )
     return search, archived
 
@@ -46,7 +45,7 @@ def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str]
     Args:
         runs: which may be edited. names: of all, by id. known: tags to offer. key: of the page, for the controls' keys.
     """
-    with st.popover("Labels", icon=":material/edit:", help="Name, notes, tags; archive a run."):
+    with st.popover("Labels", icon=":material/edit:"):
         by_id = {run.id: run for run in runs}
         menus.settle(f"{key}_edit", {listed: names[listed] for listed in by_id})
         run_id = st.selectbox(
@@ -54,7 +53,7 @@ def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str]
             list(by_id),
             format_func=names.__getitem__,
             key=f"{key}_edit",
-            help="Which of the compared runs to describe.",
+            help="The run to describe.",
         )
         run = by_id.get(run_id, runs[0])
         edit(run, known)
@@ -72,14 +71,14 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         run.config.name,
         key=f"name_{run.id}",
         max_chars=80,
-        help="What this run is called in lists and pictures.",
+        help="The name of this run in lists and charts.",
     )
     notes = st.text_area(
         "Notes",
         run.config.notes,
         key=f"notes_{run.id}",
         max_chars=2000,
-        help="Anything worth remembering. Kept in the run's folder.",
+        help="Your notes, stored in the run's folder.",
     )
     tags = st.multiselect(
         "Tags",
@@ -88,15 +87,15 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         key=f"tags_{run.id}",
         accept_new_options=True,
         placeholder="type a word, press Enter",
-        help="Short words to find it by.",
+        help="Short words to find the run by.",
     )
     archived = st.toggle(
         "Archived",
         label.archived,
         key=f"archived_{run.id}",
-        help="Put away: kept on disk with all it found, but left out of menus and pictures.",
+        help="Hides the run in menus and charts. Nothing is deleted.",
     )
-    if pressed("Save", key=f"save_{run.id}", type="primary", help="Keeps all of this in the run's folder."):
+    if pressed("Save", key=f"save_{run.id}", type="primary"):
         try:
             run.relabel(name.strip(), notes.strip(), tags, archived)
         except DatamaskError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from datamask.dashboard.drawing import words
 from datamask.errors import DatamaskError
+from datamask.work.job import QUEUED
 
 if TYPE_CHECKING:
     from datamask.dashboard.data.openings import OpenCorpus, Opening
@@ -25,6 +26,7 @@ class Busy:
         run_id, name: which run; state: ``queued`` or ``running``.
         share: progress 0..1; sentence: progress in words, with the time left where it is known.
         sweep: the sweep that computes it now; None where it runs by itself.
+        waits: whether it has not begun: the state is ``queued`` until the corpus is open, too.
     """
 
     run_id: str
@@ -33,6 +35,7 @@ class Busy:
     share: float
     sentence: str
     sweep: str | None = None
+    waits: bool = False
 
 
 def name_of(run: Run) -> str:
@@ -115,11 +118,12 @@ def running(store: RunStore, queue: RunQueue, only: Iterable[str] | None = None)
         else:
             share = status.step / status.total_steps if status.total_steps else 0.0
             message, eta = _elsewhere(run, status)
-        sentence = message or ("waiting to start" if status.state == "queued" else "starting")
+        sentence = message or ("waiting for its turn" if status.state == "queued" else "starting")
         sentence = ", ".join(filter(None, (sentence, words.soon(eta))))
         # a sweep computes its runs itself: one that waits in the queue was started alone, whatever made it
         sweep = run.facts().get("sweep") if job is None else None
-        busy.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, sweep))
+        waits = status.state == "queued" and (job is None or job.state == QUEUED)
+        busy.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, sweep, waits))
     return busy
 
 

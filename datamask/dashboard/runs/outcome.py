@@ -4,16 +4,17 @@ is not finished."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
+from datamask.evaluation.result import LISTED, NO_RESULT, RunResult
+from datamask.measured import Anchor, Anchors, RowClasses
 from datamask.options import OPTIONS
 from datamask.options.amounts import tokens_text
 from datamask.runs.rule_book import rule_words
+from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
 
 
@@ -61,33 +62,23 @@ def objective_choice(objective: str) -> str:
 
 def numbers(run: Run) -> tuple[Number, ...]:
     """Quality, diversity and size of a finished run; empty before."""
-    summary = run.status().summary
-    if not summary:
+    result = run.status().result
+    if result is None:
         return ()
-    calibrated, anchors = summary.get("calibrated") or {}, summary.get("anchors") or {}
+    calibrated, anchors, effort = result.calibrated, result.anchors or Anchors(), result.effort
     config = run.config.selection
-    quality = _number(
-        "Quality",
-        calibrated.get("quality"),
-        summary.get("quality"),
-        anchors.get("quality"),
-        "the best quality",
-        "mean quality",
-    )
+    quality = _number("Quality", calibrated.quality, result.raw.quality, anchors.quality, "mean quality")
     name = objective_label(config.objective)
-    single = (anchors.get("diversity") or {}).get(config.objective)
-    diversity = _number(
-        "Diversity", calibrated.get("diversity"), summary.get("diversity"), single, "the best diversity", name
-    )
-    selected, n = int(summary.get("selected") or 0), int(summary.get("n") or 0)
-    tokens = summary.get("tokens")
-    took = words.duration(summary.get("seconds_total") or summary.get("seconds"))
+    single = anchors.diversity.get(config.objective)
+    diversity = _number("Diversity", calibrated.diversity, result.raw.diversity, single, name)
+    selected, n, tokens = result.size.selected or 0, result.size.n or 0, result.size.tokens
+    took = words.duration(effort.seconds_total or effort.seconds)
     size = Number(
         "Selected",
         words.count(selected),
         f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else "") + sample_words(run),
-        f"{summary.get('steps') or 0:,} steps in {words.duration(summary.get('seconds'))}; with neighbour "
-        f"graph, references and polish {took}.",
+        f"{effort.steps or 0:,} steps in {words.duration(effort.seconds)}; {took} with neighbor graph, scales and "
+        "local search.",
     )
     return quality, diversity, size
 
@@ -95,63 +86,64 @@ def numbers(run: Run) -> tuple[Number, ...]:
 def sample_words(run: Run) -> str:
     """Of a run on all rows of a corpus beyond memory, that pages draw a sample of them; else nothing."""
     sample = (run.whole or {}).get("sample_rows")
-    return "" if sample is None else f"; drawn is a uniform sample of {sample:,}"
+    return "" if sample is None else f"; the map shows a uniform sample of {sample:,}"
 
 
-def _number(label: str, share: float | None, raw: float | None, anchor: dict | None, best: str, what: str) -> Number:
+def _number(label: str, share: float | None, raw: float | None, anchor: Anchor | None, what: str) -> Number:
     if share is None:
         return Number(
             label,
             words.value(raw),
             f"raw {what}",
-            f"{label} has no calibrated value here: the term is "
-            "constant on this corpus, so no subset is better than another.",
+            f"{label} is constant on this corpus, so no selection is better than another.",
         )
     meaning = f"Raw value ({what}): {words.value(raw, 5)}."
     if anchor:
-        kind = anchor.get("best_kind")
+        kind = anchor.best_kind
         meaning += (
-            f" A random subset has {words.value(anchor.get('random'), 5)}; the best this term reaches alone is "
-            f"{words.value(anchor.get('best'), 5)}" + (f" ({kind})" if kind else "") + "."
+            f" A random subset has {words.value(anchor.random, 5)}, the best of this term alone "
+            f"{words.value(anchor.best, 5)}" + (f" ({kind})" if kind else "") + "."
         )
-    caption = f"of the way from random to {best}" if share >= 0 else "below a random subset"
+    caption = "0 % random, 100 % best possible" if share >= 0 else "worse than random (0 %)"
     return Number(label, words.percent(share), caption, meaning)
+
+
+ROUNDING = 5e-7
+"""A gap below this is rounding."""
 
 
 def certificate(run: Run) -> str | None:
     """What is proved about a finished run, in the one sentence that is true; None where there is no bound."""
-    summary = run.status().summary or {}
-    bound, gap = summary.get("upper_bound"), summary.get("gap")
+    result = run.status().result or NO_RESULT
+    bound, gap, size = result.certificate.upper_bound, result.certificate.gap, result.size
     if bound is None or gap is None:
         return None
-    listed = summary.get("bound_holds_for", "exact") == "listed"
-    what = "the listed-neighbour objective" if listed else "this objective"
-    beside = f" beside the {summary['given']:,} given ones" if summary.get("given") else ""
-    budget = summary.get("budget")
-    which = f"that fills {budget:,.0f} tokens" if budget else f"of {summary.get('selected', 0):,} samples"
-    proved = "Proved of the listed-neighbour objective only" if listed else "Proved"
-    beside += " under the same rules" if rules(run) else ""
+    kind = "on listed neighbors" if result.certificate.holds_for == LISTED else "for this objective"
+    calibrated = run.config.selection.scale == "calibrated"
+    # rounded up: the sentence is true as it is written
+    near = f"{math.ceil(1e4 * gap - 1e-3) / 100:.2f}{words.GAP}%" if calibrated else words.value(gap)
+    which = f"that fills {size.budget:,.0f} tokens" if size.budget else f"of {size.selected or 0:,} rows"
+    which += f" with the {size.given:,} given rows" if size.given else ""
+    which += " under the same rules" if rules(run) else ""
+    head = f"Optimal {kind} (gap {near})" if calibrated and gap < ROUNDING else f"Gap {near} {kind}"
     return (
-        f"{proved}: no selection {which}{beside} has a higher value of {what} on these features than "
-        f"{words.value(bound)}; this one has {words.value(bound - gap)}."
-        # older runs on all rows carry what was settled of their sample, which is another problem
-        + ("" if run.whole is not None else settled(summary))
+        f"{head}: no selection {which} has a joint value above {words.value(bound)}; this one has "
+        f"{words.value(bound - gap)}."
+        # older runs on all rows carry the classes of their sample, which is another problem
+        + ("" if run.whole is not None else classified(result.row_classes))
         + (f" Rules: {'; '.join(rules(run))}." if rules(run) else "")
     )
 
 
-def settled(summary: Mapping[str, Any]) -> str:
-    """How far the proof determines which samples these are, in a sentence after the proof; empty where it does not."""
-    counts = summary.get("settled")
-    certain = counts["inside"] + counts["outside"] if counts else 0
-    if not counts or not certain:
+def classified(classes: RowClasses | None) -> str:
+    """How many rows the proof requires, excludes and leaves interchangeable, in a sentence; empty where it cannot."""
+    if classes is None or not classes.settled:
         return ""
-    eligible = certain + counts["open"]
-    share = words.percent(math.floor(1e4 * certain / eligible) / 1e4, 2)  # rounded down: not all are settled
+    if not classes.open:
+        return " All rows are required or excluded."
     return (
-        f" It settles {share} of the samples: every selection as good as this one has {counts['inside']:,} of these "
-        f"and none of the other {counts['outside']:,}."
-        + (f" The {counts['open']:,} left are a matter of taste." if counts["open"] else "")
+        f" {classes.inside:,} rows are required, {classes.outside:,} are excluded and {classes.open:,} are "
+        "interchangeable."
     )
 
 
@@ -162,68 +154,75 @@ def rules(run: Run) -> list[str]:
 
 def neighbors(run: Run) -> str | None:
     """How the run's neighbour graph was found, in a sentence; None where it needed none, or does not say."""
-    graph = run.facts().get("neighbors")
-    if not graph:
+    graph = run.graph()
+    if graph is None:
         return None
-    nearest = graph["k"] - 1
-    if graph["kind"] == "exact":
-        return f"Exact: every row with its {nearest:,} nearest other rows."
+    nearest = graph.k - 1
+    if not graph.approximate:
+        return f"Exact: each row with its {nearest:,} nearest other rows."
     return (
-        f"Approximate: it lists {words.percent(graph['recall'], 1)} of the {nearest:,} truly nearest rows, "
-        f"measured on {graph['recall_rows']:,} random rows. {_values(run.status().summary)}"
+        f"Approximate: finds {words.percent(graph.recall, 1)} of the {nearest:,} nearest rows, measured on "
+        f"{graph.recall_rows:,} random rows. {_values(run.status().result)}"
     )
 
 
-def _values(summary: Mapping[str, Any] | None) -> str:
+def _values(result: RunResult | None) -> str:
     """What the values of a run on an approximate graph are, in a sentence; runs of before say nothing of it."""
-    estimate = (summary or {}).get("estimate")
-    if estimate:
+    if result is not None and (estimate := result.estimate) is not None:
         return (
-            f"Its diversity is a lower bound, of listed neighbours; the exact raw value is "
-            f"{words.value(estimate['value'], 5)} ({words.value(estimate['low'], 5)} to "
-            f"{words.value(estimate['high'], 5)}, 95 %, from {estimate['rows']:,} random rows)."
+            "The diversity is a lower bound on listed neighbors. The exact raw value is "
+            f"{words.value(estimate.value, 5)} ({words.value(estimate.low, 5)} to "
+            f"{words.value(estimate.high, 5)}, 95 %, from {estimate.rows:,} random rows)."
         )
-    return "Values at the end are exact all the same." if summary else ""
+    return "" if result is None else "The values at the end are exact."
 
 
 def story(run: Run) -> Story | None:
     """The state of a run that is not done, in words; None for one that is."""
     status = run.status()
-    at = f"at step {status.step:,} of {status.total_steps:,}" if status.step else "before its first step"
+    step = _steps(run, status)
+    at = "before its first step" if not step else f"at step {step:,}"
+    at += f" of {status.total_steps:,}" if step and status.total_steps >= step else ""
     if status.state == "queued":
         return Story(
             "Waiting for its turn",
-            "It starts by itself as soon as its device is free. The first run after "
-            "the server's start takes some seconds longer.",
+            "It starts when its device is free.",
             "info",
             ("stop",),
         )
     if status.state == "running":
         return Story("Learning", status.message or "starting", "info", ("stop",))
     if status.state == "stopped":
-        kept = (
-            "What it has learned is kept: resumed, it ends in the same selection as if it had never stopped."
-            if status.step
-            else "Nothing had been learned yet; resuming starts it."
-        )
+        if not step:
+            kept = "It has learned nothing yet; resume to start it."
+        elif run.keeps_progress:
+            kept = "Its progress is kept. Resume it to get the same selection as without the stop."
+        else:
+            kept = "It has no checkpoint; resume to start from the beginning."
         return Story("Stopped", f"This run was stopped {at}. {kept}", "warning", ("resume",))
     if status.state == "interrupted":
-        if not status.step:
-            kept = "Nothing had been learned yet; resuming starts it."
+        if not step:
+            kept = "It has learned nothing yet; resume to start it."
         elif run.keeps_progress:
-            kept = "Its last checkpoint is kept; resuming continues from there."
+            kept = "Its last checkpoint is kept; resume to continue from there."
         else:
-            kept = "It ended before its first checkpoint; resuming starts from the beginning."
+            kept = "It has no checkpoint; resume to start from the beginning."
         return Story(
             "Interrupted",
-            f"The program that ran this ended without a word {at}: a restarted server, a full "
-            f"memory, a switched-off machine. {kept}",
+            f"The process of this run ended {at}: the server restarted, the memory was full or the machine was "
+            f"switched off. {kept}",
             "warning",
             ("resume",),
         )
     if status.state == "failed":
-        return Story("Failed", status.error or "The run ended on an error it did not explain.", "error", ("resume",))
+        return Story("Failed", status.error or "The run failed without a message.", "error", ("resume",))
     return None
+
+
+def _steps(run: Run, status: RunStatus) -> int:
+    """How many steps are recorded: the status may be written before the first of them, or after a stop between two."""
+    recorded = run.metrics().get("step")
+    return max(status.step or 0, int(recorded[-1]) if recorded is not None and len(recorded) else 0)
 
 
 def headline(run: Run) -> str:
@@ -237,10 +236,10 @@ def headline(run: Run) -> str:
         by = f" by {column}" if column else ""
         return " · ".join([f"{entry.label}{by}", *special_options(config), _amount(config)])
     masks = f"G {config.n_rollout} · " if config.n_rollout else ""
-    extras = [f"worst {words.percent(config.prune)} pruned"] if config.prune else []
+    extras = [f"worst {words.percent(config.prune)} skipped"] if config.prune else []
     if config.collapse != "none":
         exact = config.collapse == "exact"
-        extras.append("exact copies collapsed" if exact else f"copies collapsed at {config.collapse}")
+        extras.append("exact duplicates removed" if exact else f"duplicates removed at {config.collapse}")
     if config.center:
         extras.append("features centered")
     if config.scale == "raw":

@@ -14,6 +14,7 @@ from datamask.config import CorpusConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing, outcome
 from datamask.errors import InputError
+from datamask.evaluation.result import NO_RESULT
 from datamask.options import CORPUS_OPTIONS
 from datamask.runs.store import Run
 from datamask.storage.address import is_address
@@ -29,8 +30,8 @@ SMALL = 100_000_000
 def table(run: Run) -> pd.DataFrame:
     """Columns ``what, value``: provenance as text, in the order people ask."""
     facts, status = run.facts(), run.status()
-    corpus, summary = run.config.corpus, status.summary or {}
-    n, total = facts.get("n") or summary.get("n"), facts.get("total_rows")
+    corpus, result = run.config.corpus, status.result or NO_RESULT
+    n, total = facts.get("n") or result.size.n, facts.get("total_rows")
     versions = dict(facts.get("versions") or {})
     platform = versions.pop("platform", "–")
     rows = [
@@ -46,15 +47,15 @@ def table(run: Run) -> pd.DataFrame:
         ("rows", _rows_words(run, n, total)),
         ("fingerprint", str(facts.get("fingerprint") or "–")),
         *(
-            [("start", f"warm: from where run {warm} ended, under this run's rules")]
+            [("start", f"continues from run {warm} under the rules of this run")]
             if (warm := facts.get("warm_from"))
             else []
         ),
-        *([("neighbour graph", graph)] if (graph := outcome.neighbors(run)) else []),
+        *([("neighbor graph", graph)] if (graph := outcome.neighbors(run)) else []),
         (
             "ended",
-            f"{status.ending or status.state}, after {words.duration(summary.get('seconds_total'))} on "
-            f"{summary.get('device') or '–'}",
+            f"{status.ending or status.state}, after {words.duration(result.effort.seconds_total)} on "
+            f"{result.effort.device or '–'}",
         ),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("platform", str(platform)),

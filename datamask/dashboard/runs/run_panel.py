@@ -21,9 +21,10 @@ from datamask.dashboard.shell import session
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
-CURVE_HEIGHT = 400
+CURVE_HEIGHT, LIVE_HEIGHT = 400, 280
+"""Pixels of the curve; the second while the run is at work, so that it is whole on a screen of 900."""
 
-MEASURES = {**{name: name.capitalize() for name in curves.MEASURES}, curves.GAP: "To the bound"}
+MEASURES = {**{name: name.capitalize() for name in curves.MEASURES}, curves.GAP: "Gap"}
 ALONG = {"step": "Steps", "seconds": "Seconds", "masks": "Masks"}
 
 PICTURE = Path(__file__).resolve().parents[3] / "docs" / "how-it-learns.svg"
@@ -33,15 +34,14 @@ PICTURE = Path(__file__).resolve().parents[3] / "docs" / "how-it-learns.svg"
 def other_corpus(run: Run) -> None:
     """A run that was learned on another corpus than the open one: said, with the way there; not of a damaged record."""
     with contextlib.suppress(DatamaskError), st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Learned on another corpus: {words.plain(title_of(run.config.corpus), 80)}", width="content")
+        st.caption(f"Made on another corpus: {words.plain(title_of(run.config.corpus), 80)}", width="content")
         st.button(
-            "Open that one",
+            "Open that corpus",
             key="open_other",
             type="tertiary",
             icon=":material/folder_open:",
             on_click=session.choose_corpus_of,
             args=(run,),
-            help="Makes it the open corpus on every page.",
         )
 
 
@@ -51,8 +51,8 @@ def no_corpus(run: Run) -> None:
         session.draw_outside()
         return
     st.info(
-        f"The corpus of **{words.plain(listing.name_of(run), 80)}** cannot be opened, because the run's record is "
-        "damaged. Choose a corpus on the Data page to start another run.",
+        f"The record of **{words.named(listing.name_of(run), 80)}** is damaged, so its corpus cannot be opened. "
+        "Choose a corpus on the Data page.",
         icon=":material/info:",
     )
 
@@ -62,17 +62,16 @@ def nothing_yet() -> None:
     with st.container(border=True):
         st.subheader("No run on this corpus yet", anchor=False)
         st.markdown(
-            "Press **Solve** on the left; the settings there give a good first selection, by the quickest way that can "
-            "prove how near the best possible it comes. Or press **Learn masks**, the paper's way: in each of its "
-            "steps the learner samples G candidate subsets, called masks, scores them by quality and diversity, and "
-            "shifts one number per sample, its logit. Either way you will watch the score rise here."
+            "Press **Solve** for the best selection with a proof, or **Learn masks** for the paper's method: "
+            "each step samples G candidate subsets (masks), scores them by quality and diversity, and updates "
+            "one logit per row."
         )
         # on a dark page its white ground would glare
         if PICTURE.is_file() and not session.dark():
             st.image(
                 str(PICTURE),
                 width="stretch",
-                alt="How it learns: draw masks, score them, raise the logits of the good ones, repeat",
+                alt="Learning: sample masks, score them, raise the logits of the good ones, repeat",
             )
 
 
@@ -104,23 +103,33 @@ def _live(run_id: str, state: str) -> None:
         # another state by now; a run without a story has ended since its state was read
         st.rerun()
     job = next(iter(listing.running(session.store(), session.run_queue(), only=(run_id,))), None)
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(f"**{story.heading}**", width="content")
-            st.button(
-                "Stop",
-                key="stop_run",
-                icon=":material/stop:",
-                on_click=session.stop_run,
-                args=(run_id,),
-                help="Stops within a second. What was learned so far is kept and can be resumed.",
-            )
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        waits = job is None or job.waits
+        st.markdown(f"**{story.heading if waits or state != 'queued' else 'Starting'}**", width="content")
         if state == "queued":
-            st.caption(words.sentence(story.text))
+            st.caption(words.sentence(_waiting(job, story)))
         else:
             share = job.share if job else 0.0
             st.progress(min(max(share, 0.0), 1.0), text=words.plain(job.sentence if job else story.text, 300))
+        st.button(
+            "Stop",
+            key="stop_run",
+            icon=":material/stop:",
+            on_click=session.stop_run,
+            args=(run_id,),
+        )
     _curve(run)
+
+
+def _waiting(job: listing.Busy | None, story: outcome.Story) -> str:
+    """What a queued run waits for, or is being prepared by, in whole sentences."""
+    if job is None:
+        return story.text
+    said = f"{job.sentence[0].upper()}{job.sentence[1:]}."
+    if not job.waits:
+        return said
+    # the heading says already that it waits
+    return story.text if said.startswith(story.heading) else f"{said} {story.text}"
 
 
 def _ended(run: Run) -> None:
@@ -139,12 +148,10 @@ def _ended(run: Run) -> None:
                 key="resume_run",
                 on_click=_resume,
                 args=(run.id,),
-                help="The same settings, from the last checkpoint; without one, from the beginning. To change "
-                "one, press Copy to the form, then start it there.",
             )
     if run.status().traceback:
         # not shown: it names folders of the server
-        st.caption("For a bug report: status.json in the run's folder holds the traceback.")
+        st.caption("For a bug report: status.json in the run's folder has the traceback.")
 
 
 def _numbers(run: Run) -> None:
@@ -155,20 +162,20 @@ def _numbers(run: Run) -> None:
     proved = outcome.certificate(run)
     if proved:
         st.caption(words.plain(proved, 400))
-    if (run.facts().get("neighbors") or {}).get("kind") == "approximate":
+    if (graph := run.graph()) is not None and graph.approximate:
         st.caption(f"Nearest rows. {outcome.neighbors(run)}")
     with st.container(horizontal=True):
         parameters = {**session.link_parameters(), "run": run.id}
         st.page_link(
             "app.py",
-            label="See what was selected",
+            label="Show on the map",
             icon=":material/arrow_forward:",
             query_params=parameters,
             width="content",
         )
         st.page_link(
             "pages/export.py",
-            label="Export it, or send a report",
+            label="Export",
             icon=":material/arrow_forward:",
             query_params=parameters,
             width="content",
@@ -189,18 +196,16 @@ def _curve(run: Run) -> None:
     if not len(metrics.get("step", ())):
         status = run.status()
         if status.state == "done":
-            st.caption("A baseline takes no steps, so there is no curve. Compare it with a learned run, under Compare.")
+            st.caption("This method takes no steps, so it has no curve. Compare it with other runs under Compare.")
         elif status.state == "running":
             with st.container(
-                border=True, height=CURVE_HEIGHT, vertical_alignment="center", horizontal_alignment="center"
+                border=True, height=LIVE_HEIGHT, vertical_alignment="center", horizontal_alignment="center"
             ):
                 st.caption(
-                    "The curve starts with the first step. Before it come the neighbour graph and the "
-                    "references, once per corpus.",
+                    "The curve starts with the first step, after the neighbor graph and the scales.",
                     text_alignment="center",
                 )
         return
-    _vitals(run)
     # both on the left: on the right the chart's own toolbar would cover them
     with st.container(horizontal=True, vertical_alignment="center"):
         measure = _choice(
@@ -208,46 +213,45 @@ def _curve(run: Run) -> None:
             "curve_measure",
             curves.measures(run),
             MEASURES,
-            "Joint is what the learner maximises: λ times quality plus 1 − λ times diversity. To the "
-            "bound, where there is one: how much a better selection could still gain, at most.",
+            "Joint is λ · quality + (1 − λ) · diversity. Gap is the most that a better selection could gain.",
         )
         across = _choice(
             "Along",
             "curve_x",
             curves.across(run),
             ALONG,
-            "Seconds of learning, without the time for the "
-            "neighbour graph and the references. Masks: candidate subsets scored so far.",
+            "Seconds exclude the neighbor graph and the scales. Masks counts scored candidate subsets.",
         )
     curve = curves.curve(run, measure)
     if curve.points < FEWEST:
         st.caption(words.plain(_few(run, curve), 300))
+        _vitals(run)
         return
+    height = LIVE_HEIGHT if run.status().active else CURVE_HEIGHT
     # not Plotly: while the run is at work it changes each second, and a Plotly figure that changes is mounted anew
     st.vega_lite_chart(
-        drawn(curve, across, CURVE_HEIGHT),
-        convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT),
+        drawn(curve, across, height),
+        convergence(curve, across, dark=session.dark(), height=height),
         key="curve",
         width="stretch",
         alt=f"{measure} of sampled masks and of the selected subset over {across}",
     )
     if curve.start is not None:
-        st.caption(f"✚ It went on from where run {words.plain(started_from(run), 80)} had ended.")
+        st.caption(f"✚ Continued from run {words.plain(started_from(run), 80)}.")
     if measure == curves.GAP:
-        st.caption("How far the selected subset is below a value that no selection can exceed, on a logarithmic axis.")
+        st.caption("The gap between the selected subset and the bound, on a log axis.")
     elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
         st.caption(
-            "The thin line scores each step's G masks on that step's batch alone, so it can lie below random "
-            "although the selection is good; its band is their spread, not an error. Only the bold line is "
-            "measured on the whole corpus and compares with the horizontal lines. An arrow at the edge stands "
-            "for what lies too far off to be drawn."
+            "Bold: the selected subset on the whole corpus. Thin: the G masks of each step on its batch, with "
+            "their spread; it can lie below random."
         )
+    _vitals(run)
 
 
 def _few(run: Run, curve: curves.Curve) -> str:
     """What there is to say of a curve of so few points that it shows no way."""
     if curve.table.empty:
-        return "No step of this run has a value of it."
+        return "No step of this run has this value."
     last = words.value(float(curve.table["value"].iloc[-1]))
     counted = "One value" if curve.points == 1 else f"{curve.points} values"
     more = " so far; the curve is drawn from the fourth on" if run.status().active else ", too few for a curve"
@@ -305,9 +309,8 @@ def _settings(run: Run) -> None:
             type="tertiary",
             on_click=form_panel.use_settings,
             args=(run.config.selection,),
-            help="Fills the form on the left with this run's settings.",
         )
-    with st.expander("The same run as a command line"):
+    with st.expander("Command line of this run"):
         st.code(provenance.command(run), language="bash", wrap_lines=True)
 
 

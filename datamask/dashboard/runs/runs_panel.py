@@ -44,7 +44,20 @@ _LAST_DELETED = "runs_deleted"
 WIDE, NARROW, MIDDLE = 190, 76, 120
 """Pixels of a column."""
 
-WIDTHS = {"name": WIDE, "note": WIDE, "objective": MIDDLE, "estimator": MIDDLE, "tags": MIDDLE, "age": MIDDLE}
+FITTING = ("state", "quality", "diversity", runs_table.BELOW, "lamb", "ratio", "objective", "estimator", "age")
+"""Columns drawn after the name until others are chosen: at 1440 pixels they fit next to the form."""
+
+WIDTHS = {
+    "name": WIDE,
+    "note": WIDE,
+    "objective": MIDDLE,
+    "estimator": MIDDLE,
+    "tags": MIDDLE,
+    "age": 96,
+    "lamb": 60,
+    "ratio": 60,
+    "below": MIDDLE,
+}
 
 
 def choose(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> list[Run]:
@@ -72,7 +85,7 @@ def choose(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> lis
     matching = frame.index.isin([*runs_table.matching(frame, search).index, *ticked])
     _table(frame[matching], ticked)
     if not matching.any():
-        st.caption("No run holds all of these words.")
+        st.caption("No run contains all of these words.")
     shown = [by_id[run_id] for run_id in ticked] or ([run] if run is not None else [])
     _actions(shown, listed)
     return shown
@@ -95,18 +108,28 @@ def _several() -> bool:
 def _controls(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> list[Run]:
     """The search and what else is listed; the runs that are."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.popover("More runs", icon=":material/filter_list:", help="Archived runs, runs of other corpora."):
+        with st.popover("View", icon=":material/filter_list:"):
             archived = st.toggle(
                 "Show archived runs",
                 key="runs_archived",
                 persist_state="session",
-                help="Runs that were put away are left out of every menu, unless this is on.",
+                help="Lists archived runs in all menus.",
             )
             everywhere = st.toggle(
                 "Show runs on all corpora",
                 key="runs_everywhere",
                 persist_state="session",
-                help="Else those on the open corpus alone.",
+                help="Lists runs on other corpora too.",
+            )
+            titles = {column.name: column.title for column in runs_table.COLUMNS[1:]}
+            st.multiselect(
+                "Columns",
+                list(titles),
+                FITTING,
+                key="runs_columns",
+                persist_state="session",
+                format_func=titles.__getitem__,
+                help="The columns of the table after the name.",
             )
         _deleted()
         # last, because the table's own tools come up over the right end
@@ -116,12 +139,12 @@ def _controls(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> 
             persist_state="session",
             placeholder="Find by name, tag, state, objective, note …",
             label_visibility="collapsed",
-            help="Only runs in whose texts, tags or id all of these words stand. Ticked ones stay.",
+            help="Shows runs whose texts, tags or id contain all of these words. Ticked runs stay.",
         )
     if archived or everywhere:
         runs = listing.runs_on(session.store(), None if everywhere else opening, archived)
     if everywhere:
-        st.caption(f"{len(runs):,} runs on all corpora. Diversity compares on one corpus alone.")
+        st.caption(f"{len(runs):,} runs on all corpora. Compare diversity on one corpus only.")
     listed = list(runs)
     if run is not None and run.id not in {listed_run.id for listed_run in listed}:
         listed.insert(0, run)
@@ -140,7 +163,7 @@ def _table(frame: pd.DataFrame, ticked: Sequence[str]) -> None:
         # it was not the browser that chose these: the address did, or a click on a row
         st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": [] if cell is None else [cell]}}
     st.session_state[_DRAWN] = (key, ids, cell)
-    columns = [column for column in runs_table.COLUMNS if column.name in frame]
+    columns = [column for column in runs_table.COLUMNS if column.name in frame and _wanted(column.name, frame)]
     st.dataframe(
         pd.DataFrame({column.name: _drawn(frame[column.name], column.kind) for column in columns}),
         key=key,
@@ -155,6 +178,14 @@ def _table(frame: pd.DataFrame, ticked: Sequence[str]) -> None:
         alt=f"Table of {len(ids):,} runs: " + ", ".join(column.title.lower() for column in columns),
         column_config={column.name: _config(column) for column in columns},
     )
+
+
+def _wanted(name: str, frame: pd.DataFrame) -> bool:
+    """Whether the column is drawn: the name always, the corpus where runs of several are listed."""
+    if name == runs_table.BELOW and not frame[name].notna().any():
+        return False
+    always = (runs_table.COLUMNS[0].name, *((runs_table.CORPUS,) if _several() else ()))
+    return name in (*always, *st.session_state.get("runs_columns", FITTING))
 
 
 def _drawn(cells: pd.Series, kind: str) -> pd.Series:
@@ -211,11 +242,10 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
                 disabled=len(done) < 2,
                 on_click=_compare,
                 args=(done,),
-                help=f"Compares them, the first {comparison.MOST} that are done; the first is A.",
             )
         else:
             status = shown[0].status()
-            name = words.plain(runs_table.row_of(shown[0])["name"], 44)
+            name = words.named(runs_table.row_of(shown[0])["name"], 44)
             st.markdown(f"**{name}**  ·  {status.state}, {words.ago(status.created)}", width="content")
             # a damaged record has no name to change
             with contextlib.suppress(DatamaskError), st.popover("Name and notes", icon=":material/edit:"):
@@ -227,9 +257,6 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
             icon=":material/archive:" if away else ":material/unarchive:",
             on_click=_archive,
             args=(ids, away),
-            help="Puts away: kept on disk with all it found, but left out of tables and menus."
-            if away
-            else "Lists it again everywhere.",
         )
         st.button(
             "Delete",
@@ -238,7 +265,6 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
             disabled=active,
             on_click=_delete,
             args=(ids,),
-            help="Stop what is running first." if active else "For a day it can be taken back; then it is gone.",
         )
 
 
@@ -304,7 +330,6 @@ def _deleted() -> None:
             icon=":material/undo:",
             on_click=_restore,
             args=(last,),
-            help="Takes the deletion back.",
         )
     with st.popover(f"Deleted, {len(deleted):,}", icon=":material/delete:"):
         names = {run_id: _name(run) for run_id, run in reversed(deleted.items())}
@@ -314,17 +339,16 @@ def _deleted() -> None:
             list(names),
             key="restore_runs",
             format_func=names.__getitem__,
-            placeholder="Choose what to take back",
-            help="What was deleted longer ago is gone.",
+            placeholder="Choose runs to restore",
+            help="Runs deleted more than a day ago are gone.",
         )
         st.button(
-            "Take back",
+            "Restore",
             key="restore",
             icon=":material/undo:",
             disabled=not wanted,
             on_click=_restore,
             args=(wanted,),
-            help="Lists these runs again, with all they found.",
         )
 
 

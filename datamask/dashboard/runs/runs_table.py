@@ -21,6 +21,7 @@ from datamask import catalogue
 from datamask.dashboard.data.openings import title_of
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError
+from datamask.evaluation.result import NO_RESULT, RunResult
 from datamask.work.memo import FileMemo
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ NUMERIC = (SHARE, NUMBER, COUNT, SECONDS)
 REMEMBERED = 4000
 """Runs of which a row is remembered: more than anybody lists."""
 
+BELOW = "below"
+"""The column that is only drawn where a listed run is below random."""
+
+TOLERANCE = 1e-5
+"""A share so little below 0 is rounding."""
+
 CORPUS = "corpus"
 """The column that is only there where runs of several corpora are listed."""
 
@@ -48,7 +55,7 @@ class Record:
     Attributes:
         run_id: of the run. status, label: of it.
         config: its settings; None: the record is damaged.
-        facts: what was found out about it. summary: the numbers of its end, empty before.
+        facts: what was found out about it. result: the numbers of its end, all None before.
     """
 
     run_id: str
@@ -56,7 +63,7 @@ class Record:
     label: Label
     config: RunConfig | None
     facts: Mapping[str, Any]
-    summary: Mapping[str, Any]
+    result: RunResult
 
     @property
     def selection(self) -> SelectionConfig | None:
@@ -91,11 +98,11 @@ def _name(record: Record) -> str:
 
 
 def _share(term: str) -> Callable[[Record], float | None]:
-    return lambda record: (record.summary.get("calibrated") or {}).get(term)
+    return lambda record: record.result.calibrated.of(term)
 
 
 def _ratio(record: Record) -> float | None:
-    selected, n = record.summary.get("selected"), record.summary.get("n")
+    selected, n = record.result.size.selected, record.result.size.n
     if record.selection is None or record.selection.budget is None:
         return None if record.selection is None else record.selection.select_ratio
     return selected / n if selected is not None and n else None
@@ -110,85 +117,98 @@ def _estimator(record: Record) -> str | None:
     return catalogue.estimator(record.selection.estimator).label + (f" by {column}" if column else "")
 
 
+def _below(record: Record) -> str | None:
+    shares = record.result.calibrated
+    below = [term for term in ("quality", "diversity") if (shares.of(term) or 0.0) < -TOLERANCE]
+    return " and ".join(below) or None
+
+
 def _gap(record: Record) -> float | None:
     # on the raw scale a gap is in the objective's own units, which no column of several runs can hold
     if record.selection is None or record.selection.scale == "raw":
         return None
-    return record.summary.get("gap")
+    return record.result.certificate.gap
 
 
 def _tokens(record: Record) -> float | None:
-    return record.summary.get("tokens")
+    return record.result.size.tokens
 
 
 def _seconds(record: Record) -> float | None:
-    total = record.summary.get("seconds_total")
-    return record.summary.get("seconds") if total is None else total
+    effort = record.result.effort
+    return effort.seconds if effort.seconds_total is None else effort.seconds_total
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column("name", "Run", TEXT, "Its name; the id where it has none.", _name),
+    Column("name", "Run", TEXT, "Name of the run, or its id.", _name),
     Column(
         "state",
         "State",
         TEXT,
-        "Done, running, queued, stopped, failed, or interrupted: its program ended without a word.",
+        "Done, running, queued, stopped, failed, or interrupted (its process ended early).",
         lambda record: record.status.state,
     ),
     Column(
         "quality",
         "Quality",
         SHARE,
-        "Share of the way from a random subset to the best quality. Below 0: worse than random.",
+        "0 % random, 100 % best possible. Below 0 is worse than random.",
         _share("quality"),
     ),
     Column(
         "diversity",
         "Diversity",
         SHARE,
-        "The same of the run's own objective: only runs of one objective and one size compare.",
+        ("0 % random, 100 % best possible, for the objective of the run. Compare runs of one objective and size only."),
         _share("diversity"),
+    ),
+    Column(
+        BELOW,
+        "Below random",
+        TEXT,
+        "Terms in which the run is worse than random.",
+        _below,
     ),
     Column(
         "lamb",
         "λ",
         NUMBER,
-        "1 is quality alone, 0 diversity alone. Empty where λ had no say.",
+        "1 is quality alone, 0 is diversity alone. Empty if the method has no λ.",
         lambda record: record.selection.lamb if record.selection is not None and record.guided else None,
     ),
-    Column("ratio", "Ratio", NUMBER, "Share of the rows that is selected; of a token budget, what it came to.", _ratio),
+    Column("ratio", "Ratio", NUMBER, "Share of the rows that the run keeps.", _ratio),
     Column(
         "objective",
         "Objective",
         TEXT,
-        "What its diversity is measured by.",
+        "Objective of the diversity.",
         lambda record: None if record.selection is None else outcome.objective_label(record.selection.objective),
     ),
-    Column("estimator", "Estimator", TEXT, "How the selection was found.", _estimator),
+    Column("estimator", "Method", TEXT, "Method that selected the rows.", _estimator),
     Column(
         "gap",
         "Gap",
         NUMBER,
-        "How far its joint value is below one that no selection can exceed, as share of the attainable gain (on an "
-        "approximate neighbour graph: of listed neighbours). Empty: nothing is proved, or it has the raw scale.",
+        "Distance of the joint value to its bound, in percent; on an approximate neighbor graph of listed "
+        "neighbors. Empty without a bound.",
         _gap,
     ),
-    Column("tokens", "Tokens", COUNT, "Of the selected rows, where the corpus has lengths.", _tokens),
-    Column("seconds", "Seconds", SECONDS, "From start to end, neighbour graph, references and polish too.", _seconds),
-    Column("tags", "Tags", TAGS, "Words given to it.", lambda record: list(record.label.tags) or None),
-    Column("age", "Made", MOMENT, "When it was made.", lambda record: record.status.created),
+    Column("tokens", "Tokens", COUNT, "Tokens of the selected rows.", _tokens),
+    Column("seconds", "Seconds", SECONDS, "Total time with neighbor graph, scales and local search.", _seconds),
+    Column("tags", "Tags", TAGS, "Tags of the run.", lambda record: list(record.label.tags) or None),
+    Column("age", "Made", MOMENT, "Time of creation.", lambda record: record.status.created),
     Column(
         "note",
         "Note",
         TEXT,
-        "What was written about it.",
+        "Notes of the run.",
         lambda record: (record.config.notes if record.config is not None else "") or None,
     ),
     Column(
         CORPUS,
         "Corpus",
         TEXT,
-        "What it was learned on.",
+        "Corpus of the run.",
         lambda record: None if record.config is None else title_of(record.config.corpus),
     ),
 )
@@ -241,10 +261,10 @@ def _words(cell: Any) -> str:
 def _read(run: Run) -> dict[str, Any]:
     status = run.status()
     try:
-        record = Record(run.id, status, run.label(), run.config, run.facts(), status.summary or {})
+        record = Record(run.id, status, run.label(), run.config, run.facts(), status.result or NO_RESULT)
     except DatamaskError:
         # its state is failed by then, and the page of the run says why
-        record = Record(run.id, status, run.label(), None, {}, {})
+        record = Record(run.id, status, run.label(), None, {}, NO_RESULT)
     return {column.name: _known(column.read(record)) for column in COLUMNS}
 
 

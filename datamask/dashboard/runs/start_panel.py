@@ -7,17 +7,18 @@ from functools import partial
 
 import streamlit as st
 
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import SelectionConfig
+from datamask.dashboard.analyses.lambda_slider import below_random
 from datamask.dashboard.analyses.overview import tables as overview
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.runs import cost, form_panel, outcome, steering_panel
+from datamask.dashboard.runs import cost, form_panel, steering_panel
 from datamask.dashboard.runs.form_panel import RunForm
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.workspace import keeping
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
-from datamask.runs.warm import warm_start
 
 
 def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
@@ -52,7 +53,13 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
         st.error(sentence, icon=":material/error:")
     if prices:
         solve, learn = prices.get(form_panel.SOLVE), prices.get(form_panel.LEARN)
-        st.markdown(cost.sentence_of_two(solve, learn, len(corpus), form.about), help=cost.details_of_two(solve, learn))
+        about = [f"*{WAYS[way]}*: {HELP[way]}" for way in prices]
+        st.markdown(
+            cost.sentence_of_two(solve, learn, len(corpus)),
+            help="  \n".join([*about, cost.details_of_two(solve, learn)]),
+        )
+        if form_panel.SOLVE in ready and (said := below_random.warning(corpus, ready[form_panel.SOLVE], runs)):
+            st.caption(f":material/warning: {said}")
     chosen_way = None
     columns = st.columns(2, gap="small")
     for place, way, label, icon in (
@@ -67,33 +74,13 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
         return
     settings = ready[chosen_way]
     try:
-        run = begin(opened, runs, settings, len(rules.rules), form.name)
+        run = keeping.begin(opened, runs, settings, len(rules.rules), form.name)
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
     else:
+        form_panel.note_problem(settings)
         session.choose_run(run.id)
         st.rerun()
-
-
-def begin(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, rules: int, name: str = "") -> Run:
-    """Make a run and queue it.
-
-    Args:
-        runs: earlier ones on the corpus, to start from. rules: how many it obeys. name: empty: made from the settings.
-
-    Raises:
-        StoreError: the runs folder cannot be written.
-    """
-    name = name or outcome.proposed_name(
-        settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, rules
-    )
-    run = session.store().create(RunConfig(opened.config, settings, name))
-    start_from = warm_start(settings, runs, opened.corpus.fingerprint)
-    if start_from is not None:
-        with run.writer() as writer:
-            writer.update_facts(start_from=start_from)
-    session.run_queue().submit(run.id)
-    return run
 
 
 def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -> cost.Cost:
@@ -111,10 +98,11 @@ def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -
 
 KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
 
+WAYS = {form_panel.SOLVE: "Solve", form_panel.LEARN: "Learn masks"}
+
 HELP = {
-    form_panel.SOLVE: "The quickest way that comes with a proof of how near the best possible it ends, where there is "
-    "one; another one can be chosen under More settings.",
-    form_panel.LEARN: "The paper's way: candidate subsets are drawn, scored and reinforced, with the settings below.",
+    form_panel.SOLVE: "Solves with the fastest method that has a proof. More settings has others.",
+    form_panel.LEARN: "Learns masks as in the paper: samples, scores and reinforces candidate subsets.",
 }
 
 
@@ -127,7 +115,4 @@ def _button(way: str, label: str, icon: str, disabled: bool) -> bool:
         icon=icon,
         width="stretch",
         disabled=disabled,
-        help="Says above why it cannot start."
-        if disabled
-        else f"{HELP[way]} It runs in the background: you can leave this page, or close the browser.",
     )

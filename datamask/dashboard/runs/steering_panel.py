@@ -27,12 +27,11 @@ KEY = "rules"
 SAID = {PIN: "Pinned", BAN: "Banned", GIVEN: "You have", QUOTA: "Quota"}
 ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inventory_2:", QUOTA: ":material/percent:"}
 OFFERS = {
-    PIN: ("Pin these {:,}", "The next run selects all of them, whatever their score."),
-    BAN: ("Ban these {:,}", "The next run selects none of them."),
+    PIN: ("Pin these {:,}", "The next run selects all of these rows at any score."),
+    BAN: ("Ban these {:,}", "The next run selects none of these rows."),
     GIVEN: (
         "I have these {:,}",
-        "You have them already: the next run selects others that go well with them, and "
-        "judges both together. They are not exported again.",
+        "You have these rows already. The next run selects rows that complement them and does not export them again.",
     ),
 }
 
@@ -60,13 +59,14 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
         st.markdown(
             "**In the next run**",
             width="content",
-            help="Filter first: by a lasso on the map, a search, a "
-            "distribution or a group. Then say what the next run must do with what is shown. The rules wait on "
-            "the Runs page, above Solve.",
+            help="Filter rows on the map, by a search, a distribution or a group. Then pin or ban the rows "
+            "shown, or add a quota. The rules apply to the next run. "
+            + " ".join(f"*{label.removesuffix(' {:,}')}*: {about}" for label, about in OFFERS.values())
+            + " *Quota*: The lowest and highest share of the next selection that a group may have.",
         )
         if view.filters and count:
             description = ", ".join(condition.description for condition in view.filters.conditions)
-            for kind, (label, about) in OFFERS.items():
+            for kind, (label, _) in OFFERS.items():
                 st.button(
                     label.format(count),
                     key=f"rule_{kind}",
@@ -74,17 +74,15 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
                     type="tertiary",
                     on_click=_add_rows,
                     args=(corpus, kind, passing, description),
-                    help=about,
                 )
         else:
-            st.caption("filter samples to pin, ban or set aside", width="content")
+            st.caption("Filter rows to pin or ban them.", width="content")
         columns = _columns(view)
         if columns:
             with st.popover(
                 "Quota",
                 icon=ICONS[QUOTA],
                 type="tertiary",
-                help="How large a share of the next selection a group may or must have.",
             ):
                 _quota(view, columns)
         beside()
@@ -129,7 +127,6 @@ def listed(corpus: Corpus, heading: str = "") -> RuleBook:
             type="tertiary",
             on_click=_keep,
             args=(rule_book.without(place),),
-            help="Press to remove this rule.",
         )
     return rule_book
 
@@ -155,7 +152,7 @@ def applied(settings: SelectionConfig, corpus: Corpus) -> tuple[SelectionConfig,
 def refused(reason: str) -> None:
     """Say why no selection can obey the rules; nothing where there is no reason."""
     if reason:
-        st.error(f"No selection can obey these rules. {words.sentence(reason)}.", icon=":material/rule:")
+        st.error(f"No selection satisfies these rules. {words.sentence(reason)}.", icon=":material/rule:")
 
 
 def _reason_now(corpus: Corpus) -> str:
@@ -181,7 +178,7 @@ def _quota(view: Linked, columns: list[str]) -> None:
     if bound is not None:  # quotas divide the selection by one column
         columns = [name for name in columns if name == bound.column] or columns
     start = next((place for place, name in enumerate(columns) if among is not None and shown[name] == among.name), 0)
-    column = st.selectbox("Column", columns, start, key=f"quota_column_{start}", help="Quotas are on one column.")
+    column = st.selectbox("Column", columns, start, key=f"quota_column_{start}", help="Quotas apply to one column.")
     codes, names = view.rows.classes[shown[column]]
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     order = [str(names[place]) for place in np.argsort(-counts, kind="stable") if counts[place]]
@@ -192,11 +189,11 @@ def _quota(view: Linked, columns: list[str]) -> None:
         order,
         place,
         key=f"quota_value_{column}_{place}",
-        help="Largest first. Its samples get a share of the next selection.",
+        help="The largest group is first. Its rows get a share of the next selection.",
     )
     count = int(counts[list(map(str, names)).index(value)])
     share = count / len(codes)
-    st.caption(f"{count:,} samples, {words.percent(share, 1)} of the corpus.")
+    st.caption(f"{count:,} rows, {words.percent(share, 1)} of the corpus.")
     low = st.number_input(
         "At least, % of the selection",
         0.0,
@@ -205,7 +202,7 @@ def _quota(view: Linked, columns: list[str]) -> None:
         1.0,
         format="%.4g",
         key=f"quota_low_{value}",
-        help="The next selection has at least this share of it.",
+        help="The group has at least this share of the next selection.",
     )
     high = st.number_input(
         "At most, % of the selection",
@@ -215,16 +212,15 @@ def _quota(view: Linked, columns: list[str]) -> None:
         1.0,
         format="%.4g",
         key=f"quota_high_{value}",
-        help="The next selection has at most this share of it.",
+        help="The group has at most this share of the next selection.",
     )
     st.button(
-        "Add this quota",
+        "Add quota",
         key="rule_quota",
         icon=":material/add:",
         disabled=low > high,
         on_click=_add_quota,
         args=(corpus, column, value, count),
-        help="It joins the rules for the next run; one on the same group is replaced.",
     )
 
 

@@ -110,4 +110,4 @@ def tell(sentence: str) -> None:
 
 
 def _print(code: str) -> None:
-    tell(f"datamask: {code} is the code that opens a folder of your choice on the Data page, once")
+    tell(f"datamask: {code} is the one-time code that opens a folder of your choice on the Data page")

@@ -27,15 +27,15 @@ HEADERS = ((b"content-security-policy", b"frame-ancestors 'self'"), (b"x-frame-o
 """On every answer: no foreign site may put these pages into a frame and have them clicked."""
 
 REFUSED = (
-    "This server does not answer to that name. If the name is yours, start the server with "
+    "This server does not answer to that host name. If the name is yours, start the server with "
     "--server.allowedHosts NAME, or list it under [server] allowedHosts in .streamlit/config.toml.\n"
 )
 REFUSED_ORIGIN = (
     "This server does not answer pages of another origin. If the page is yours, list its origin, such as "
-    "http://localhost:8888, under [server] corsAllowedOrigins in .streamlit/config.toml; a proxy must pass on the Host "
-    "that it was asked for.\n"
+    "http://localhost:8888, under [server] corsAllowedOrigins in .streamlit/config.toml. A proxy must pass on "
+    "the Host header.\n"
 )
-FAILED = "The server failed on this request; its log says why.\n"
+FAILED = "The server failed on this request. See its log.\n"
 
 LOGGED = 20
 """Refused names and origins that are written to the log; a scanner tries thousands."""

@@ -7,19 +7,30 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlencode
 
-OLD = ("explore", "run", "frontier", "compare", "which_lambda")
+OLD = ("explore", "run", "frontier", "compare", "which_lambda", "lab")
 """Paths that were pages once."""
 
 VIEW, TAB = "view", "tab"
 PAGES = {"explore": "", "run": "runs", "which_lambda": "evidence"}
-FRONTIERS = {
-    "": ("runs", "frontier"),
-    "Live λ": ("runs", "live"),
-    "Ratio": ("lab", "ratio"),
-    "Group size": ("lab", "group"),
-    "Transfer": ("lab", "transfer"),
+
+Now = tuple[str, dict[str, str]]
+"""A page's own path, empty for the Map, and what is asked of it."""
+
+RATIO: Now = ("runs", {VIEW: "sweep"})
+GROUP: Now = ("runs", {VIEW: "sweep", "vary": "n_rollout"})
+TRANSFER: Now = ("runs", {VIEW: "sweep", "vary": "parts"})
+
+FRONTIERS: dict[str, Now] = {
+    "": ("runs", {VIEW: "frontier"}),
+    "Live λ": ("", {}),
+    "Ratio": RATIO,
+    "Group size": GROUP,
+    "Transfer": TRANSFER,
 }
-"""What the views of the frontier's page were called, and where each is now: page and section."""
+"""What the views of the frontier's page were called, and where each is now."""
+
+LAB: dict[str, Now] = {"": ("runs", {}), "ratio": RATIO, "group": GROUP, "transfer": TRANSFER}
+"""The sections of the Lab by their words. What each objective sees stands in the help of the Runs form."""
 
 TABS = {"Scoreboard": "scoreboard", "Agreement": "agreement", "Downstream results": "downstream"}
 """Tabs of the comparison that are sections of the Evidence page now."""
@@ -39,10 +50,11 @@ def moved(path: str, query: str) -> str:
 
 def _now(path: str, asked: list[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
     """The page's own path, empty for the Map, and what is asked of it."""
-    if path == "frontier":
+    if path in ("frontier", "lab"):
+        views = FRONTIERS if path == "frontier" else LAB
         view = next((value for name, value in asked if name == VIEW), "")
-        page, word = FRONTIERS.get(view, FRONTIERS[""])
-        return page, [pair for pair in asked if pair[0] != VIEW] + ([(VIEW, word)] if word else [])
+        page, more = views.get(view, views[""])
+        return page, [*(pair for pair in asked if pair[0] != VIEW), *more.items()]
     if path == "compare":
         word = next((TABS[value] for name, value in asked if name == TAB and value in TABS), "")
         if word:

@@ -1,4 +1,4 @@
-"""Where the scripts of the web server lie: app.py, its pages, its settings, and the builder of the sample corpus.
+"""Where the scripts of the web server lie: app.py, its pages, its settings, and the demo corpus.
 
 In a checkout they stand beside the package; an installed package carries them in a folder of its own (setup.py).
 """

@@ -27,14 +27,13 @@ from starlette.routing import Route
 
 from datamask import endings, import_race, server_note
 from datamask.config import CorpusConfig
-from datamask.dashboard.data import ready_sample
+from datamask.dashboard.data import demo, kept_roots
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.server import old_addresses
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
-from datamask.dashboard.shell import script_intents, session_locks
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import default_root
 
@@ -74,6 +73,8 @@ def serve(config: CorpusConfig | None = None, port: int | None = None) -> int:
     allowed().asked = config
     # Streamlit's greeting does not name the corpus; _life prints an address that does
     words = ["run", str(APP), "--logger.hideWelcomeMessage", "true"]
+    # as .streamlit/config.toml says; a flag outranks a variable left over in the environment
+    words += ["--runner.fastReruns", "false"]
     words += ["--server.port", str(port)] if port is not None else []
     try:
         cli.main(words, prog_name="streamlit", standalone_mode=False)
@@ -100,15 +101,14 @@ def _check_free(port: int) -> None:
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise OptionError(
-            f"--port {port} cannot be had ({why}); name another one, or leave it out to take the first free one"
+            f"--port {port} is not available ({why}); name another one, or leave it out to take the first free one"
         ) from error
 
 
 def around(script: str | None = None) -> dict[str, Any]:
     """What `st.App` is to be given besides its first page.
 
-    From the first call on this process imports, and Streamlit draws, as several threads need it (`import_race`,
-    `session_locks`, `script_intents`).
+    From the first call on, several threads of this process may import at once (`import_race`).
 
     Args:
         script: the file that is served; then paths after its name on the command line are opened:
@@ -118,8 +118,6 @@ def around(script: str | None = None) -> dict[str, Any]:
         SystemExit: they cannot be, for a reason that has been printed.
     """
     import_race.guard()
-    session_locks.share()
-    script_intents.keep_apart()
     try:
         _open_first(script)
     except DatamaskError as error:
@@ -186,7 +184,7 @@ def _hosts() -> Hosts:
 
 @asynccontextmanager
 async def _life(_: st.App) -> AsyncIterator[None]:
-    """Begin to open the corpus of the command line, or the sample where that opens by itself, say where it is to be
+    """Begin to open the corpus of the command line, or the demo where that opens by itself, say where it is to be
     seen and by which code folders are added, and open a browser there, as Streamlit does for a plain script; at the end
     wait for all background work.
 
@@ -197,6 +195,7 @@ async def _life(_: st.App) -> AsyncIterator[None]:
     if first or st.get_option("logger.hideWelcomeMessage"):
         tell(f"datamask: {page} (Ctrl-C ends the server)")
     if on_loopback():
+        allowed().allow(kept_roots.kept(Path(default_root()).absolute()))
         one_time_code()  # which prints it
     if not st.get_option("server.headless"):
         asyncio.get_running_loop().run_in_executor(None, webbrowser.open, page)
@@ -210,7 +209,7 @@ async def _life(_: st.App) -> AsyncIterator[None]:
 def _first_page() -> str:
     """The map of the corpus that is open first, whose opening begins; nothing where there is none."""
     if allowed().corpus is None:
-        opening = ready_sample.begin(openings(Path(default_root()).absolute()))
+        opening = demo.begin(openings(Path(default_root()).absolute()))
     else:
         from datamask.dashboard.shell import session  # which imports this module
 
@@ -238,8 +237,7 @@ def _fault(error: Exception) -> bool:
     log.error("fault %s on a page", number, exc_info=error)
     with st.container(key=FAULT):
         st.error(
-            f"This page failed, which is a fault of the program: {type(error).__name__}. Reload it, or go on with "
-            f"another page. The server's log tells more under the number {number}.",
+            f"Internal error {number} ({type(error).__name__}). Reload the page, or see the server's log.",
             icon=":material/error:",
         )
     return True

@@ -31,6 +31,5 @@ def settled(job: Job, name: str) -> bool:
         icon=":material/refresh:",
         on_click=worker().forget,
         args=(job.key,),
-        help="Asks once more; it runs in the background.",
     )
     return False

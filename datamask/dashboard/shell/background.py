@@ -19,9 +19,6 @@ from datamask.work.worker import worker
 
 P = ParamSpec("P")
 
-STOPS = "Stops within seconds. You may leave this page meanwhile; the work goes on."
-"""What Stop does, where a panel says nothing of its own."""
-
 
 def on_press(start: Callable[P, object]) -> Callable[P, None]:
     """A button's `on_click` that starts long work: the job that `start` gives is the worker's, nobody takes it here."""
@@ -49,7 +46,7 @@ class Look:
     """How a job under way is drawn, where a panel has words, keys or room of its own.
 
     Attributes:
-        stop_key, stop_help: of the Stop button; without a key it has the job's.
+        stop_key: of the Stop button; without one it has the job's.
         beneath: whether Stop stands under the bar, as wide as it, for narrow columns.
         instead: a sentence in the place of bar and Stop, for what takes seconds and is not worth stopping.
         every: seconds from one drawing to the next.
@@ -63,7 +60,6 @@ class Look:
     """
 
     stop_key: str = ""
-    stop_help: str = STOPS
     beneath: bool = False
     instead: str = ""
     every: float = 0.5
@@ -92,7 +88,7 @@ def follow(job: Job, look: Look) -> None:
         st.rerun()
 
 
-def ending(key: str, stopped: str = "Stopped. Nothing half done is kept.") -> None:
+def ending(key: str, stopped: str = "Stopped. Unfinished work is removed.") -> None:
     """Say why the job of that key ended without a result, where it did.
 
     Args:
@@ -144,5 +140,4 @@ def _stop(job: Job, look: Look) -> None:
         on_click=look.stop,
         args=(job,),
         width="stretch" if look.beneath else "content",
-        help=look.stop_help,
     )

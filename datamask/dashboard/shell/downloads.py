@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+Content = bytes | Callable[[], bytes]
+"""A file, or what makes it."""
+
 ROWS = 10_000
 """A list of ids of so many rows is written in some hundredths of a second."""
 
@@ -18,7 +21,7 @@ BYTES = 8_000_000
 """A file of so many bytes is read in some hundredths of a second."""
 
 
-def of_rows(count: int, make: Callable[[], bytes]) -> bytes | Callable[[], bytes]:
+def of_rows(count: int, make: Callable[[], bytes]) -> Content:
     """The file of a list of rows, or what makes it.
 
     Args:
@@ -27,6 +30,6 @@ def of_rows(count: int, make: Callable[[], bytes]) -> bytes | Callable[[], bytes
     return make() if count <= ROWS else make
 
 
-def of_file(path: Path) -> bytes | Callable[[], bytes]:
+def of_file(path: Path) -> Content:
     """What a file holds, or what reads it."""
     return path.read_bytes() if path.stat().st_size <= BYTES else path.read_bytes

@@ -14,7 +14,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,13 @@ from datamask import process
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.comparison import candidates
-from datamask.dashboard.data import ready_sample, sample
+from datamask.dashboard.data import demo
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.inputs import UPLOADS, Outside, check_roots
 from datamask.dashboard.data.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.server.server import on_loopback
-from datamask.dashboard.shell import background
+from datamask.dashboard.shell import background, code_field
 from datamask.errors import DatamaskError, InputError, StoreError
 from datamask.files import RealRoots
 from datamask.storage.address import FilePath, path_of, refuse_secrets, split_roots
@@ -44,6 +44,14 @@ log = logging.getLogger(__name__)
 _OPENED, _OUTSIDE, _VISITOR, _OPENED_ON = "opened_runs", "corpus_outside", "visitor", "opened_on_run"
 SHOWN = "page_shown"
 """Of the session state: the title of the page that is drawn."""
+
+LAMBDA, LAMBDA_OF = "explore_lambda", "explore_lambda_of"
+"""Of the session state: the lambda that was chosen, None until somebody moves it; the corpus and run that it was chosen
+beside, with which it is let go."""
+
+AGAINST = "explore_against"
+"""Of the session state: the id of the run that the Map holds the current selection against; without one it holds it
+against none."""
 
 REMEMBERED = 20
 """Runs that a session knows it has looked at."""
@@ -131,7 +139,8 @@ def current_run() -> Run | None:
         run = None
     if run is None:
         del st.query_params["run"]
-        st.warning(f"There is no run called {words.plain(run_id, 80)} here; it may have been removed.")
+        # a page's frame says it
+        st.session_state["trouble"] = f"Run {run_id[:80]} does not exist here. It may have been deleted."
         return None
     st.session_state[_OPENED] = [run.id, *(other for other in opened_runs() if other != run.id)][:REMEMBERED]
     return run
@@ -157,10 +166,13 @@ def run_to_open(runs: Sequence[Run]) -> Run | None:
 
 def choose_run(run_id: str | None) -> None:
     """Make a run the current one: it stands in the URL from now on. None: no run."""
-    if run_id:
-        st.query_params["run"] = run_id
-    else:
-        st.query_params.pop("run", None)
+    before = st.query_params.to_dict()
+    after = {**{name: value for name, value in before.items() if name != "run"}, **({"run": run_id} if run_id else {})}
+    if st.session_state.get(LAMBDA_OF, (None, None))[1] != run_id:
+        st.session_state[LAMBDA] = None  # the run comes with its own
+        after.pop("lambda", None)
+    if after != before:
+        st.query_params.from_dict(after)  # in one change, which is one step of Back
 
 
 def stop_run(run_id: str) -> None:
@@ -172,8 +184,10 @@ def stop_run(run_id: str) -> None:
 
 
 def link_parameters() -> dict[str, str]:
-    """What a link to another page must carry along to keep the run, the corpus and the rules for the next run."""
-    return {name: st.query_params[name] for name in ("run", "corpus", "rules") if name in st.query_params}
+    """What a link to another page must carry along to keep the run, the corpus, λ and the rules for the next run."""
+    carried = {name: st.query_params[name] for name in ("run", "corpus", "rules") if name in st.query_params}
+    lamb = st.session_state.get(LAMBDA)
+    return carried if lamb is None else {**carried, "lambda": f"{lamb:g}"}
 
 
 def to_first_section(page: str) -> dict[str, str]:
@@ -197,23 +211,37 @@ def choose_opening(opening: Opening) -> None:
 def current_opening() -> Opening | None:
     """The corpus this session looks at, in whatever state: by the URL, else by the session, else by the chosen run.
 
-    Without any of these it is what the server's command line named, else the sample where that opens by itself. None
+    Without any of these it is what the server's command line named, else the corpus opened last on a server of one
+    machine, else the demo where that opens by itself. A link that names no corpus is said once and forgotten. None
     also where that corpus lies outside the roots; `outside` then has the sentence.
     """
     key = st.query_params.get("corpus") or st.session_state.get("corpus_key")
     st.session_state.pop(_OUTSIDE, None)
-    opening = None
+    opening, named = None, None
+
+    def check(config: CorpusConfig) -> None:
+        nonlocal named
+        named = config
+        check_readable(config)
+
     try:
-        opening = all_openings().resume(key, check_readable) if key else None
+        opening = all_openings().resume(key, check) if key else None
+        if key and opening is None:
+            key = None
+            st.session_state.pop("corpus_key", None)
+            if st.query_params.pop("corpus", None):
+                st.warning("This server has never opened the corpus of this link. Choose a corpus on the Data page.")
         if opening is None and st.query_params.get("run"):
             run = current_run()
             # a run whose settings cannot be read is listed with its reason; it must not take the page down
             with contextlib.suppress(StoreError):
-                opening = open_corpus_of(run) if run is not None else None
-        elif opening is None and not key:
-            opening = opening_of_the_command_line() or ready_sample.opening(all_openings())
+                if run is not None:
+                    named = run.config.corpus
+                    opening = open_corpus_of(run)
+        elif opening is None:
+            opening = opening_of_the_command_line() or _last(check) or demo.opening(all_openings())
     except Outside as error:
-        st.session_state[_OUTSIDE] = str(error)
+        st.session_state[_OUTSIDE] = (str(error), named)
     if opening is not None and st.query_params.get("corpus") != opening.key:
         choose_opening(opening)
     return opening
@@ -227,13 +255,26 @@ def opening_of_the_command_line() -> Opening | None:
     return all_openings().get(opening_key(config)) or all_openings().start(config, title_of(config))
 
 
+def _last(check: Callable[[CorpusConfig], None]) -> Opening | None:
+    """The opening of the corpus that was opened last, on a server of one machine; None where nothing was opened.
+
+    Where other machines reach the server, what one visitor opened is nothing that the next one asked for.
+
+    Args:
+        check: as of `Openings.resume`.
+    """
+    if not on_loopback() or demo.off():
+        return None
+    return next((all_openings().resume(note.key, check) for note in all_openings().recent(1)), None)
+
+
 def check_readable(config: CorpusConfig) -> None:
     """Refuse a corpus that a run or a note names and that lies neither under the roots nor among the uploads.
 
     Raises:
         Outside: it lies elsewhere.
     """
-    check_roots(config, (*roots(), runs_dir() / UPLOADS, sample.BUILT))
+    check_roots(config, (*roots(), runs_dir() / UPLOADS, demo.DEMO, demo.old_sample()))
 
 
 def starting() -> threading.Lock:
@@ -243,7 +284,7 @@ def starting() -> threading.Lock:
 
 def outside() -> str:
     """Why the corpus of the address was not opened, where it lies outside the roots; else nothing."""
-    return st.session_state.get(_OUTSIDE, "")
+    return str(st.session_state.get(_OUTSIDE, ("", None))[0])
 
 
 def open_corpus_of(run: Run) -> Opening:
@@ -282,16 +323,12 @@ def opened_or_stop() -> OpenCorpus:
     if opening is None:
         with st.container(border=True):
             st.subheader("No corpus is open")
-            st.write(
-                "Every picture and every run starts from a corpus: scored and embedded samples in files. "
-                "Open the built-in sample, or your own shards, and come back here."
-            )
+            st.write("Start from a corpus: files with scores and embeddings. Open the demo corpus or your own shards.")
             if st.button(
                 "Choose a corpus",
                 type="primary",
                 icon=":material/arrow_forward:",
                 key="choose_corpus",
-                help="Goes to the Data page.",
             ):
                 st.switch_page("pages/data.py")
         st.stop()
@@ -305,12 +342,15 @@ def opened_or_stop() -> OpenCorpus:
 def draw_outside() -> None:
     """Why the corpus of a run is not opened, and what there is to see all the same."""
     with st.container(border=True):
-        st.subheader("This corpus is not opened", anchor=False)
+        st.subheader("This corpus is not open", anchor=False)
         st.warning(words.sentence(outside()), icon=":material/lock:")
+        named = st.session_state[_OUTSIDE][1]
+        if named is not None and on_loopback():
+            code_field.show(named, roots(), visitor(), runs_dir(), "allow_outside")
         if st.query_params.get("run"):
             st.page_link(
                 "pages/runs.py",
-                label="Its run, as far as it stands in the run's folder",
+                label="The run as stored in its folder",
                 icon=":material/arrow_forward:",
                 query_params={**link_parameters(), **to_first_section("Runs")},
             )
@@ -329,7 +369,6 @@ def draw_opening(opening: Opening, follow: bool = False) -> None:
             opening.job,
             background.Look(
                 "stop_opening",
-                "Stops within a second; nothing is changed on disk.",
                 place="live_opening",
                 title=f"Opening {words.plain(opening.title)}",
                 beside=lambda job: _so_far(opening),
@@ -340,7 +379,7 @@ def draw_opening(opening: Opening, follow: bool = False) -> None:
     elif opening.job.state == "stopped":
         with st.container(border=True):
             st.subheader("Opening was stopped")
-            st.write(f"{words.plain(opening.title)} was not opened; nothing was changed on disk.")
+            st.write(f"{words.plain(opening.title)} was not opened. Nothing was changed on disk.")
             st.button("Open it again", icon=":material/refresh:", key="reopen", on_click=_reopen, args=(opening,))
     elif opening.job.state == "failed":
         with st.container(border=True):
@@ -368,4 +407,4 @@ def _first_parts(opening: Opening) -> int:
 def _so_far(opening: Opening) -> str:
     left = words.soon(opening.job.left)
     passed = words.duration(time.monotonic() - opening.started)
-    return f"{passed} so far{f', {left}' if left else ''}. You can leave this page; opening goes on."
+    return f"{passed} so far{(f', {left}' if left else '')}. You can leave this page; opening continues."

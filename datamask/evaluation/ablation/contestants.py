@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask import catalogue, learning
+from datamask.ablation.methods import GREEDY_LAMBDA, single
 from datamask.ablation.question import DUPLICATES, RANDOM, SIMPLE, TOP_QUALITY, AblationQuestion
 from datamask.ablation.result import Method
 from datamask.config import SelectionConfig
@@ -19,12 +20,6 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn
 from datamask.objectives.contract import Poll, no_poll
-
-GREEDY_LAMBDA = 0.7
-"""Of greedy on facility location: where facility location did best in the pilot on independent scores."""
-
-ROWS_PER_CLUSTER, CLUSTERS = 20, 100
-"""The cluster-balanced baseline has its usual number of clusters, or fewer where a seed has few rows."""
 
 LABELS = {
     RANDOM: "Random",
@@ -69,6 +64,12 @@ class Contestants:
         )
         return single + curves
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The work of one seed, in order: each method selects, then each is measured, random last."""
+        names = [method.name for method in self.methods if method.name != RANDOM]
+        return *names, *(measuring(name) for name in (*names, RANDOM))
+
     def selections(
         self,
         pool: Pool,
@@ -90,36 +91,20 @@ class Contestants:
                 chosen[name] = _selected(pool, single(name, question.ratio, len(pool), seed), poll, kept)
         for objective in question.objectives:
             config = settings(objective, question.ratio, seed)
-            named = kept.under(_digest(pool, config, question.lambdas))
+            named = kept.under(_digest(pool, config))
             posed = scales(pool, config, poll)
 
             def ticking(lamb: float, objective: str = objective) -> None:
                 tick(f"{objective}-{lamb:g}")
 
-            found = select_all(pool, posed, config, question.lambdas, {}, poll, ticking, named)
+            found = select_all(pool, posed, config, question.lambdas, poll, ticking, named)
             chosen |= {f"{objective}-{lamb:g}": rows for lamb, rows in zip(question.lambdas, found)}
         return chosen
 
 
-def single(name: str, ratio: float, rows: int, seed: int) -> SelectionConfig:
-    """The settings of a method that is not tried over lambda.
-
-    Args:
-        rows: of the pool.
-    """
-    common = {"select_ratio": ratio, "seed": seed, "objective": "pairwise"}
-    if name == DUPLICATES:
-        return SelectionConfig.from_options(**common, estimator="random", collapse="exact")
-    if name == "greedy":
-        return SelectionConfig.from_options(
-            **{**common, "objective": "facility"}, estimator="greedy", lamb=GREEDY_LAMBDA
-        )
-    if name == "masks":
-        return SelectionConfig.from_options(**common, preset="paper")
-    if name == "cluster-balanced":
-        clusters = int(np.clip(rows // ROWS_PER_CLUSTER, 2, CLUSTERS))
-        return SelectionConfig.from_options(**common, estimator=name, clusters=clusters)
-    return SelectionConfig.from_options(**common, estimator=name)
+def measuring(name: str) -> str:
+    """The name of the step that measures what a method selected."""
+    return f"measuring {name}"
 
 
 def _selected(pool: Pool, config: SelectionConfig, poll: Poll, kept: Kept) -> np.ndarray:
@@ -127,16 +112,16 @@ def _selected(pool: Pool, config: SelectionConfig, poll: Poll, kept: Kept) -> np
     name, size = _digest(pool, config), config.size(len(pool))
     stored = kept.find(name, size, len(pool))
     if stored is not None:
-        return stored[0]
+        return stored
     learned = learn(learning.load(config.estimator)(pose(pool, config, poll).problem, config), poll=poll)
     rows = np.flatnonzero(learned.mask.cpu().numpy())
-    kept.put(name, rows, None)
+    kept.put(name, rows)
     return rows
 
 
-def _digest(pool: Pool, config: SelectionConfig, lambdas: tuple[float, ...] = ()) -> str:
+def _digest(pool: Pool, config: SelectionConfig) -> str:
     """The name of a selection: the same rows and settings have the same."""
-    told = json.dumps([pool.corpus.fingerprint, config.to_dict(), lambdas], sort_keys=True, default=str)
+    told = json.dumps([pool.corpus.fingerprint, config.to_dict()], sort_keys=True, default=str)
     return hashlib.sha256(told.encode()).hexdigest()[:20]
 
 

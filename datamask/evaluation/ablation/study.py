@@ -13,17 +13,18 @@ from datamask.ablation.result import AblationResult
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import OptionError
-from datamask.evaluation.ablation.contestants import Contestants
+from datamask.evaluation.ablation.contestants import Contestants, measuring
 from datamask.evaluation.ablation.targets import Plan, plan
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas.holdout import Report, subset
-from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
+from datamask.evaluation.lambdas.kept import LOSSES, NOTHING_KEPT, SELECTION, Kept
 from datamask.evaluation.lambdas.measuring import random_rows
 from datamask.evaluation.lambdas.trial import in_space
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
+from datamask.work.pace import RoundPace
 
 PREPARED = 0.1
 """Share of the progress until the first seed begins."""
@@ -42,6 +43,7 @@ def ablate(
     keep: Kept = NOTHING_KEPT,
     first: Callable[[AblationResult], None] = lambda result: None,
     seeds: int | None = None,
+    pace: RoundPace | None = None,
 ) -> AblationResult:
     """Compare methods on targets.
 
@@ -52,6 +54,7 @@ def ablate(
         keep: where selections and losses wait if this is stopped; the next call goes on from them.
         first: called once with the provisional result of the first seeds.
         seeds: stop after so many; None: after all planned. A result of fewer than planned stays provisional.
+        pace: told what each method takes, so that it knows the share done and the seconds left.
 
     Raises:
         InputError: too few texts, words, rows or examples. OptionError: a target or label that does not fit.
@@ -111,18 +114,31 @@ def ablate(
             time.time(),
         )
 
+    pace = RoundPace() if pace is None else pace
+    pace.plan(wanted, contestants.steps)
     for place in range(wanted):
+        stored = _stored(keep)
 
-        def report(share: float, what: str, place: int = place) -> None:
-            progress(PREPARED + (1 - PREPARED) * (place + share) / wanted, f"{what}, seed {place + 1} of {wanted}")
+        def begin(step: str, what: str, place: int = place) -> None:
+            pace.begin(step)
+            progress(PREPARED + (1 - PREPARED) * pace.share, f"{what}, seed {place + 1} of {wanted}")
 
-        sums, counts = one_seed(planned, contestants, place, Path(cache_dir), pool, report, poll, keep)
+        def computed(stored: int | None = stored) -> bool:
+            return stored is None or _stored(keep) != stored
+
+        with pace.round(computed):
+            sums, counts = one_seed(planned, contestants, place, Path(cache_dir), pool, begin, poll, keep)
         done.append(sums)
         used.append(counts)
         if len(done) == FIRST_SEEDS < question.seeds:
             first(result())
     progress(1.0, "finishing")
     return result()
+
+
+def _stored(keep: Kept) -> int | None:
+    """How many selections and losses are kept; None where nothing is."""
+    return None if keep is NOTHING_KEPT else sum(len(keep.names(kind)) for kind in (SELECTION, LOSSES))
 
 
 class Texts:
@@ -162,21 +178,22 @@ def one_seed(
     place: int,
     cache_dir: Path,
     whole: Pool,
-    progress: Report,
+    begin: Callable[[str, str], None],
     poll: Poll,
     keep: Kept,
 ) -> tuple[np.ndarray, tuple[int, int, int]]:
-    """Losses of every method on every text in one seed, float64 ``(M, D)``; rows, rows selected, and the budget."""
+    """Losses of every method on every text in one seed, float64 ``(M, D)``; rows, rows selected, and the budget.
+
+    Args:
+        begin: called with the name of each of `Contestants.steps` before it, and what it is in words.
+    """
     question, remaining = contestants.question, planned.remaining[place]
     texts = np.concatenate(planned.texts)
     pool = Pool(subset(planned.corpus, remaining), whole.device, cache_dir, poll=poll)
     labels = {method.name: method.label for method in contestants.methods}
-    steps = 0
 
     def tick(name: str) -> None:
-        nonlocal steps
-        progress(0.7 * steps / len(labels), f"selecting by {labels[name]}")
-        steps += 1
+        begin(name, f"selecting by {labels[name]}")
 
     seed = 1_000 * question.seed + place
     chosen = contestants.selections(pool, seed, poll, tick, keep)
@@ -184,14 +201,11 @@ def one_seed(
     chosen = {name: remaining[selected] for name, selected in chosen.items()}
     drawn = random_rows(remaining, size, place, 0, question.seed)
     budget = planned.meter.budget([*chosen.values(), *drawn])
-    done = 0
 
-    def losses(selected: np.ndarray) -> np.ndarray:
-        nonlocal done
-        progress(0.7 + 0.3 * done / (len(chosen) + len(drawn)), "measuring")
-        done += 1
+    def losses(name: str, selected: np.ndarray) -> np.ndarray:
+        begin(measuring(name), "measuring")
         return planned.meter.losses(selected, budget, texts, 31 + seed, poll)
 
-    by_name = {name: losses(selected) for name, selected in chosen.items()}
-    by_name[RANDOM] = np.mean([losses(selected) for selected in drawn], axis=0)
+    by_name = {name: losses(name, selected) for name, selected in chosen.items()}
+    by_name[RANDOM] = np.mean([losses(RANDOM, selected) for selected in drawn], axis=0)
     return np.stack([by_name[method.name] for method in contestants.methods]), (len(pool), size, budget)

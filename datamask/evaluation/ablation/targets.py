@@ -61,8 +61,8 @@ ROWS_PER_REGION = 1_200
 POOL = "pool"
 
 FEATURES_NOTE = (
-    "The corpus has no texts here, so methods are judged by examples among its features: the distance from held-out "
-    "rows to the nearest selected row. That is a weaker test than text, because methods select by the same features."
+    "The corpus has no texts here, so methods are evaluated by its features: the distance from held-out rows to the "
+    "nearest selected row. That is a weaker test than text, because methods select by the same features."
 )
 
 
@@ -114,7 +114,7 @@ def plan(
         if own or question.judge != "bigram":
             raise InputError(
                 "Texts of your own and --judge transformer need a corpus with texts, and this one has no text column; "
-                "open shards that carry their texts, or judge by --target ids:FILE or features:FILE.parquet"
+                "open shards that carry their texts, or use --target ids:FILE or features:FILE.parquet"
             )
         meter: Meter = FeatureMeter(corpus.features, corpus.lengths)
         words, units, askable = None, units_of_features(corpus, graph), np.ones(len(corpus), bool)
@@ -277,9 +277,9 @@ def _remaining(units: np.ndarray, leaving: np.ndarray, question: AblationQuestio
     least = min(map(len, dealt))
     if least < LEAST_ROWS or len(left) < LEAST_REMAINING * len(units):
         raise InputError(
-            f"{len(left):,} of {len(units):,} rows are left once held-out rows and those that nearly repeat them are "
-            f"taken out, and one of {question.seeds} seeds gets {least:,} of them; choose fewer --seeds, or open a "
-            "larger or less repetitive corpus"
+            f"{len(left):,} of {len(units):,} rows are left without held-out rows and their duplicates, and "
+            f"one of {question.seeds} seeds gets {least:,} of them; choose fewer --seeds (at "
+            "least 6), or open a larger or less repetitive corpus"
         )
     return dealt
 
@@ -302,7 +302,7 @@ def _example_plan(
     if texts is None and question.judge != "bigram":
         raise OptionError(
             f"--judge {question.judge} learns from texts, and {examples.name if text_column(corpus) else 'the corpus'} "
-            "has none; leave it out, and the examples are judged by their features"
+            "has none; leave it out, and the examples are evaluated by their features"
         )
     askable, repeating = np.ones(m, bool), np.zeros(n, bool)
     if texts is None:

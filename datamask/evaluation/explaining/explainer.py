@@ -26,7 +26,7 @@ MANY, FEW = 1 / 6, 4
 """For so few rows, products with all rows are quicker than with members alone, once these are such a share: they would
 have to be copied first."""
 
-AVERAGE, QUALITY = "average sample", "quality"
+AVERAGE, QUALITY = "average row", "quality"
 
 
 class Explainer:

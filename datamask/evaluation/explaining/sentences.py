@@ -29,7 +29,7 @@ def _sentence(explanation: Explanation, winner: object) -> str:
             "the corpus, was among the lowest, which were pruned."
         )
     if explanation.state == states.COPY:
-        return f"Out before learning: it is a near-copy of {winner}, which was kept for its quality."
+        return f"Out before learning: it is a duplicate of {winner}, which was kept for its quality."
     reasons = explanation.parts[1:]
     pro = max(reasons, key=lambda part: part.value)
     con = min(reasons, key=lambda part: part.value)

@@ -118,9 +118,9 @@ def aim(
     units = families_of(features[judging], poll)
     if len(set(units.tolist())) < LEAST_JUDGES:
         raise InputError(
-            f"--target: of the {len(near):,} examples of the judging half {int(near.sum()):,} are near-copies of the "
-            f"steering half, and those left to ask for are {len(set(units.tolist())):,} different ones; at least "
-            f"{LEAST_JUDGES} are needed to tell selections apart: give more examples, or less alike ones"
+            f"--target: of the {len(near):,} examples of the evaluating half {int(near.sum()):,} are duplicates of "
+            f"the steering half, and {len(set(units.tolist())):,} different ones are left; at least {LEAST_JUDGES} are "
+            f"needed to tell selections apart. Give more examples, or less alike ones"
         )
     means, nearest = nearness(rows, features, steering, poll)
     return Aim(ranks(means), nearest >= NEAR - ROUNDING, steering, judging, units, int(near.sum()))
@@ -205,16 +205,16 @@ def example_notes(examples: Examples, aimed: Aim, left: int, by_text: bool) -> l
     return [
         f"Of {len(examples):,} different examples{repeated}, {len(aimed.steering):,} steer: quality is the rank of a "
         f"sample's mean cosine to the {k} of them nearest to it, and the corpus's own quality is not used. The others "
-        f"judge: {len(aimed.judging):,} of them, after {aimed.near_copies:,} that nearly repeat the steering half "
-        f"(cosine {NEAR:g} or more, or the same text) were taken out.",
-        f"{left:,} samples that are such an example, or nearly repeat one, were taken out of the "
-        "corpus before anything was selected: what you have already is not selected once more.",
+        f"evaluate: {len(aimed.judging):,} of them, without {aimed.near_copies:,} duplicates of the steering half "
+        f"(cosine {NEAR:g} or more, or the same text).",
+        f"{left:,} rows that are an example, or a duplicate of one, were removed from the corpus before anything was "
+        "selected: what you have already is not selected again.",
         *(
             []
             if by_text
             else [
-                "The examples have no texts here, so they judge by the features that selections were made with: a "
-                "weaker test than text, since whatever these features do not see is not judged."
+                "The examples have no texts here, so they are evaluated by the features of the selections. That is a "
+                "weaker test than text, because it sees only what these features see."
             ]
         ),
     ]

@@ -134,6 +134,10 @@ def target_rows(corpus: Corpus, target: Target) -> np.ndarray:
         best: np.ndarray = corpus.quality >= np.quantile(corpus.quality, 1 - BEST_SHARE)
         return best
     if target.kind in ("column", "score"):
+        if target.column in _quality_columns(corpus) and target.column not in corpus.metadata.column_names:
+            raise OptionError(
+                f"--target: {target.column!r} is the corpus's quality column; use --target quality for its best rows"
+            )
         if target.column not in corpus.metadata.column_names:
             raise OptionError(
                 f"--target: the corpus has no column {target.column!r}; it has "
@@ -145,6 +149,11 @@ def target_rows(corpus: Corpus, target: Target) -> np.ndarray:
         of_value: np.ndarray = pc.fill_null(equal, False).to_numpy().astype(bool)
         return of_value
     return np.ones(len(corpus), bool)
+
+
+def _quality_columns(corpus: Corpus) -> tuple[str, ...]:
+    names = corpus.provenance.columns.get("quality") or ()
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _high(corpus: Corpus, column: str) -> np.ndarray:
@@ -225,7 +234,7 @@ def holdout_without(leaving: np.ndarray, near_copies: int, splits: tuple[HeldOut
     if len(remaining_rows) < LEAST_REMAINING * len(leaving):
         raise InputError(
             f"{near_copies:,} of {len(leaving):,} rows nearly repeat the held-out text, so that too little "
-            "is left to select from; judge by texts of your own that are less like the corpus, or open a "
+            "is left to select from; use texts of your own that are less like the corpus, or open a "
             "corpus whose features tell its samples apart"
         )
     return Holdout(remaining_rows, near_copies, splits)

@@ -1,8 +1,6 @@
 """What a search has selected so far, on disk, so that a search that was stopped goes on where it was.
 
-A selection belongs to one question on one corpus, and is named by its place in it. With each one goes the point where
-its solver ended, from which the next holdout's search starts: what is found after a stop is what would have been found
-without it.
+A selection belongs to one question on one corpus, and is named by its lambda or method.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from datamask.evaluation.lambdas.transformer import Training
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
-VERSION = 1
+VERSION = 2
 """Raise it when a selection of a search would come out differently."""
 
 LESSON_VERSION = 1
@@ -46,21 +44,17 @@ class Kept:
         """The same, with a name before every name."""
         return Kept(self._cache_dir, self._fingerprint, f"{self._prefix}{name}-")
 
-    def find(self, name: str, size: int, n: int) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """A selection of `size` of n rows and where its solver ended; None where none is kept that can be believed."""
+    def find(self, name: str, size: int, n: int) -> np.ndarray | None:
+        """A selection of `size` of n rows, int64 and rising; None where none is kept that can be believed."""
         if self._cache is None:
             return None
         return self._cache.find(self.entry(name), lambda content: _kept_selection(content, size, n))
 
-    def put(self, name: str, rows: np.ndarray, end: np.ndarray | None) -> None:
+    def put(self, name: str, rows: np.ndarray) -> None:
         """Keep a selection."""
         if self._cache is not None:
             # lost in a power cut, it is selected once more
-            self._cache.keep(
-                self.entry(name),
-                arrays={"rows": rows.astype(np.int32), "end": np.empty(0) if end is None else end},
-                sync=False,
-            )
+            self._cache.keep(self.entry(name), arrays={"rows": rows.astype(np.int32)}, sync=False)
 
     def names(self, kind: str = SELECTION) -> list[str]:
         """What is kept of a kind."""
@@ -134,13 +128,12 @@ def forget(cache_dir: str | Path, fingerprint: str, but: str | None = None) -> N
                 Cache(cache_dir).drop(everything.entry(name, kind))
 
 
-def _kept_selection(content: Content, size: int, n: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _kept_selection(content: Content, size: int, n: int) -> np.ndarray:
     """The selection that a file holds. Raises Implausible where it is none of `size` of n rows."""
-    rows, end = content.arrays["rows"], content.arrays["end"]
+    rows = content.arrays["rows"]
     require(rows.dtype == np.int32 and rows.shape == (size,), "the selection is of another size")
     require((np.diff(rows) > 0).all() and rows.min() >= 0 and rows.max() < n, "the rows are not those of a selection")
-    require(end.dtype == np.float64 and end.ndim == 1 and np.isfinite(end).all(), "no solver ends there")
-    return rows.astype(np.int64), end if end.size else None
+    return rows.astype(np.int64)
 
 
 def _kept_losses(content: Content, texts: int) -> np.ndarray:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
@@ -174,14 +173,13 @@ def _select(
         settings(objective, ratio, question.seed) for ratio in question.ratios for objective in question.objectives
     ]
     whole: list[PosedProblem] = []
-    starts: list[dict[float, Tensor]] = [{} for _ in curves]
     for config in curves:
         progress(PREPARED, f"finding the ends of the scale of {wording.spoken_objective(config.objective)}")
         whole.append(scales(pool, config, poll))
     total, solved = len(holdouts) * len(curves) * len(question.lambdas), 0
     for number, holdout in enumerate(holdouts, 1):
         remaining_pool = RestrictedPool(pool, holdout.remaining, poll)
-        for curve, (config, posed, start) in enumerate(zip(curves, whole, starts)):
+        for curve, (config, posed) in enumerate(zip(curves, whole)):
             ratio = by_ratio[config.select_ratio]
             if len(ratio.chosen) < number:
                 ratio.chosen.append({})
@@ -197,7 +195,7 @@ def _select(
                 solved += 1
 
             selections = select_all(
-                remaining_pool, posed, config, question.lambdas, start, poll, tick, kept.under(f"{number}-{curve}")
+                remaining_pool, posed, config, question.lambdas, poll, tick, kept.under(f"{number}-{curve}")
             )
             for lamb, rows in zip(question.lambdas, selections):
                 ratio.chosen[-1][config.objective, lamb] = holdout.remaining[rows]

@@ -73,8 +73,8 @@ def text_trial(
     corpus = pool.corpus
     if text_column(corpus) is None:
         raise InputError(
-            "which lambda helps is judged by text, and the corpus has no text column; open shards that "
-            "carry their texts, or judge by examples among the features (--target ids:FILE or features:FILE.parquet)"
+            "this target needs text, and the corpus has no text column; open shards that carry their texts, or use "
+            "examples among the features (--target ids:FILE or features:FILE.parquet)"
         )
     words, meaning, proxy = _read(pool, texts, question, lessons, progress, poll)
     units = np.concatenate([units_of(graph, words), 2 * len(corpus) + np.arange(len(words) - len(corpus))])
@@ -114,7 +114,7 @@ def example_trial(
     if texts is None and question.judge != "bigram":
         raise OptionError(
             f"--judge {question.judge} learns from texts, and {examples.name if text_column(corpus) else 'the corpus'} "
-            "has none; leave it out, and the examples are judged by their features"
+            "has none; leave it out, and the examples are evaluated by their features"
         )
     words, askable, repeating = None, np.ones(m, bool), np.zeros(n, bool)
     if texts is not None:

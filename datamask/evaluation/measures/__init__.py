@@ -70,7 +70,7 @@ PANEL: tuple[MeasureEntry, ...] = (
         "vendi",
         "Vendi score",
         "The effective number of different samples, by the entropy of the members' "
-        "directions; as the first objectives, blind to near-copies.",
+        "directions; like the first objectives, it does not see duplicates.",
         "higher",
         True,
         _TANGENT,
@@ -122,8 +122,8 @@ PANEL: tuple[MeasureEntry, ...] = (
         "cross_entropy",
         "Cross-entropy",
         "Nats per word of held-out text under a bigram model trained on as "
-        "many words of each selection, held-out rows and their near-copies left out. They are left out after "
-        "selecting, which costs a diverse selection its covers of them; `which-lambda` leaves them out first.",
+        "many words of each selection, held-out rows and their duplicates left out. They are left out after "
+        "selecting, which costs a diverse selection the rows around them; `ablate` leaves them out first.",
         "lower",
         False,
         "5 hold-outs",

@@ -14,8 +14,9 @@ from datamask.evaluation.anchors import diversity_anchor, quality_anchor
 from datamask.evaluation.measures.reading import RESAMPLES
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
+from datamask.measured import Anchor
 from datamask.objectives.contract import Poll, no_poll
-from datamask.objectives.joint import Anchor, Scale
+from datamask.objectives.joint import Scale
 
 Result = TypeVar("Result")
 

@@ -7,7 +7,7 @@ import torch
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading
-from datamask.objectives.estimate import Estimate
+from datamask.measured import Estimate
 
 
 def objective(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:

@@ -208,7 +208,7 @@ def do_calls(
     path = Path(where)
     if os.path.lexists(path) and not path.is_dir():
         if not _do(path, engine, should_stop):
-            raise InputError(f"{path} is being done by somebody else, or is done")
+            raise InputError(f"{path} is in work by another process, or is done")
         tell(path)
         return 1
     if not path.is_dir() and (not wait or path.suffix == CALL):

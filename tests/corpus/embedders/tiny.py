@@ -10,10 +10,10 @@ from tokenizers.pre_tokenizers import Whitespace
 WORDS = ["[UNK]", "river", "stone", "cloud", "engine", "market", "violin"]
 
 
-def write_model(folder, vectors, *, normalize=True, **tensors):
-    """Write a model2vec folder with a vector for each of `WORDS`; tensors: ``weights`` and ``mapping``."""
+def write_model(folder, vectors, *, words=WORDS, normalize=True, **tensors):
+    """Write a model2vec folder with a vector for each of `words`; tensors: ``weights`` and ``mapping``."""
     folder.mkdir()
-    tokenizer = Tokenizer(WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
     tokenizer.save(str(folder / "tokenizer.json"))
     save_file({"embeddings": vectors, **tensors}, folder / "model.safetensors")

@@ -16,6 +16,7 @@ from datamask.corpus.readers import csv as csv_reader
 from datamask.corpus.readers import json_lines, text
 from datamask.corpus.readers.shard import open_shard
 from datamask.errors import InputError, Stopped
+from tests.corpus.readers.packing import packed, zstd
 
 GOOD = '{"id": "a", "quality": 1.5, "features": [1, 2.5]}\n{"id": "b", "quality": 2, "features": [0.5, 1]}\n'
 SHEET = 'id,quality,features\na,1.5,"[1, 2.5]"\nb,2,"[0.5, 1]"\n'
@@ -66,14 +67,15 @@ def write(path, content):
     return str(path)
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
 @pytest.mark.parametrize(
     ("case", "ending"), [*((case, ".jsonl") for case in BAD_LINES), *((case, ".csv") for case in BAD_SHEETS)]
 )
-def test_what_is_wrong_is_said_in_one_sentence(tmp_path, case, ending, packed):
+def test_what_is_wrong_is_said_in_one_sentence(tmp_path, case, ending, packing):
     content, message = (BAD_LINES if ending == ".jsonl" else BAD_SHEETS)[case]
     content = content if isinstance(content, bytes) else content.encode()
-    path = write(tmp_path / f"in{ending}{'.gz' if packed else ''}", gzip.compress(content, 1) if packed else content)
+    file = tmp_path / f"in{ending}{packing}"
+    path = write(file, packed(file, content))
     with pytest.raises(InputError, match=message) as caught:
         open_corpus(CorpusConfig((path,)))
     assert path in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 600
@@ -90,6 +92,25 @@ def test_damaged_gzip_is_refused(tmp_path, ending, damage):
         open_corpus(CorpusConfig((path,), drop_invalid=True))
 
 
+@pytest.mark.parametrize(
+    "damage", [lambda d: d[:-9], lambda d: d[:20] + b"\xff\xff\xff" + d[23:], lambda d: d + b"junk"]
+)
+@pytest.mark.parametrize("ending", [".jsonl.zst", ".csv.zst"])
+def test_damaged_zstd_is_refused(tmp_path, ending, damage):
+    content = (GOOD if "jsonl" in ending else SHEET).encode()
+    path = write(tmp_path / f"in{ending}", damage(zstd(content)))
+    with pytest.raises(InputError, match=re.escape(path)):
+        open_corpus(CorpusConfig((path,), drop_invalid=True))
+
+
+def test_zstd_in_several_frames_is_read_whole(tmp_path):
+    """Parallel compressors write one frame after another, some with a frame to be skipped in front."""
+    first, second = GOOD.splitlines(keepends=True)
+    skippable = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"note"
+    path = write(tmp_path / "in.jsonl.zst", skippable + zstd(first.encode()) + zstd(second.encode()))
+    assert open_corpus(CorpusConfig((path,))).ids.to_pylist() == ["a", "b"]
+
+
 def test_nan_and_infinity_are_invalid_values_like_any_others(tmp_path):
     rows = (
         GOOD + '{"id": "c", "quality": NaN, "features": [1, 1]}\n{"id": "d", "quality": 1, "features": [Infinity, 1]}\n'
@@ -104,10 +125,10 @@ def test_nan_and_infinity_are_invalid_values_like_any_others(tmp_path):
 
 def test_what_is_unusual_and_right_is_read(tmp_path):
     lines = "\ufeff" + GOOD.replace("\n", "\r\n")
-    lines += '\n{"features": [3, 4], "other": {"a": [1]}, "id": "c", "quality": 3}'
+    lines += '\n{"features": [3, 4], "other": {"a": ["x"]}, "id": "c", "quality": 3}'
     corpus = open_corpus(CorpusConfig((write(tmp_path / "in.jsonl", lines),)))
     assert corpus.ids.to_pylist() == ["a", "b", "c"] and corpus.features[2] == pytest.approx([0.6, 0.8])
-    assert corpus.metadata["other"].to_pylist() == [None, None, {"a": [1]}] and corpus.source_row.tolist() == [0, 1, 2]
+    assert corpus.metadata["other.a"].to_pylist() == [None, None, ["x"]] and corpus.source_row.tolist() == [0, 1, 2]
     sheet = '\ufeffid,quality,features,zip,note,n\n007, 1 ,"[3,\n4]",01234,"a, ""b""\nc",\n8,NA,"[1, null]",9,,5\n'
     path = write(tmp_path / "in.csv", sheet)
     shard = open_shard(path)
@@ -208,11 +229,11 @@ def test_columns_of_several_types_get_one_that_holds_them_all(tmp_path):
     shard = open_shard(path)
     assert shard.rows == 200_002 and shard.schema.field("id").type == pa.float64()
     assert shard.schema.field("v").type == pa.list_(pa.float64())
-    batches = list(shard.batches(["when", "of", "v", "n"], None, 1000))
+    batches = list(shard.batches(["when", "of.a", "of.b", "v", "n"], None, 1000))
     assert max(batch.num_rows for batch in batches) <= 1000
     first, last = batches[0].to_pylist()[0], batches[-1].to_pylist()[-1]
-    assert first == {"when": "2024-01-01", "of": {"a": 1, "b": None}, "v": [], "n": 1}
-    assert last == {"when": "yesterday", "of": {"a": None, "b": "x"}, "v": [1.0], "n": None}
+    assert first == {"when": "2024-01-01", "of.a": 1, "of.b": None, "v": [], "n": 1}
+    assert last == {"when": "yesterday", "of.a": None, "of.b": "x", "v": [1.0], "n": None}
 
 
 @pytest.mark.parametrize("reader", [json_lines, csv_reader])

@@ -1,7 +1,6 @@
 """The table of readers: one corpus in every format is the same corpus, and a reader of somebody's own is a line."""
 
 import csv
-import gzip
 import io
 import json
 
@@ -19,6 +18,7 @@ from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.shard import open_shard
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError
+from tests.corpus.readers.packing import packed
 
 N, DIM = 60, 4
 
@@ -41,7 +41,7 @@ def rows(n=N, seed=0):
 
 def write(path, made):
     """Rows in the format of the path's ending."""
-    name = path.name.removesuffix(".gz")
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist(made), path, row_group_size=7)
         return path
@@ -55,8 +55,7 @@ def write(path, made):
             {key: json.dumps(value) if isinstance(value, list) else value for key, value in row.items()} for row in made
         )
         content = sink.getvalue()
-    data = content.encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    path.write_bytes(packed(path, content.encode()))
     return path
 
 
@@ -128,7 +127,7 @@ def test_texts_are_prepared_from_every_format(tmp_path, ending):
     facts = prepare_shards([path], tmp_path / "out", text_column="text", dim=2)
     assert facts["rows"] == 40
     out = pq.read_table(facts["files"][0])
-    assert out["text"].to_pylist() == [row["text"] for row in made] and out["chunk_id"][3].as_py() == "in:3"
+    assert out["text"].to_pylist() == [row["text"] for row in made] and out["chunk_id"][3].as_py() == "d3"
 
 
 @pytest.mark.parametrize("ending", endings())
@@ -187,9 +186,13 @@ def test_a_folder_is_read_in_one_format_and_a_name_tells_it_elsewhere(tmp_path):
     assert list_files([str(tmp_path)]) == (str(tmp_path / "a.parquet"),), "as before there were other formats"
     write(tmp_path / "shard-of-no-kind", rows())
     (tmp_path / "really-parquet.csv").write_bytes((tmp_path / "a.parquet").read_bytes())
-    assert [
-        reader_of(tmp_path / name).name for name in ("shard-of-no-kind", "really-parquet.csv", "b.csv", "c.jsonl")
-    ] == ["parquet", "parquet", "CSV", "JSON lines"]
+    assert [reader_of(tmp_path / name).name for name in ("really-parquet.csv", "b.csv", "c.jsonl")] == [
+        "parquet",
+        "CSV",
+        "JSON lines",
+    ]
+    with pytest.raises(InputError, match=r"shard-of-no-kind is neither a parquet file nor .*\.jsonl\.zst"):
+        reader_of(tmp_path / "shard-of-no-kind")
     assert by_ending("X.JSONL.GZ").name == "JSON lines" and by_ending("x.txt") is None
     assert formats() == "parquet, JSON lines or CSV"
 

@@ -36,8 +36,13 @@ def test_cells_and_the_heat_map_show_what_the_result_says():
         assert cell.difference == pytest.approx(means[place, at] - means[0, at])
         assert (cell.verdict == "better") == (cell.high < 0) and (cell.verdict == "worse") == (cell.low > 0)
     drawn = chart.heat_map(cells, result.unit, tables.regrets(result), dark=True)
-    (heat,) = drawn.data
+    heat, presses = drawn.data
     assert np.allclose(-np.ravel(heat.z), cells["difference"])
+    # a mark that is not seen lies on each cell, for a press: the right one
+    names, targets = [method.name for method in result.methods], [target.name for target in result.targets]
+    for x, y, (name, target) in zip(presses.x, presses.y, presses.customdata, strict=True):
+        place, at = names.index(name), targets.index(target)
+        assert -heat.z[y][x] == pytest.approx(means[place, at] - means[0, at])
     written = [text != "" for text in np.ravel(heat.text)]
     assert written == cells["verdict"].isin(["better", "worse"]).tolist()
     assert {f"{regret:.3f}" for regret in tables.regrets(result).values()} <= {
@@ -56,6 +61,9 @@ def test_one_target_is_dots_with_intervals_and_the_best_simple_baseline():
     (line,) = drawn.layout.shapes
     assert line.x0 == pytest.approx(float(cells.set_index("method").loc["Top quality", "difference"]))
     table = tables.losses(result)
+    best = table[table["than best simple"] == "the best"]
+    assert best["method"].tolist() == [result.methods[result.comparisons.best_simple[0]].label]
+    assert best["to best simple"].tolist() == [""]
     assert table["loss"].is_monotonic_increasing and table["method"].tolist()[0] == "Top quality"
     early = made_result(ROBUST[:, :1], seeds=3)
     names = [part.name for part in chart.interval_rows(tables.cells(early), early.unit, "").data]
@@ -99,6 +107,6 @@ def test_a_result_that_cannot_be_kept_is_said_and_a_kept_one_is_not_computed_aga
     for folder, state in ((tmp_path / "file", "failed"), (tmp_path / "kept", "done"), (tmp_path / "kept", "done")):
         job = ablation_job.start(corpus, question, folder)
         job.wait(120)
-        assert job.state == state and ("cannot be kept" in job.error) is (state == "failed")
+        assert job.state == state and ("cannot be stored" in job.error) is (state == "failed")
     # the second proxy model confirms by the first seeds
     assert computed == [3, 3] if judge == MODELS[1] else [10, 10]

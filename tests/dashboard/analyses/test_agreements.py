@@ -43,4 +43,4 @@ def test_every_undecided_row_is_in_one_bar():
         assert list(bars.base) == part["base"].tolist() and list(bars.y) == part["rows"].tolist()
         assert np.allclose(bars.x, 100 * part["low"]) and np.allclose(bars.x + bars.width, 100 * part["high"])
     (zone,), (words,) = drawn.layout.shapes, drawn.layout.annotations
-    assert (zone.x0, zone.x1) == tuple(100 * end for end in agreements.FLIP) and words.text == "coin-flips"
+    assert (zone.x0, zone.x1) == tuple(100 * end for end in agreements.FLIP) and words.text == "unstable"

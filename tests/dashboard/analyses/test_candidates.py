@@ -46,13 +46,13 @@ def test_candidates_say_in_plain_words_why_others_are_not(world):
     fit, refused = candidates.candidates([good, changed, elsewhere, queued, damaged], corpus.fingerprint, config=config)
     assert [run.id for run in fit] == [good.id]
     reasons = {entry.run.id: entry.reason for entry in refused}
-    assert "before they changed" in reasons[changed.id]
-    assert reasons[elsewhere.id] == "it selected from another corpus: poems, 7,000 samples"
-    assert reasons[queued.id] == "it has not begun yet"
+    assert "have changed since" in reasons[changed.id]
+    assert reasons[elsewhere.id] == "it is of another corpus: poems, 7,000 rows"
+    assert reasons[queued.id] == "it has not started"
     assert "config.json" in reasons[damaged.id]
     assert not any("fingerprint" in reason or "ffff" in reason for reason in reasons.values())
     (_, unasked) = candidates.candidates([other], corpus.fingerprint)
-    assert unasked[0].reason == "it selected from another corpus: shard.parquet, 960 samples"
+    assert unasked[0].reason == "it is of another corpus: shard.parquet, 960 rows"
 
 
 def test_the_first_pair_is_what_was_opened_else_the_newest_of_one_kind(world):
@@ -68,18 +68,18 @@ def test_the_first_pair_is_what_was_opened_else_the_newest_of_one_kind(world):
         found = candidates.first_pair(newest_first, [run.id for run in opened])
         return found.first.id, found.second.id, found.why
 
-    assert chosen() == (second.id, small.id, "B is the newest run, A the newest other one by the same objective")
+    assert chosen() == (second.id, small.id, "the newest run (B) with the newest other run by the same objective (A)")
     assert chosen(first) == (
         second.id,
         first.id,
-        "B is the run that you opened last, A the newest other one that selects as many by the same objective",
+        "the run that you opened last (B) with the newest other run that selects as many by the same objective (A)",
     )
     assert chosen(pairs) == (
         second.id,
         pairs.id,
-        "B is the run that you opened last, A the newest other one that selects as many",
+        "the run that you opened last (B) with the newest other run that selects as many (A)",
     )
-    assert chosen(first, small, second) == (small.id, first.id, "the two runs that you opened last")
+    assert chosen(first, small, second) == (small.id, first.id, "your last two runs")
     gone = candidates.first_pair(newest_first, ["removed-meanwhile", first.id])
     assert (gone.first.id, gone.second.id) == (second.id, first.id)
 
@@ -94,7 +94,7 @@ def test_points_of_sweeps_do_not_come_first_where_two_runs_were_made_alone(world
     newest_first = [store.get(run.id) for run in (last, point, other, alone)]
     assert [run.id for run in candidates.made_alone(newest_first)] == [other.id, alone.id]
     pair = candidates.first_pair(newest_first)
-    assert (pair.first.id, pair.second.id) == (alone.id, other.id) and pair.why.endswith(", points of sweeps aside")
+    assert (pair.first.id, pair.second.id) == (alone.id, other.id) and ", without sweeps" in pair.why
     # one of them was opened, or there is only one besides: all count
     assert candidates.first_pair(newest_first, [last.id]).second.id == last.id
     few = candidates.first_pair(newest_first[:3])

@@ -234,9 +234,9 @@ def test_a_run_without_steps_is_one_point(world):
 
 def test_load_refuses_what_does_not_fit(three):
     _, runs, corpus = three
-    with pytest.raises(InputError, match="2 to 4 runs, got 1"):
+    with pytest.raises(InputError, match="2 to 4 selections, got 1"):
         comparison.load(runs[:1], len(corpus))
-    with pytest.raises(InputError, match="240 rows, the open corpus 7"):
+    with pytest.raises(InputError, match="240 rows, the open corpus has 7"):
         comparison.load(runs[:2], 7)
 
 

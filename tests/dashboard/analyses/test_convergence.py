@@ -96,7 +96,7 @@ def test_the_bound_is_a_reference_of_the_joint_value_only(tmp_path):
     run = run_with(tmp_path)
     with run.writer() as writer:
         writer.write_selection(pa.table({"id": [1]}), {})
-        writer.finish("done", {"upper_bound": 0.9}, "converged")
+        writer.finish("done", None, "converged", summary={"upper_bound": 0.9})
     assert view.references(run, "joint")[0].role == "bound"
     assert all(r.role != "bound" for r in view.references(run, "quality"))
 
@@ -108,7 +108,7 @@ def test_a_polished_selection_is_shown_where_it_ended(tmp_path, scale, joint, sh
     run = run_with(tmp_path, None, [{"step": 1, "seconds": 0.1, "joint": 0.5}], scale=scale)
     with run.writer() as writer:
         writer.write_selection(pa.table({"id": [1]}), {})
-        writer.finish("done", {"joint": 4.0, "calibrated": {"joint": joint}}, "converged")
+        writer.finish("done", None, "converged", summary={"joint": 4.0, "calibrated": {"joint": joint}})
     assert [r.value for r in view.references(run, "joint") if r.role == "final"] == shown
 
 
@@ -192,7 +192,10 @@ def test_words_lie_neither_on_each_other_nor_on_the_bold_line(tmp_path, case, he
         with run.writer() as writer:
             writer.write_selection(pa.table({"id": [1]}), {})
             writer.finish(
-                "done", {"calibrated": {"joint": final}, "upper_bound": bound, "gap": bound - final}, "converged"
+                "done",
+                None,
+                "converged",
+                summary={"calibrated": {"joint": final}, "upper_bound": bound, "gap": bound - final},
             )
     curve = view.curve(run)
     table = drawn(curve, "step", height)
@@ -275,7 +278,7 @@ def test_a_bound_of_the_end_is_held_against_every_step(tmp_path, gap, shown):
     assert view.measures(run) == view.MEASURES
     with run.writer() as writer:
         writer.write_selection(pa.table({"id": [1]}), {})
-        writer.finish("done", {"upper_bound": 0.9, "gap": gap, "joint": 0.9 - gap}, "converged")
+        writer.finish("done", None, "converged", summary={"upper_bound": 0.9, "gap": gap, "joint": 0.9 - gap})
     curve = view.curve(run, view.GAP)
     assert curve.table["value"].tolist() == pytest.approx([0.4, 0.05])
     assert curve.final["value"] == pytest.approx(shown) and curve.final["step"] == 2
@@ -293,7 +296,7 @@ def test_a_polished_selection_has_its_mark_on_every_axis(tmp_path):
     run = run_with(tmp_path, None, records([0.5]), n_rollout=4)
     with run.writer() as writer:
         writer.write_selection(pa.table({"id": [1]}), {})
-        writer.finish("done", {"calibrated": {"joint": 0.6}}, "converged")
+        writer.finish("done", None, "converged", summary={"calibrated": {"joint": 0.6}})
     curve = view.curve(run)
     assert curve.final == {"step": 1.0, "seconds": 0.5, "masks": 4.0, "value": 0.6}
     for across in view.across(run):

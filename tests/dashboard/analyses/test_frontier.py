@@ -8,41 +8,11 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
-from datamask.corpus import open_corpus
 from datamask.dashboard.analyses.frontier import chart as charts
 from datamask.dashboard.analyses.frontier import sweeping
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.analyses.frontier.geometry import HalfPlane
-from datamask.dashboard.analyses.sweeps import tables as sweeps
 from datamask.dashboard.drawing import words
-from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
-
-
-@pytest.fixture
-def made(tmp_path):
-    """Finishes runs of a small corpus: ``made(quality, diversity, lamb=..., ...)``."""
-    config = write_shard(tmp_path / "shard.parquet", 60)
-    corpus = open_corpus(config)
-    store = RunStore(tmp_path / "runs")
-
-    def make(quality, diversity, bound=None, name="", **options):
-        run = finish_run(
-            store,
-            corpus,
-            config,
-            corpus.quality,
-            name=name,
-            shares={"quality": quality, "diversity": diversity},
-            **{"objective": "pairwise", "estimator": "relaxed", **options},
-        )
-        if bound is not None:
-            with run.writer() as writer:
-                writer.set_status("done", summary={**run.status().summary, "upper_bound": bound, "gap": 0.01})
-        return run
-
-    make.store, make.fingerprint, make.config = store, corpus.fingerprint, config
-    return make
 
 
 def circle(made, count=5, **options):
@@ -140,9 +110,9 @@ def test_what_is_proved_and_for_what(made):
     raw = made(0.5, 0.5, bound=3.0, lamb=0.5, scale="raw")
     listed = made(0.5, 0.5, bound=0.6, lamb=0.5, objective="facility")
     with listed.writer() as writer:
-        writer.set_status("done", summary={**listed.status().summary, "bound_holds_for": "listed"})
+        writer.set_status("done", summary={**listed.status().to_dict()["summary"], "bound_holds_for": "listed"})
     assert [frontier.spot_of(run).plane for run in (raw, listed)] == [None, None]
-    assert f"more than 1.00{words.GAP}% of" in frontier.proof_words(line.spots[0])
+    assert f"Gap 1.00{words.GAP}%" in frontier.proof_words(line.spots[0])
     assert frontier.proof_words(frontier.spot_of(raw)) == ""
 
 
@@ -175,14 +145,14 @@ def test_a_hair_less_than_the_share_still_keeps_it(made):
 def test_the_price_and_the_point_that_keeps_enough(made):
     circle(made)
     line = found(made).lines[0]
-    assert frontier.price_words(line.spots[2]) == "Here one more point of quality costs 1 point of diversity."
-    assert "3 points" in frontier.price_words(line.spots[3]) and "0.33 points" in frontier.price_words(line.spots[1])
-    assert "any price" in frontier.price_words(line.spots[4]) and "almost no" in frontier.price_words(line.spots[0])
+    assert frontier.price_words(line.spots[2]) == "+1 % quality costs 1 % diversity here."
+    assert "3 %" in frontier.price_words(line.spots[3]) and "0.33 %" in frontier.price_words(line.spots[1])
+    assert "any price" in frontier.price_words(line.spots[4]) and "almost free" in frontier.price_words(line.spots[0])
     kept = frontier.at_least(line, 0.9)
     assert kept.lamb == 0.75
     # 1 at λ 0 against (1 - λ) / length here
     cost = 100 * (1 - 0.25 / math.hypot(0.75, 0.25))
-    assert f"costs {cost:.1f} points" in frontier.keeps_words(line, kept) and "94.9" in frontier.keeps_words(line, kept)
+    assert f"costs {cost:.1f} %" in frontier.keeps_words(line, kept) and "94.9" in frontier.keeps_words(line, kept)
     assert frontier.at_least(line, 1.1) is None and "most diverse" in frontier.keeps_words(line, line.spots[0])
     greedy = frontier.spot_of(made(0.4, 0.4, estimator="greedy", lamb=0.5))
     assert frontier.price_words(greedy) == ""
@@ -209,6 +179,18 @@ def traces(figure, name):
     return [trace for trace in figure.data if trace.name == name]
 
 
+def test_the_current_selection_is_a_dot_of_its_own(made):
+    circle(made, 3)
+    survey = found(made)
+    assert not traces(charts.frontier(survey.lines), "the current selection")
+    here = charts.Here("λ 0.37", 0.57, 1.1)
+    figure = charts.frontier(survey.lines, here=here)
+    (dot,) = traces(figure, "the current selection")
+    assert (list(dot.x), list(dot.y)) == ([0.57], [1.1]) and dot.customdata is None
+    assert figure.layout.yaxis.range[1] > 1.1
+    assert "current selection" in charts.legend(survey.lines, {survey.lines[0].key: "a"}, here=here)
+
+
 def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     circle(made, 11)
     survey = found(made)
@@ -216,7 +198,7 @@ def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     spot = line.spots[3]
     figure = charts.frontier(survey.lines, focus=line, chosen=spot)
     assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio == 1
-    (tangent,) = traces(figure, "price at the point")
+    (tangent,) = traces(figure, "trade-off at the point")
     slope = (tangent.y[1] - tangent.y[0]) / (tangent.x[1] - tangent.x[0])
     assert slope == pytest.approx(-spot.lamb / (1 - spot.lamb))
     assert (np.mean(tangent.x), np.mean(tangent.y)) == pytest.approx((spot.quality, spot.diversity))
@@ -237,7 +219,7 @@ def test_without_a_price_there_is_a_ring_and_no_tangent(made):
     circle(made, 3)
     survey = found(made)
     figure = charts.frontier(survey.lines, survey.named, chosen=survey.named[0])
-    assert not traces(figure, "price at the point") and figure.data[-1].marker.symbol == "circle-open"
+    assert not traces(figure, "trade-off at the point") and figure.data[-1].marker.symbol == "circle-open"
 
 
 def test_baselines_with_options_are_points_named_by_them(made):
@@ -320,67 +302,9 @@ def test_colour_is_the_objective_and_shape_tells_its_curves_apart(made):
     assert first[0] == second[0] != facility[0] and first[1:] != second[1:]
 
 
-# -- other sweeps ------------------------------------------------------------------------------------------------------
-
-
-def test_ratio_series_are_runs_that_differ_in_the_ratio_alone(made):
-    for ratio, quality in ((0.1, 0.9), (0.3, 0.7), (0.5, 0.5)):
-        made(quality, 1 - quality, lamb=0.5, select_ratio=ratio)
-    made(0.2, 0.2, lamb=0.6, select_ratio=0.1)
-    (series,) = sweeps.ratio_series(made.store.list(), made.fingerprint)
-    quality = series.table[series.table.term == "quality"]
-    assert quality["ratio"].tolist() == pytest.approx([10, 30, 50])
-    assert quality["share"].tolist() == pytest.approx([90, 70, 50]) and (quality["n"] == 1).all()
-
-
-def test_group_bands_span_their_seeds(made):
-    for size in (8, 32):
-        for seed in range(2):
-            made(0.5 + 0.1 * seed, 0.5, lamb=0.5, estimator="reinforce", n_rollout=size, seed=seed)
-    made(0.5, 0.5, lamb=0.5)
-    (series,) = sweeps.group_series(made.store.list(), made.fingerprint)
-    assert series.table.groupby("G")["seeds"].first().to_dict() == {8: 2, 32: 2}
-    last = series.table[series.table.G == 8].iloc[-1]
-    assert (last["seconds"], last["low"], last["high"]) == pytest.approx((0.5, 0.5, 0.55))
-    assert last["mean"] == pytest.approx(0.525)
-
-
-def test_a_band_is_read_at_common_moments():
-    curves = [(np.array([1.0, 10.0]), np.array([0.0, 1.0])), (np.array([2.0, 20.0]), np.array([1.0, 1.0]))]
-    table = sweeps.band(curves)
-    assert (table["seconds"].iloc[0], table["seconds"].iloc[-1]) == pytest.approx((2.0, 10.0))
-    assert table["low"].iloc[0] == pytest.approx(math.log10(2)) and table["high"].iloc[0] == 1.0
-    apart = sweeps.band([(np.array([1.0, 2.0]), np.array([0.0, 1.0])), (np.array([5.0, 6.0]), np.array([2.0, 3.0]))])
-    assert len(apart) == 1 and (apart["low"][0], apart["high"][0]) == (1.0, 3.0)
-
-
-def test_the_transfer_check_measures_the_distance_at_the_same_lambda(made, tmp_path):
-    circle(made, 3)
-    whole = found(made).lines[0]
-    small = write_shard(tmp_path / "small.parquet", 30, seed=1)
-    corpus = open_corpus(small)
-    for spot, off in zip(whole.spots, (0.0, 0.03, 0.0)):
-        finish_run(
-            made.store,
-            corpus,
-            small,
-            corpus.quality,
-            objective="pairwise",
-            estimator="relaxed",
-            lamb=spot.lamb,
-            shares={"quality": spot.quality - off, "diversity": spot.diversity},
-        )
-    check = sweeps.transfer(made.store.list(), {"N/2": small, "N": made.config}, made.fingerprint, whole.settings)
-    assert list(check.lines) == ["N/2", "N"] and check.apart == {"N/2": (pytest.approx(0.03), 0.5)}
-    assert "at most 3.0 points off, at λ 0.5" in sweeps.transfer_words(check)
-    assert "may be used on the whole" in sweeps.transfer_words(check)
-    alone = sweeps.transfer(made.store.list(), {"N/2": small}, "nobody", whole.settings)
-    assert "Two curves" in sweeps.transfer_words(alone)
-
-
 def test_a_proposal_that_is_worse_than_random_is_warned_of():
     assert frontier.below_random_words(0.95, 0.1) == frontier.below_random_words(0.95, -1e-9) == ""
     said = frontier.below_random_words(0.95, -0.4)
-    assert "diversity is below that of a random selection" in said and "less quality" in said
+    assert "diversity is below a random selection" in said and "smaller λ" in said
     assert "quality is below" in frontier.below_random_words(-0.2, 0.9)
     assert "quality and its diversity are below" in frontier.below_random_words(-0.2, -0.9)

@@ -102,10 +102,10 @@ def test_tables_hold_what_was_stored():
         made_answer("f", curve("facility", (0, 0, 0, 0)), curve("facility", (0, 0, 0, 0), ratio=0.3))
     ) == [0.1, 0.3]
     caption = view.caption(answer, record, 0.1)
-    assert "1,200 words" in caption and "equally many" in caption and "60 in all" in caption
-    assert "how much random selections differ" in caption
+    assert "1,200 words" in caption and "equally many" in caption and "60 held-out texts" in caption
+    assert "the spread of random selections" in caption
     kept_earlier = {**record, "random": [{"ratio": 0.1, "selected": 24, "words": 1200, "value": 6.0, "spread": 0.01}]}
-    assert "how much random selections differ" not in view.caption(answer, kept_earlier, 0.1)
+    assert "the spread of random selections" not in view.caption(answer, kept_earlier, 0.1)
     assert view.second_caption(answer).endswith("The second measure is made up.") and len(view.other_notes(answer)) == 1
 
 
@@ -119,11 +119,13 @@ def test_an_answer_by_features_has_one_measure_and_speaks_of_examples(tmp_path):
     table = view.table(record, 0.1, 60)
     assert "words" not in table.columns and (table["examples asked"] == 60).all()
     how = view.caption(answer, record, 0.1)
-    assert "no texts to judge by" in how and "Half of the examples chose" in how and "model learned" not in how
+    assert (
+        "among the features of the corpus" in how and "Half of the examples choose" in how and "model learns" not in how
+    )
     assert view.titles([answer])[answer["key"]].startswith("Samples named in mine.txt")
     both = made_answer("f", target=Target.examples("features", b"1", "mine.parquet"))
     assert view.second_measure(both)["name"] == "coverage"
-    assert "repeat your examples (3)" in view.caption(both, view.main_measure(both), 0.1)
+    assert "of your examples (3" in view.caption(both, view.main_measure(both), 0.1)
 
 
 def test_an_answer_by_a_transformer_speaks_of_bytes():
@@ -131,9 +133,9 @@ def test_an_answer_by_a_transformer_speaks_of_bytes():
     for record in answer["measures"]:
         record["counts"] = "bytes"
     record = view.main_measure(answer)
-    assert "bytes" in view.table(record, 0.1, 60).columns and "each unseen byte is" in view.effect(answer, record)
-    assert "1,200 bytes were drawn" in view.caption(answer, record, 0.1)
-    assert "A small transformer" in view.caption(answer, record, 0.1) and "every byte seemed" in view.nats_help(record)
+    assert "bytes" in view.table(record, 0.1, 60).columns and "each held-out byte is" in view.effect(answer, record)
+    assert "1,200 bytes are drawn" in view.caption(answer, record, 0.1)
+    assert "A small transformer" in view.caption(answer, record, 0.1) and "every byte about" in view.nats_help(record)
     plain = made_answer("f")
     assert view.nats_help(view.main_measure(plain)) == view.NATS
     other = {**plain, "key": "x", "question": {**plain["question"], "judge": "transformer"}}
@@ -154,10 +156,10 @@ def test_a_menu_says_what_tells_answers_apart():
 def test_what_a_difference_means_for_a_word():
     record = view.measure(made_answer("f"), "cross_entropy")
     assert view.effect(made_answer("f"), record).replace("\u00a0", " ") == (
-        "At its best, lambda 0, each unseen word is 5 % likelier than after a random selection (4 % to 6 %)."
+        "At the best λ, 0, each held-out word is 5 % more likely than with a random selection (4 % to 6 %)."
     )
     strong = made_answer("f", curve("facility", (-1.0, 0, 0, 0), leads=True))
-    assert "is 2.7 times as likely as after a random selection (2.7 to 2.7 times)" in view.effect(
+    assert "is 2.7 times as likely as with a random selection (2.7 to 2.7 times)" in view.effect(
         strong, view.measure(strong, "cross_entropy")
     )
     for nothing in (

@@ -37,7 +37,7 @@ def test_the_rough_frontier_names_its_points_and_a_random_subset():
     assert list(curve.x) == [10.0, 90.0, 100.0] and list(curve.y) == [100.0, 80.0, 20.0]
     assert curve.text[1] == "lambda: 0.5<br>quality: 90.0\u00a0%<br>diversity: 80.0\u00a0%"
     assert [words.text for words in drawn.layout.annotations] == ["λ 0", "λ 0.5", "top quality", "random"]
-    assert (random.x[0], random.y[0]) == (0, 0) and "0 % of both by definition" in random.text[0]
+    assert (random.x[0], random.y[0]) == (0, 0) and "0 % by definition" in random.text[0]
 
 
 def test_few_distinct_scores_get_few_bins(corpus):
@@ -65,6 +65,12 @@ def test_problems_come_most_frequent_first(corpus):
     table = overview.problems(dataclasses.replace(corpus, provenance=provenance))
     assert table.to_dict("list") == {"problem": ["null ids", "NaN"], "rows": [7, 2]}
     assert len(overview.problems(corpus)) == 0
+
+
+def test_a_constant_quality_is_said_in_one_sentence(corpus):
+    assert overview.constant_quality(corpus) == ""
+    said = overview.constant_quality(dataclasses.replace(corpus, quality=np.full(len(corpus), 0.5)))
+    assert said.startswith(f"Quality is 0.5 in all {len(corpus):,} rows") and said.count(".") == 2
 
 
 def test_memory_counts_the_features_at_least(corpus):

@@ -32,7 +32,7 @@ def made(tmp_path, lines, summary=None, name="mine", facts=None, **options):
         for step, line in enumerate(lines, 1):
             writer.append_metrics({"step": step, "seconds": 0.5 * step, **line})
         if summary is not None:
-            writer.finish("stopped", summary)
+            writer.finish("stopped", None, summary=summary)
     return run
 
 
@@ -78,7 +78,7 @@ def test_every_record_is_in_exactly_one_phase_of_real_runs(tmp_path):
         assert covered == list(range(len(metrics["step"])))
         seen |= {phase.name for phase in stretches}
         drawn = run_lines.lines([run])
-        final = run.status().summary["calibrated"]["joint"]
+        final = run.status().to_dict()["summary"]["calibrated"]["joint"]
         assert drawn.ends["value"].tolist() == [final] and drawn.ends["phase"].tolist() == [run_lines.FINAL]
         subset = metrics["joint"][np.isfinite(metrics["joint"])]
         assert drawn.table["value"].tolist()[:-1] == subset.tolist()
@@ -102,6 +102,26 @@ def test_raw_values_are_brought_to_shares_by_the_anchors(tmp_path):
         ("joint", [0.0, 0.5, 1.0, 0.25 * 1.5 + 0.75 * 2.0]),
     ):
         np.testing.assert_allclose(run_lines.lines([run], measure).table["value"], expected)
+
+
+def test_joint_values_of_several_lambdas_are_weighed_at_one(tmp_path):
+    """At λ 0.9 and 0.5 one selection has two joint values: on one axis both stand at one height."""
+    way = [{"quality": q, "diversity": d} for q, d in ((0.1, 0.9), (0.3, 0.8), (0.5, 0.7), (0.8, 0.4))]
+    lined = {
+        lamb: [{**line, "joint": lamb * line["quality"] + (1 - lamb) * line["diversity"]} for line in way]
+        for lamb in (0.5, 0.9)
+    }
+    runs = [
+        made(tmp_path, lines, {"calibrated": {**lines[-1]}}, f"at {lamb}", lamb=lamb) for lamb, lines in lined.items()
+    ]
+    assert run_lines.lambdas(runs) == [0.5, 0.9]
+    with pytest.raises(ValueError, match="no common axis"):
+        run_lines.lines(runs)
+    for lamb, lines in lined.items():
+        drawn = run_lines.lines(runs, lamb=lamb).table
+        for _, points in drawn.groupby("run"):
+            np.testing.assert_allclose(points["value"], [*(line["joint"] for line in lines), lines[-1]["joint"]])
+    assert len(run_lines.lines(runs, "quality").runs) == 2
 
 
 def _complete():

@@ -48,11 +48,11 @@ def board():
 def test_verdicts(board):
     said = {row.measure: row.verdict for row in scoreboards.rows(board, LETTERS)}
     assert said == {
-        "quality": "made by it: A, so nobody is called best",
+        "quality": "optimized by A, so no run is called best",
         "vendi": "B is best",
         "copies": "a random subset is best",
-        "entropy": "A and a random subset cannot be told apart",
-        "drift": "no better or worse, only more or less changed",
+        "entropy": "A and a random subset are level",
+        "drift": "this measure has no better direction",
         "text": "the corpus has no text column",
     }
 
@@ -60,13 +60,13 @@ def test_verdicts(board):
 def test_the_summary_counts_fair_measures_only(board):
     rows = scoreboards.rows(board, LETTERS)
     assert scoreboards.summary(rows, LETTERS) == (
-        "Of 3 measures that none of these runs optimised, best are: B on 1, a random subset on 1; on 1 the best cannot "
-        "be told apart."
+        "Best on 3 measures that none of these runs optimizes: B on 1, a random subset on 1; "
+        "on 1 the best runs are level."
     )
     made = [row for row in rows if row.measure == "quality"]
-    assert scoreboards.summary(made, LETTERS).endswith("none of them is called best.")
+    assert scoreboards.summary(made, LETTERS).endswith("so none is called best.")
     level = [row for row in rows if row.measure == "entropy"]
-    assert scoreboards.summary(level, LETTERS).startswith("On none of the 1 measures")
+    assert scoreboards.summary(level, LETTERS).startswith("On none of the 1 independent")
 
 
 def test_numbers_are_the_boards(board):
@@ -74,7 +74,7 @@ def test_numbers_are_the_boards(board):
     assert len(table) == 20
     vendi = table[table.measure == "Vendi"].set_index("of")
     assert vendi.loc["A · first", ["value", "from", "to"]].tolist() == [1.0, 0.0, 2.0]
-    assert table[table["made by it"]]["measure"].unique().tolist() == ["Quality"]
+    assert table[table["optimized by the run"]]["measure"].unique().tolist() == ["Quality"]
 
 
 class Reader(HTMLParser):

@@ -23,6 +23,7 @@ from datamask.dashboard.map.layers import Blank, Classes, Number
 from datamask.dashboard.map.marks import marks_of
 from datamask.dashboard.map.places import place
 from datamask.evaluation import agreement
+from datamask.evaluation.result import NO_RESULT, RunResult
 
 
 def test_the_edges_are_those_of_the_agreement():
@@ -49,7 +50,7 @@ def test_points_have_a_shape_for_each_kind_and_hexagons_a_share(name, codes):
     points = np.random.default_rng(0).normal(size=(200, 2))
     drawn = settled_rows.layer(name, codes, None)
     assert isinstance(drawn, Classes) and len(drawn.names) == len(drawn.roles) == len(drawn.shapes) == codes.max()
-    assert ("50 samples could not be selected" in drawn.note) == (name == BY_PROOF)
+    assert ("50 rows could not be selected" in drawn.note) == (name == BY_PROOF)
     told = marks_of(drawn, place(points, False))
     assert [said.rpartition(" ")[2] for _, _, said in told.key] == ["50"] * int(codes.max())
     cells = bin_hexagons(points, 1.0)
@@ -65,15 +66,17 @@ def test_points_have_a_shape_for_each_kind_and_hexagons_a_share(name, codes):
 
 def test_why_there_is_nothing():
     def of(summary=None, **options):
-        return settled_rows.no_proof(SelectionConfig.from_options(**options), {} if summary is None else summary)
+        return settled_rows.no_proof(SelectionConfig.from_options(**options), RunResult.from_dict(summary or {}))
 
-    assert "the proof of facility settles no sample" in of(objective="facility")
+    assert "the proof of facility classifies no row" in of(objective="facility")
     assert "pins, quotas, given rows or a budget" in of(objective="pairwise", pin="ids.txt")
-    assert "made before this was kept" in of(objective="pairwise")
+    assert "older than this class" in of(objective="pairwise")
     assert "no bound" in of({"settled": None, "upper_bound": None}, objective="pairwise")
-    assert "too far above the value" in of({"settled": None, "upper_bound": 1.0}, objective="pairwise")
+    assert "too loose" in of({"settled": None, "upper_bound": 1.0}, objective="pairwise")
     imported = SelectionConfig(estimator=catalogue.IMPORTED.name)
-    assert "imported list" in settled_rows.no_proof(imported, {}) and "imported" in settled_rows.no_parts(imported)
+    assert "imported ids" in settled_rows.no_proof(imported, NO_RESULT) and "imported" in settled_rows.no_parts(
+        imported
+    )
     ruled = SelectionConfig.from_options(objective="pairwise", pin="ids.txt")
-    assert "mean something else" in settled_rows.no_parts(ruled)
+    assert "have another meaning" in settled_rows.no_parts(ruled)
     assert "Evidence page" in settled_rows.no_parts(SelectionConfig.from_options(objective="pairwise"))

@@ -32,7 +32,7 @@ def said(metrics, facts=FACTS, active=True):
 
 
 def test_the_line_says_it_in_words():
-    assert said(METRICS) == "Learning: 93 % decided, signal 4× noise, 12 rows changed in the last 2 steps"
+    assert said(METRICS) == "Learning: 93 % of rows converged, signal 4× noise, 12 rows changed in the last 2 steps"
     assert said(METRICS, active=False).startswith("Learned: 93 %")
 
 

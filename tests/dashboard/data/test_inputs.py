@@ -257,11 +257,11 @@ def test_an_upload_that_was_altered_is_not_opened(tmp_path, digits):
     config = CorpusConfig((str(path),))
     check_uploads(config, tmp_path)
     path.write_bytes(b"bad")
-    with pytest.raises(InputError, match="no longer what was uploaded"):
+    with pytest.raises(InputError, match="has changed on the server"):
         check_uploads(config, tmp_path)
     opening = Openings(tmp_path).start(config, "altered")
     opening.wait(120)
-    assert opening.job.state == "failed" and "no longer what was uploaded" in opening.job.error
+    assert opening.job.state == "failed" and "has changed on the server" in opening.job.error
 
 
 @pytest.mark.parametrize("limits", [Limits(files=3), Limits(bytes=39)])
@@ -285,7 +285,7 @@ def test_of_more_files_than_fit_none_is_kept(tmp_path):
     """Else the first of them would fill the room for an hour, and nobody could upload."""
     mine = [(f"{number}.parquet", io.BytesIO(b"%d" % number)) for number in range(4)]
     with pytest.raises(
-        InputError, match=r"no room for 4 uploads of 4 bytes: the server keeps 3 .*, and 0 of 0 bytes are"
+        InputError, match=r"no room for 4 uploads of 4 bytes: the server stores at most 3 .*, and 0 of 0 bytes are"
     ):
         keep_uploads(mine, tmp_path, limits=Limits(files=3))
     assert not list((tmp_path / ".uploads").glob("*/*"))

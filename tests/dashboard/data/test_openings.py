@@ -10,8 +10,7 @@ import pytest
 from datamask.config import CorpusConfig
 from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.dashboard.data import openings as module
-from datamask.dashboard.data import sample
-from datamask.dashboard.data.openings import Openings, openings
+from datamask.dashboard.data.openings import IDLE_SECONDS, Openings, openings
 from datamask.errors import InputError, Stopped
 from tests.dashboard.made_runs import write_shard
 
@@ -81,7 +80,7 @@ def test_a_fault_of_the_program_is_a_number_and_its_traceback_is_in_the_log(tmp_
     opening.wait(120)
     assert opening.job.state == "failed" and "ZeroDivisionError" in opening.job.error
     assert "/a/folder" not in opening.job.error
-    number = opening.job.error.split("the number ")[1]
+    number = opening.job.error.split("nternal error ")[1].split()[0]
     assert f"fault {number}" in caplog.text and "ZeroDivisionError: in /a/folder" in caplog.text
 
 
@@ -117,6 +116,15 @@ def test_a_clock_that_goes_back_lets_go_of_no_corpus_in_use(tmp_path, monkeypatc
     assert all_.get(second.key) is second
     third = ready(all_.start(configs[2], "after"))
     assert all_.get(third.key) is third and all_.get(second.key) is second and all_.get(first.key) is None
+
+
+def test_only_a_corpus_that_nobody_asked_for_lately_makes_room_for_another(tmp_path, config):
+    all_ = Openings(tmp_path / "runs")
+    opening = ready(all_.start(config, "mine"))
+    all_.get(opening.key)
+    assert not all_._let_go() and all_.get(opening.key) is opening
+    opening.used -= IDLE_SECONDS
+    assert all_._let_go() and all_.get(opening.key) is None
 
 
 @pytest.mark.parametrize("key", ["", "../../../etc/passwd", "0123456789ab", "ABCDEF012345", "0" * 13])
@@ -158,51 +166,6 @@ def test_a_runs_folder_that_cannot_be_written_does_not_close_the_corpus(tmp_path
     opening = Openings(tmp_path / "runs").start(config, "mine")
     opening.wait(240)
     assert opening.ready and "not noted" in caplog.text
-
-
-def build_script(tmp_path, body: str):
-    folder = tmp_path / "sample_data"
-    folder.mkdir()
-    (folder / "build.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom datamask.errors import Stopped\n"
-        "def build(output_dir, *, progress, should_stop):\n" + "".join(f"    {line}\n" for line in body.splitlines())
-    )
-    return folder
-
-
-def test_the_sample_is_built_in_a_child_with_progress(tmp_path, monkeypatch):
-    folder = build_script(
-        tmp_path,
-        "progress(0.5, 'half')\nprogress(1.0, 'whole')\nPath(output_dir).mkdir()\n"
-        "(Path(output_dir) / '_manifest.json').write_text('x')",
-    )
-    monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
-    monkeypatch.setattr(sample, "BUILT", folder / "built")
-    said = []
-    sample.build_in_child(lambda share, what: said.append((share, what)), lambda: False)
-    assert said == [(0.5, "half"), (1.0, "whole")] and sample.is_built()
-    sample.build_in_child(lambda share, what: said.append((share, what)), lambda: False)
-    assert len(said) == 2, "what is built is not built again"
-
-
-def test_a_stopped_build_ends_soon_and_leaves_nothing(tmp_path, monkeypatch):
-    folder = build_script(
-        tmp_path, "progress(0.1, 'begun')\nwhile not should_stop():\n    time.sleep(0.01)\nraise Stopped('stopped')"
-    )
-    monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
-    monkeypatch.setattr(sample, "BUILT", folder / "built")
-    begun = []
-    with pytest.raises(Stopped):
-        sample.build_in_child(lambda share, what: begun.append(time.monotonic()), lambda: bool(begun))
-    assert time.monotonic() - begun[0] < 20 and not sample.is_built()
-
-
-def test_a_build_that_fails_says_its_last_line(tmp_path, monkeypatch):
-    folder = build_script(tmp_path, "raise OSError('no space left')")
-    monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
-    monkeypatch.setattr(sample, "BUILT", folder / "built")
-    with pytest.raises(InputError, match="no space left"):
-        sample.build_in_child(lambda *_: None, lambda: False)
 
 
 @pytest.mark.timeout(60)

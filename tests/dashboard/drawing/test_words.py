@@ -110,6 +110,15 @@ def test_foreign_text_can_neither_mark_up_nor_run_over():
     assert len(words.plain("a" * 500, 40)) == 40 and words.plain("a" * 500, 40).endswith("…")
 
 
+def test_names_are_shortened_in_the_middle():
+    """Two runs of one beginning are told apart by their ends."""
+    names = ["facility, λ 0.5, 30 %, counterfactual", "facility, λ 0.5, 30 %, relaxed"]
+    short = [words.middle(name, 20) for name in names]
+    assert len(set(short)) == 2 and all(len(name) <= 20 and "…" in name for name in short)
+    assert [name[-7:] for name in short] == [name[-7:] for name in names] and words.middle("short", 20) == "short"
+    assert words.named("*" * 30, 10).count("\\*") == 9
+
+
 def test_an_option_at_the_beginning_is_the_sentence_s_first_word_and_a_file_keeps_its_name():
     assert words.sentence("--device cuda is not here") == "Device cuda is not here"
     assert words.sentence("shard is empty, see --id-column") == "shard is empty, see id column"
@@ -125,6 +134,8 @@ def test_an_option_is_called_as_its_form_calls_it():
     "path, told",
     [
         ("/srv/data/corpora/web/part-1.parquet", "…/web/part\\-1\\.parquet"),
+        (f"/srv/runs/uploads/{64 * 'a'}/part.parquet", "…/part\\.parquet"),
+        (f"the shard of {'0123456789abcdef' * 4}", "the shard of 01234567…"),
         ("/part.parquet", "/part\\.parquet"),
         ("web/part.parquet", "web/part\\.parquet"),
         ("s3://bucket/shards/web/part.parquet", "s3\\://bucket/shards/web/part\\.parquet"),

@@ -53,10 +53,10 @@ def test_shares_of_groups_are_those_of_a_groupby(made):
     assert set(table["group"]) == set(expected.index)
     assert np.allclose(table["share"], table["selected"] / table["n"])
     assert np.allclose(table["lift"], table["share"] / selected.mean())
-    # starved and over-fed first, the farthest on top
+    # under- and over-represented first, the farthest on top
     assert set(table["group"][:2]) == {"starving", "fat"} and table["group"][0] == "fat"
     verdict = dict(zip(table["group"], table["verdict"]))
-    assert verdict["starving"] == groups.STARVED and verdict["fat"] == groups.FED
+    assert verdict["starving"] == groups.UNDER and verdict["fat"] == groups.OVER
     for row in table.itertuples():
         inside = row.low <= selected.mean() <= row.high
         assert (row.verdict == groups.EVEN) == inside
@@ -67,9 +67,36 @@ def test_shares_of_groups_are_those_of_a_groupby(made):
     drawn = dots(first, 0.3)
     (overall,) = drawn.layout.shapes
     assert overall.x0 == overall.x1 == 30.0 and list(drawn.layout.yaxis.ticktext) == first["group"].tolist()
-    starved = next(marks for marks in drawn.data if marks.name == groups.STARVED)
-    assert list(starved.y) == np.flatnonzero(first["verdict"] == groups.STARVED).tolist()
+    starved = next(marks for marks in drawn.data if marks.name == groups.UNDER)
+    assert list(starved.y) == np.flatnonzero(first["verdict"] == groups.UNDER).tolist()
     assert starved.x[0] == pytest.approx(100 * first["share"].iloc[0])
+
+
+def test_shares_of_shown_rows_are_those_of_a_groupby_and_compared_with_all(made):
+    codes, names, selected, weights = made
+    shown = np.random.default_rng(1).random(len(codes)) < 0.4
+    table = groups.shares(codes, names, selected, weights, shown).set_index("group")
+    frame = pd.DataFrame({"group": np.array([*names, None], object)[codes], "s": selected, "w": weights})[shown]
+    expected = frame.dropna().groupby("group").agg(n=("s", "size"), selected=("s", "sum"), tokens=("w", "sum"))
+    assert table.loc[expected.index, ["n", "selected", "tokens"]].to_numpy().tolist() == expected.to_numpy().tolist()
+    assert np.allclose(table["lift"], table["share"] / selected.mean())
+    assert groups.shares(codes, names, selected, shown=np.zeros(len(codes), bool)).empty
+
+
+def test_a_heat_map_of_shown_rows_keeps_its_cells():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 12, 3000)
+    names, quality, crowding = tuple("abcdefghijkl"), rng.random(3000) + codes, rng.random(3000) - codes
+    selected, shown = rng.random(3000) < 0.3, (codes < 6) & (rng.random(3000) < 0.5)
+    whole = groups.heat(codes, names, quality, crowding, selected)
+    part = groups.heat(codes, names, quality, crowding, selected, shown)
+    assert part.quality == whole.quality and part.ratio == whole.ratio == selected.mean()
+    members = whole.table.set_index(["quality", "crowding"])["members"]
+    for row in part.table.itertuples():
+        assert row.members == members[(row.quality, row.crowding)]
+        inside = shown & np.isin(codes, [names.index(name) for name in row.members])
+        assert (row.n, row.selected) == (inside.sum(), (inside & selected).sum())
+    assert part.table["n"].sum() == shown.sum()
 
 
 def test_bands_hold_equal_numbers_and_their_names_tell_their_ends():
@@ -141,7 +168,7 @@ def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_i
     assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
     said = classes.spread_words(diverse, pool, "facility")
     assert "tighter here" in said and "less crowded" in said and "crowd" in said and "pair-wise" in said
-    assert "looks at something else" in classes.spread_words(diverse, pool, "disf")
+    assert "its objective is not" in classes.spread_words(diverse, pool, "disf")
     assert classes.spread_words(pool, diverse, "facility") == ""
 
 

@@ -174,7 +174,7 @@ def test_few_rows_are_all_drawn_in_random_order(points):
     places = place(points)
     assert sorted(places.drawn) == list(range(1000)) and places.cells is None
     assert not np.array_equal(places.drawn, np.arange(1000))
-    assert places.caption == "Drawn: all 1,000 samples; the first view may cut off far ones, so zoom out to see them."
+    assert places.caption == "Drawn: all 1,000 rows. Zoom out to see far rows."
 
 
 def test_many_rows_become_hexagons_and_a_sample():
@@ -182,12 +182,10 @@ def test_many_rows_become_hexagons_and_a_sample():
     places = place(many)
     assert len(places.drawn) == UNDER_HEXAGONS and len(np.unique(places.drawn)) == UNDER_HEXAGONS
     assert places.cells.counts.sum() == len(many)
-    assert "10,000 of 20,005, sampled" in places.caption and "all 20,005" in places.caption
+    assert "10,000 of 20,005 rows" in places.caption and "all 20,005" in places.caption
     assert len(place(many, hexagons=False).drawn) == len(many)
     more = place(np.zeros((MAX_POINTS + 5, 2)), hexagons=False)
-    assert more.caption == (
-        "Drawn: 50,000 of 50,005, sampled; the first view may cut off far ones, so zoom out to see them."
-    )
+    assert more.caption == ("Drawn: 50,000 of 50,005 rows at random. Zoom out to see far rows.")
 
 
 def test_the_view_ignores_far_outliers_and_is_square(points):
@@ -285,7 +283,7 @@ def test_selected_share_is_white_at_the_ratio():
     left = marks.codes[places.cells.centers[:, 0] < 0.45]
     assert abs(left.mean() - STEPS / 2) < 0.06 * STEPS
     assert marks.colors[STEPS // 2, :3].min() > 236  # the middle of the scale
-    assert [text for _, text in marks.bar["ticks"]][:2] == ["0 %", f"{words.percent(0.3)} everywhere"]
+    assert [text for _, text in marks.bar["ticks"]][:2] == ["0 %", f"{words.percent(0.3)} of all rows"]
     hits = np.bincount(places.cells.cell[mask], minlength=len(marks.codes))
     assert np.array_equal(marks.values, hits)
 
@@ -405,12 +403,12 @@ def test_compared_hexagon_maps_have_one_scale_so_that_a_colour_means_one_thing(p
     assert common_ends([Selection("A", even)], None) == {}
 
 
-def test_the_middle_says_everywhere_only_where_all_ratios_are_one(points):
+def test_the_middle_says_all_rows_only_where_all_ratios_are_one(points):
     places = place(points, hexagons=True)
     half = np.arange(len(points)) % 2 == 0
     fifth = np.arange(len(points)) % 5 == 0
     for layers, said in (
-        ([Selection("A", half), Selection("B", ~half)], "50 % everywhere"),
+        ([Selection("A", half), Selection("B", ~half)], "50 % of all rows"),
         ([Selection("A", half), Selection("B", fifth)], "35 %"),
     ):
         seen = Seen(ends=common_ends(layers, places.cells))

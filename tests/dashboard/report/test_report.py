@@ -124,11 +124,11 @@ def test_the_newest_finished_ablation_of_the_corpus_is_in_it(world):
 
 def test_numbers_are_the_summarys(world):
     store, corpus, runs = world
-    summary = runs[1].status().summary
+    summary = runs[1].status().to_dict()["summary"]
     said = sentence(runs[1])
     n, size = summary["n"], summary["selected"]
-    assert said.startswith(f"{size} of {n} samples were selected ({words.percent(size / n, 1)})")
-    assert f"{words.percent(0.5, 1)} of the attainable quality" in said and "λ = 0.5" in said
+    assert said.startswith(f"The run keeps {size} of {n} rows ({words.percent(size / n, 1)})")
+    assert f"quality {words.percent(0.5, 1)}" in said and "λ = 0.5" in said
     text = read(report(runs[1], runs, corpus, store.cache_dir, now=0)).text
     for part in (
         said,
@@ -140,14 +140,14 @@ def test_numbers_are_the_summarys(world):
     ):
         assert part in text
     heads = (
-        "What was selected",
-        "How it learned",
-        "Who is starved, who is over-fed",
-        "What lambda costs",
+        "Selection",
+        "Learning",
+        "Under- and over-represented groups",
+        "Frontier",
         "Values",
-        "Samples",
+        "Rows",
         "Settings",
-        "Where it comes from",
+        "Provenance",
     )
     places = [text.index(head) for head in heads]
     assert places == sorted(places)
@@ -164,19 +164,19 @@ def test_less_than_random_and_a_proof_are_said(world):
     status["summary"] |= {"upper_bound": 1.01, "gap": 0.01}
     path.write_text(json.dumps(status))
     assert sentence(run).endswith(
-        "and it is proved that, by this objective at this λ, no selection of this size is "
-        "better by more than 1\u00a0% of the attainable gain."
+        "; by this objective at this λ, no selection of this size is "
+        "better by more than 1\u00a0% of the range from random to best."
     )
     for gap, told in ((0.01234, "1.3\u00a0%"), (3.21e-6, "0.00033\u00a0%"), (4e-7, "a millionth")):
         status["summary"]["gap"] = gap
         path.write_text(json.dumps(status))
-        assert sentence(run).endswith(f"by more than {told} of the attainable gain."), "rounded up, so that it is true"
+        assert sentence(run).endswith(f"by more than {told} of the range from random to best."), "rounded up"
     status["summary"]["budget"] = 1000
     path.write_text(json.dumps(status))
     assert "no selection that fills these tokens is better" in sentence(run)
     status["summary"]["bound_holds_for"] = "listed"
     path.write_text(json.dumps(status))
-    assert "proved" not in sentence(run), "a bound on listed neighbours proves nothing of the objective itself"
+    assert "no selection" not in sentence(run), "a bound on listed neighbours proves nothing of the objective itself"
 
 
 def test_a_proof_names_the_rules_it_holds_under(world):
@@ -191,7 +191,7 @@ def test_a_proof_names_the_rules_it_holds_under(world):
 
 def test_without_its_corpus_the_rest_is_there(world):
     text = read(report(world[2][1])).text
-    assert "was not open" in text and "What was selected" not in text and "Settings" in text
+    assert "was not open" in text and "Groups" not in text and "colored by" not in text and "Settings" in text
 
 
 def test_texts_are_those_at_the_threshold(world):
@@ -202,9 +202,9 @@ def test_texts_are_those_at_the_threshold(world):
     found = samples(runs[1], corpus)
     kept = sorted(np.flatnonzero(selected), key=lambda row: score[row])[:EACH]
     out = sorted(np.flatnonzero(~selected), key=lambda row: -score[row])[:EACH]
-    assert [one.id for one in found["Kept, nearest to the threshold"]] == list(ids[kept])
-    assert [one.id for one in found["Left out, nearest to the threshold"]] == list(ids[out])
-    assert {one.id for one in found["Kept, at random"]} <= set(ids[selected])
+    assert [one.id for one in found["Selected, nearest to the threshold"]] == list(ids[kept])
+    assert [one.id for one in found["Not selected, nearest to the threshold"]] == list(ids[out])
+    assert {one.id for one in found["Selected, at random"]} <= set(ids[selected])
 
 
 def test_a_stored_scoreboard_comes_along_and_else_the_objectives(world):
@@ -267,10 +267,10 @@ def test_a_map_of_crowding_comes_along_where_it_is_known(world):
         return re.findall(r'<b>(\w+)</b><img src="data:image/png;base64,[^"]+" alt="[^"]+">', page)
 
     assert maps() == ["Quality", "Selected"]
-    assert "A map of crowding is left out" in report(runs[1], runs, corpus, store.cache_dir)
+    assert "The map of crowding is missing" in report(runs[1], runs, corpus, store.cache_dir)
     map_layout.keep_crowding(np.linspace(0, 1, len(corpus), dtype=np.float32), corpus, store.cache_dir)
     assert maps() == ["Quality", "Crowding", "Selected"]
-    assert "mean cosine to the 15 nearest samples" in read(report(runs[1], runs, corpus, store.cache_dir)).text
+    assert "mean cosine to the 15 nearest rows" in read(report(runs[1], runs, corpus, store.cache_dir)).text
 
 
 def decoded(uri: str) -> np.ndarray:

@@ -17,7 +17,9 @@ def made(tmp_path, seconds=10.0, fingerprint="f", n=1000, dim=16, steps=50, arou
         writer.write_selection(pa.table({"id": [1]}), {})
         writer.finish(
             "done",
-            {
+            None,
+            "converged",
+            summary={
                 "n": n,
                 "selected": 300,
                 "steps": steps,
@@ -25,7 +27,6 @@ def made(tmp_path, seconds=10.0, fingerprint="f", n=1000, dim=16, steps=50, arou
                 "tokens": tokens,
                 "seconds_total": seconds + around,
             },
-            "converged",
         )
     return store
 
@@ -58,7 +59,7 @@ def test_another_corpus_is_scaled_and_said_so(tmp_path):
 def test_without_a_measurement_there_is_no_number(tmp_path):
     store = made(tmp_path, objective="pairwise")
     price = estimate(store)
-    assert price.seconds is None and "no estimate of the time" in cost.sentence(price, 1000)
+    assert price.seconds is None and "No estimate" in cost.sentence(price, 1000)
 
 
 def test_a_run_under_way_is_a_measurement_too(tmp_path):
@@ -90,7 +91,7 @@ def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_p
     price = priced(store, lamb=0.5)
     assert (price.tokens, price.best_tokens, price.measured) == (30_000.0, 51_000.0, False)
     said = cost.sentence(price, 1000)
-    assert "30 k tokens at average length, 51 k if they were those of best quality".replace(" k", "\u00a0k") in said
+    assert "about 30 k to 51 k tokens".replace(" k", "\u00a0k") in said
     made(tmp_path, lamb=0.8, tokens=48_000)
     assert priced(store, lamb=0.2).tokens == 36_000 and priced(store, lamb=0.8).measured
     price = priced(store, lamb=0.5)
@@ -113,14 +114,10 @@ def test_either_way_has_its_time_and_the_rows_are_said_once(tmp_path):
     store = made(tmp_path, n_epochs=50, estimator="counterfactual", n_rollout=4)
     learn = estimate(store, n_epochs=50, n_rollout=4, estimator="counterfactual")
     solve = estimate(store, estimator="relaxed")
-    said = cost.sentence_of_two(solve, learn, 1000, "Relaxed (no masks)").replace("\u00a0", " ").replace("\\", "")
-    assert said == (
-        "Selects **300** of 1,000 rows. Time: learning masks about **10 s**, Relaxed (no masks) not known yet."
-    )
-    assert cost.sentence_of_two(None, learn, 1000, "x").endswith("rows. Time: learning masks about **10\u00a0s**.")
-    assert cost.sentence_of_two(solve, None, 1000, "x").endswith(
-        "rows. No run like it yet, so no estimate of the time."
-    )
+    said = cost.sentence_of_two(solve, learn, 1000).replace("\u00a0", " ").replace("\\", "")
+    assert said == "Keeps **300** of 1,000 rows. Learn masks: about **10 s**. Solve: no estimate yet."
+    assert cost.sentence_of_two(None, learn, 1000).endswith("rows. Learn masks: about **10\u00a0s**.")
+    assert cost.sentence_of_two(solve, None, 1000).endswith("rows. No estimate of the time yet.")
     assert cost.details_of_two(solve, None).startswith("Solve. Time: no run like this one")
     with pytest.raises(ValueError, match="solve and learn are both None"):
-        cost.sentence_of_two(None, None, 1000, "x")
+        cost.sentence_of_two(None, None, 1000)

@@ -21,7 +21,7 @@ from datamask.dashboard.analyses.comparison import tables as comparison
 from datamask.dashboard.analyses.convergence import tables as convergence
 from datamask.dashboard.analyses.downstream import tables as downstream
 from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.sweeps import tables as sweeps
+from datamask.dashboard.analyses.sweeps import series, tables
 from datamask.dashboard.analyses.vitals import tables as vitals
 from datamask.dashboard.report import page
 from datamask.dashboard.report.sentence import sentence
@@ -113,7 +113,9 @@ def look(root: Path) -> None:
     runs = listing.readable(store)
     fingerprint = store.get("whole").facts()["fingerprint"]
     listing.tags_of(runs), listing.matching(runs, "a"), frontier.survey(runs, fingerprint), downstream.collected(runs)
-    sweeps.ratio_series(runs, fingerprint), sweeps.group_series(runs, fingerprint)
+    for option in ("select_ratio", "n_rollout"):
+        for one in series.stored(runs, fingerprint, option):
+            tables.ends(one), tables.curves(one)
     candidates.candidates(runs, fingerprint)
     if len(runs) > 1:
         comparison.load(runs, ROWS)
@@ -172,7 +174,7 @@ def test_the_command_line_and_the_report_say_what_is_wrong(made, name, capsys):
             for words in (["list"], ["list", "--json"], ["show", "altered"], ["show", "altered", "--json"]):
                 code = main(["runs", *words, "--runs_dir", str(made)])
                 said = capsys.readouterr().err
-                assert code in (0, 2) and "Traceback" not in said and "fault of the program" not in said, place
+                assert code in (0, 2) and "Traceback" not in said and "nternal error" not in said, place
             store = RunStore(made)
             for run in listing.readable(store):
                 page.report(run, listing.readable(store))

@@ -18,7 +18,9 @@ def finish(run, **summary):
         writer.write_selection(pa.table({"id": [1]}), {})
         writer.finish(
             "done",
-            {
+            None,
+            "converged",
+            summary={
                 "n": 18_000,
                 "selected": 5400,
                 "steps": 100,
@@ -27,7 +29,6 @@ def finish(run, **summary):
                 "diversity": 0.61,
                 **summary,
             },
-            "converged",
         )
     return run
 
@@ -43,7 +44,7 @@ def test_numbers_are_shares_of_the_attainable_gain_with_the_raw_ones_behind(tmp_
         },
     )
     quality, diversity, size = outcome.numbers(run)
-    assert quality.value.startswith("94") and "from random to the best quality" in quality.caption
+    assert quality.value.startswith("94") and "0 % random" in quality.caption
     assert "7.9" in quality.help and "7.2" in quality.help and "proved" in quality.help
     assert "best found" in diversity.help and "Facility" in diversity.help
     assert size.value == "5,400" and "18,000" in size.caption and "1,200,000 tokens" in size.caption
@@ -52,7 +53,7 @@ def test_numbers_are_shares_of_the_attainable_gain_with_the_raw_ones_behind(tmp_
 def test_worse_than_random_is_said_so(tmp_path):
     run = finish(create(tmp_path), calibrated={"quality": 1.0, "diversity": -1.86, "joint": -0.43})
     diversity = outcome.numbers(run)[1]
-    assert diversity.value.startswith("−186") and diversity.caption == "below a random subset"
+    assert diversity.value.startswith("−186") and diversity.caption == "worse than random (0 %)"
 
 
 def test_a_constant_term_has_no_share(tmp_path):
@@ -64,8 +65,8 @@ def test_a_constant_term_has_no_share(tmp_path):
 def test_a_certificate_says_exactly_what_is_proved(tmp_path):
     run = finish(create(tmp_path / "a"), upper_bound=0.501, gap=0.01)
     assert outcome.certificate(run) == (
-        "Proved: no selection of 5,400 samples has a higher value of this objective on "
-        "these features than 0.501; this one has 0.491."
+        "Gap 1.00\u00a0% for this objective: no selection of 5,400 rows has a joint value above "
+        "0.501; this one has 0.491."
     )
     assert outcome.certificate(finish(create(tmp_path / "b"), upper_bound=None, gap=None)) is None
 
@@ -75,8 +76,7 @@ def test_a_certificate_says_exactly_what_is_proved(tmp_path):
     [
         (
             {"inside": 5_390, "outside": 12_599, "open": 11},
-            " It settles 99.93\u00a0% of the samples: every selection as good as this one has 5,390 of these and "
-            "none of the other 12,599. The 11 left are a matter of taste.",
+            " 5,390 rows are required, 12,599 are excluded and 11 are interchangeable.",
         ),
         ({"inside": 0, "outside": 0, "open": 18_000}, ""),
         (None, ""),
@@ -119,11 +119,27 @@ def test_an_interrupted_run_says_whether_it_left_a_checkpoint(tmp_path):
     run = create(tmp_path)
     with run.writer() as writer:
         writer.set_status("running", step=11, total_steps=60)
-    assert "before its first checkpoint; resuming starts from the beginning" in outcome.story(run).text
+    assert "has no checkpoint; resume to start" in outcome.story(run).text
     with run.writer() as writer:
         writer.save_checkpoint({"x": np.arange(3)}, {"step": 11})
         writer.set_status("running", step=12, total_steps=60)
     assert "Its last checkpoint is kept" in outcome.story(run).text
+
+
+@pytest.mark.parametrize("state", ["stopped", "interrupted"])
+def test_the_story_of_a_run_counts_the_steps_that_its_curve_shows(tmp_path, state):
+    """A stop between two steps, or after the last one, leaves a status that names no step."""
+    run = create(tmp_path)
+    with run.writer() as writer:
+        writer.set_status("running", total_steps=60)
+        for step in range(1, 61):
+            writer.append_metrics({"step": step, "seconds": 0.1 * step, "joint": 0.7})
+        writer.save_checkpoint({"x": np.arange(3)}, {"step": 60})
+        if state == "stopped":
+            writer.finish("stopped", ending="stopped", message="stopped before learning began")
+    story = outcome.story(run)
+    assert story.heading.lower() == state and "at step 60 of 60" in story.text and "kept" in story.text
+    assert "before its first step" not in story.text and "It has learned nothing" not in story.text
 
 
 def test_queued_and_done(tmp_path):

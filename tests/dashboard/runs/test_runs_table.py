@@ -50,7 +50,7 @@ def test_every_number_is_the_one_in_the_files(tmp_path, corpus):
         )
         with run.writer() as writer:
             numbers = {"gap": 0.01 * place, "tokens": 700 + place, "seconds_total": 2.5 + place}
-            writer.finish("done", {**run.status().summary, **numbers}, "converged")
+            writer.finish("done", None, "converged", summary={**run.status().to_dict()["summary"], **numbers})
     runs = store.list()
     frame = runs_table.table(runs)
     assert frame.index.tolist() == [run.id for run in runs]
@@ -70,6 +70,7 @@ def test_every_number_is_the_one_in_the_files(tmp_path, corpus):
             "seconds": summary["seconds_total"],
         }.items():
             assert np.array_equal(row[name], np.nan if expected is None else expected, equal_nan=True), name
+        assert row["below"] == ("quality" if summary["calibrated"]["quality"] < 0 else None)
         assert (row["objective"], row["estimator"]) == ("Pair-wise similarity", "Relaxed (no masks)")
         assert abs(row["age"].timestamp() - stored(run, "status")["created"]) <= 0.001
 
@@ -89,7 +90,7 @@ def test_nought_is_kept_where_it_was_measured(tmp_path):
     run = create(RunStore(tmp_path), lamb=0)
     with run.writer() as writer:
         summary = {"calibrated": {"quality": 0.0, "diversity": 0.0}, "gap": 0.0, "seconds_total": 0.0, "seconds": 3.0}
-        writer.finish("stopped", summary)
+        writer.finish("stopped", None, summary=summary)
     row = runs_table.table([run]).loc[run.id]
     assert [row[name] for name in ("quality", "diversity", "gap", "seconds", "lamb")] == [0.0] * 5
 
@@ -98,7 +99,7 @@ def test_lambda_is_empty_where_it_had_no_say_and_a_gap_where_it_is_in_other_unit
     store = RunStore(tmp_path)
     random, raw = create(store, estimator="random"), create(store, scale="raw")
     with raw.writer() as writer:
-        writer.finish("stopped", {"gap": 12.0})
+        writer.finish("stopped", None, summary={"gap": 12.0})
     frame = runs_table.table([random, raw])
     assert math.isnan(frame.loc[random.id, "lamb"]) and frame.loc[raw.id, "lamb"] == 0.5
     assert math.isnan(frame.loc[raw.id, "gap"])
@@ -108,7 +109,7 @@ def test_the_ratio_of_a_token_budget_is_what_it_came_to(tmp_path):
     store = RunStore(tmp_path)
     running, done = create(store, budget=500.0), create(store, budget=500.0)
     with done.writer() as writer:
-        writer.finish("stopped", {"selected": 30, "n": 120})
+        writer.finish("stopped", None, summary={"selected": 30, "n": 120})
     frame = runs_table.table([running, done])
     assert math.isnan(frame.loc[running.id, "ratio"]) and frame.loc[done.id, "ratio"] == 0.25
 
@@ -163,7 +164,7 @@ def test_a_damaged_record_has_a_row_without_numbers(tmp_path):
 def test_numbers_that_no_column_can_hold_are_not_known(tmp_path, number):
     run = create(RunStore(tmp_path))
     with run.writer() as writer:
-        writer.finish("stopped", {"tokens": 5})
+        writer.finish("stopped", None, summary={"tokens": 5})
     status = stored(run, "status")
     status["summary"]["tokens"], status["created"] = number, 253370764799.0
     (run.path / "status.json").write_text(json.dumps(status))

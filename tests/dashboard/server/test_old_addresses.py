@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -24,15 +25,16 @@ ASKED = {"corpus": "c0ffee", "run": "a-run", "search": "größer & kleiner", "wh
         (("run", ASKED), "runs", ASKED),
         (("frontier", ASKED), "runs", {**ASKED, "view": "frontier"}),
         (("frontier", {"ratio": "0.2", "view": "Frontier"}), "runs", {"ratio": "0.2", "view": "frontier"}),
-        (
-            ("frontier", {**ASKED, "view": "Live λ", "lambda": "0.4"}),
-            "runs",
-            {**ASKED, "view": "live", "lambda": "0.4"},
-        ),
-        (("frontier", {"view": "Ratio", "corpus": "a"}), "lab", {"corpus": "a", "view": "ratio"}),
-        (("frontier", {"view": "Group size"}), "lab", {"view": "group"}),
-        (("frontier", {"view": "Transfer"}), "lab", {"view": "transfer"}),
+        (("frontier", {**ASKED, "view": "Live λ", "lambda": "0.4"}), "", {**ASKED, "lambda": "0.4"}),
+        (("frontier", {"view": "Ratio", "corpus": "a"}), "runs", {"corpus": "a", "view": "sweep"}),
+        (("frontier", {"view": "Group size"}), "runs", {"view": "sweep", "vary": "n_rollout"}),
+        (("frontier", {"view": "Transfer"}), "runs", {"view": "sweep", "vary": "parts"}),
         (("frontier", {"view": "<b>"}), "runs", {"view": "frontier"}),
+        (("lab", ASKED), "runs", ASKED),
+        (("lab", {"view": "objectives", "run": "a"}), "runs", {"run": "a"}),
+        (("lab", {"view": "ratio", "corpus": "a"}), "runs", {"corpus": "a", "view": "sweep"}),
+        (("lab", {"view": "group", "ratio": "0.2"}), "runs", {"ratio": "0.2", "view": "sweep", "vary": "n_rollout"}),
+        (("lab", {"view": "transfer"}), "runs", {"view": "sweep", "vary": "parts"}),
         (("which_lambda", {**ASKED, "answer": "x"}), "evidence", {**ASKED, "answer": "x"}),
         (("compare", {"runs": "a,b", "tab": "Scoreboard"}), "evidence", {"runs": "a,b", "view": "scoreboard"}),
         (("compare", {"tab": "Agreement", **ASKED}), "evidence", {**ASKED, "view": "agreement"}),
@@ -50,10 +52,11 @@ def test_what_was_asked_for_is_asked_for_at_the_new_address(old, page, asked):
 def test_they_lead_to_sections_that_there_are():
     words = {page.lower(): {section.word for section in sections} for page, sections in SECTIONS.items()}
     for path in old_addresses.OLD:
-        for view, tab in ((view, tab) for view in ("", *old_addresses.FRONTIERS) for tab in ("", *old_addresses.TABS)):
+        views = ("", *old_addresses.FRONTIERS, *old_addresses.LAB)
+        for view, tab in itertools.product(views, ("", *old_addresses.TABS)):
             asked = {name: word for name, word in (("view", view), ("tab", tab)) if word}
             moved = urlsplit(old_addresses.moved(path, urlencode(asked)))
             page = moved.path.removeprefix("./")
             assert not page or (ROOT / "pages" / f"{page}.py").is_file()
             asked = dict(parse_qsl(moved.query))
-            assert path not in ("frontier", "compare") or asked.get("view", "") in words[page]
+            assert path not in ("frontier", "compare", "lab") or not page or asked.get("view", "") in words[page]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamask.dashboard.data import sample
+from datamask.dashboard.data import demo
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.server.scripts import APP, FOLDER, INSTALLED, IS_INSTALLED
 
@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_in_a_checkout_they_stand_beside_the_package():
-    assert not IS_INSTALLED and APP == ROOT / "app.py" and sample.BUILT == ROOT / "sample_data" / "built"
+    assert not IS_INSTALLED and APP == ROOT / "app.py" and demo.old_sample() == ROOT / "sample_data" / "built"
 
 
-@pytest.mark.parametrize("script", [*(script for script, *_ in PAGES), "sample_data/build.py"])
+@pytest.mark.parametrize("script", [*(script for script, *_ in PAGES), "sample_data/demo/demo.parquet"])
 def test_each_is_there_and_goes_to_the_same_place_below_the_folder_of_the_wheel(script):
     tree = ast.parse((ROOT / "setup.py").read_text())
     (served,) = [

@@ -13,11 +13,13 @@ from datamask.ablation.question import AblationQuestion
 from datamask.config.lambda_question import Target
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.evaluation.ablation import ablate
+from datamask.evaluation.ablation import contestants as contesting
 from datamask.evaluation.ablation import study as studying
 from datamask.evaluation.ablation.contestants import Contestants, single
 from datamask.evaluation.ablation.parts import parts
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas.kept import Kept
+from datamask.work.pace import RoundPace
 from tests.evaluation.lambdas.planted import noise_corpus, planted_corpus
 from tests.evaluation.made import made_corpus
 
@@ -53,7 +55,7 @@ def test_a_planted_method_is_better_than_random(tmp_path):
 def test_several_targets_are_the_default_and_noise_leads_to_no_claim(tmp_path):
     result = ablate(noise_corpus(1, n=2000), ASKED, tmp_path, device="cpu")
     assert [target.name for target in result.targets] == ["pool", *(f"region {place}" for place in range(1, 9))]
-    assert "hard to beat by construction" in result.targets[0].note
+    assert "hard to beat on held-out text" in result.targets[0].note
     assert not result.claims and result.recommendation is None
     assert "k-means regions" in " ".join(result.notes)
 
@@ -70,7 +72,7 @@ def test_a_corpus_without_texts_is_judged_by_its_features_and_says_so(tmp_path):
     corpus = replace(made_corpus(dim=40, texts=False), lengths=None)
     result = ablate(corpus, replace(ASKED, label="domain"), tmp_path, device="cpu")
     assert result.judge == "features" and result.unit == "cosine distance" and result.counts == "rows"
-    assert "no texts here, so methods are judged by examples among its features" in " ".join(result.notes)
+    assert "no texts here, so methods are evaluated by its features" in " ".join(result.notes)
     by_tokens = ablate(made_corpus(dim=40, texts=False), replace(ASKED, label="domain"), tmp_path, device="cpu")
     assert by_tokens.counts == "tokens" and by_tokens.training > 0
     with pytest.raises(InputError, match="no text column"):
@@ -131,6 +133,32 @@ def test_a_stopped_ablation_continues_to_the_same_result(tmp_path, monkeypatch):
     straight = ablate(corpus, question, tmp_path / "straight", device="cpu")
     assert np.array_equal(again.losses, straight.losses) and np.array_equal(again.of_texts, straight.of_texts)
     assert len(keep.names()) == 6 * 5
+
+
+def test_the_pace_of_an_ablation_weighs_each_method_by_what_it_took(tmp_path, monkeypatch):
+    """By a fake clock learned masks take forty times as long as the others; a resumed ablation tells no less."""
+    now, corpus = [0.0], made_corpus(1500, dim=40)
+    selected = contesting._selected
+
+    def slowly(pool, config, poll, kept):
+        now[0] += 40.0 if config.estimator == "soft-quality" else 1.0
+        return selected(pool, config, poll, kept)
+
+    monkeypatch.setattr(contesting, "_selected", slowly)
+    pace, seen = RoundPace(lambda: now[0]), []
+
+    def progress(share, what):
+        if ", seed " in what:
+            seen.append((now[0], share, pace.update(share, what)))
+
+    question = replace(ASKED, target=Target())
+    ablate(corpus, question, tmp_path, device="cpu", pace=pace, progress=progress)
+    shares, told = [share for _, share, _ in seen], [(at, left) for at, _, left in seen if left is not None]
+    assert shares == sorted(shares) and told[0][0] == now[0] / 6
+    assert [left for _, left in told] == pytest.approx([now[0] - at for at, _ in told])
+    # after the first seed the share rises as the clock does
+    steady = [(at / now[0], (share - 0.1) / 0.9) for at, share, left in seen if left is not None]
+    assert [share for _, share in steady] == pytest.approx([at for at, _ in steady])
 
 
 def test_held_out_rows_and_near_duplicates_are_never_selected_and_seeds_share_no_row(tmp_path, monkeypatch):

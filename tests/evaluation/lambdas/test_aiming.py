@@ -89,12 +89,12 @@ def test_what_both_halves_share_judges_nothing():
 def test_halves_that_are_too_alike_are_refused():
     rng = np.random.default_rng(2)
     rows, askable = unit(rng.normal(size=(300, 6))), np.ones(200, bool)
-    with pytest.raises(InputError, match=r"100 are near-copies .* 0 different ones; at least 40"):
+    with pytest.raises(InputError, match=r"100 are duplicates .* 0 different ones are left; at least 40"):
         aim(rows, np.repeat(rows[:1], 200, axis=0), None, askable)
     # the judging half is one family of near-copies, though none is near the steering half
     examples = unit(rng.normal(size=(200, 6)))
     examples[deal(200, 0)[1]] = unit(np.ones((1, 6)))[0]
-    with pytest.raises(InputError, match=r"1 different ones; at least 40"):
+    with pytest.raises(InputError, match=r"1 different ones are left; at least 40"):
         aim(rows, examples, None, askable)
 
 
@@ -181,7 +181,7 @@ def test_examples_with_texts_are_judged_by_texts(tmp_path):
     assert target["judging"] + target["near_copies_between"] == 300 and target["texts"] == target["judging"]
     notes = " ".join(answer["notes"])
     assert "300 steer" in notes and "7 more repeat them" in notes and "corpus's own quality is not used" in notes
-    assert f"{target['near_copies_between']:,} that nearly repeat" in notes
+    assert f"{target['near_copies_between']:,} duplicates of the steering half" in notes
     assert curve["words"] > 1000 and "the examples in mine" in answer["headline"]
 
 

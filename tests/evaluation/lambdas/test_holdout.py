@@ -77,6 +77,15 @@ def test_a_target_that_is_too_small_is_refused(corpus, words, graph):
         held_out_rows(corpus, words, graph, Target("column", "dialect", "x"))
 
 
+def test_the_quality_column_is_no_target_by_name(rng):
+    """It said that the corpus has no such column."""
+    corpus = corpus_of(rng.normal(size=(40, 4)))
+    assert corpus.provenance.columns["quality"] == ["q"]
+    for target in (Target("score", "q"), Target("column", "q", "1")):
+        with pytest.raises(OptionError, match="is the corpus's quality column; use --target quality"):
+            target_rows(corpus, target)
+
+
 def test_a_long_chain_of_near_copies_is_no_unit(rng):
     angle = np.linspace(0, 3, 200)
     texts = [f"word{i % 90} more{i} and{i % 7}" for i in range(200)]
@@ -116,7 +125,7 @@ def test_the_quick_pairwise_selection_is_nearly_the_best(corpus, tmp_path):
     whole = selecting.scales(pool, config)
     here = RestrictedPool(pool, np.arange(len(corpus)))
     lambdas = (0.0, 0.5, 0.9, 1.0)
-    found = selecting.select_all(here, whole, config, lambdas, {})
+    found = selecting.select_all(here, whole, config, lambdas)
     for lamb, rows in zip(lambdas, found):
         joint = whole.problem.joint
         joint = type(joint)(joint.quality, joint.terms, lamb, joint.quality_scale)
@@ -127,12 +136,21 @@ def test_the_quick_pairwise_selection_is_nearly_the_best(corpus, tmp_path):
         assert len(rows) == 240 and bound - joint.evaluate(mask).joint < 0.02
 
 
+def test_a_lambda_selects_the_same_whatever_else_is_tried(corpus, tmp_path):
+    pool = Pool(corpus, torch.device("cpu"), tmp_path)
+    config = selecting.settings("pairwise", 0.2, 0)
+    whole = selecting.scales(pool, config)
+    alone = selecting.select_all(pool, whole, config, (0.5,))[0]
+    assert selecting.select_all(pool, whole, config, (0.0, 0.35, 0.5, 0.7))[2].tolist() == alone.tolist()
+    assert selecting.select_all(pool, whole, config, (0.0, 0.5))[1].tolist() == alone.tolist()
+
+
 def test_facility_is_selected_without_the_rows_that_left(corpus, graph, tmp_path):
     pool = Pool(corpus, torch.device("cpu"), tmp_path)
     config = selecting.settings("facility", 0.1, 0)
     rest = np.arange(0, len(corpus), 2)
     here = RestrictedPool(pool, rest)
-    (rows,) = selecting.select_all(here, selecting.scales(pool, config), config, (0.0,), {})
+    (rows,) = selecting.select_all(here, selecting.scales(pool, config), config, (0.0,))
     x = corpus.features[rest]
     rng = np.random.default_rng(0)
 

@@ -39,7 +39,7 @@ def test_what_was_selected_before_a_stop_is_not_selected_again(tmp_path, monkeyp
 def test_another_question_lets_the_kept_go(tmp_path):
     corpus = made_corpus(800)
     first = kept_for(tmp_path, corpus.fingerprint, "0123456789ab")
-    first.put("1-0-0", np.arange(3), None)
+    first.put("1-0-0", np.arange(3))
     assert first.names() == ["1-0-0"]
     with pytest.raises(Stopped):
         answer(corpus, QUESTION, tmp_path, should_stop=lambda: True)
@@ -48,20 +48,18 @@ def test_another_question_lets_the_kept_go(tmp_path):
 
 def test_cells_of_ablations_stay_where_another_question_is_asked(tmp_path):
     cells = Kept(tmp_path, "abc", ABLATION)
-    cells.put("0123", np.arange(3), None)
-    kept_for(tmp_path, "abc", "0123456789ab").put("1-0-0", np.arange(3), None)
+    cells.put("0123", np.arange(3))
+    kept_for(tmp_path, "abc", "0123456789ab").put("1-0-0", np.arange(3))
     forget(tmp_path, "abc")
     assert cells.names() == ["0123"] and not kept_for(tmp_path, "abc", "0123456789ab").names()
 
 
 def test_kept_selections_come_back_as_they_were(tmp_path):
     kept = Kept(tmp_path, "abc").under("1").under("0")
-    kept.put("2", np.array([3, 1_000_000]), np.array([0.1, 1 / 3]))
-    rows, end = kept.find("2", 2, 1_000_001)
-    assert rows.dtype == np.int64 and rows.tolist() == [3, 1_000_000] and end.tolist() == [0.1, 1 / 3]
+    kept.put("2", np.array([3, 1_000_000]))
+    rows = kept.find("2", 2, 1_000_001)
+    assert rows.dtype == np.int64 and rows.tolist() == [3, 1_000_000]
     assert kept.find("2", 3, 1_000_001) is None and kept.find("2", 2, 1_000_000) is None
     assert kept.find("3", 2, 9) is None and kept.under("2").find("2", 2, 1_000_001) is None
-    kept.put("3", np.array([1]), None)
-    assert kept.find("3", 1, 2)[1] is None
-    Kept().put("2", rows, None)
+    Kept().put("2", rows)
     assert Kept().find("2", 2, 1_000_001) is None

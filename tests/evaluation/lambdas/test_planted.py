@@ -89,8 +89,8 @@ def test_what_is_written_of_the_benchmark_is_what_came_out():
     apart = f"(by {ahead[0]:.1f} to {ahead[-1]:.1f} nats per word) and than the trap"
     assert f"{apart} in {report['right']['trapped']} of 100" in written
     assert f'"cannot be told apart" in {kept_still} of 20 seeds of noise' in written
-    assert f"than the trap in 20 of 20 seeds, and than the copies too in {ahead_of_copies.count('helps')};" in written
-    assert "in the other three it cannot tell it from them" in written
+    assert f"than the trap in 20 of 20 seeds, and than the duplicates in {ahead_of_copies.count('helps')}." in written
+    assert "In the other three it cannot tell them apart" in written
     assert f'"cannot be told apart" in {report["right"]["noise"]} of 100' in written
     assert f'Of the {len(wrong)} that are wrong {wrong.count("helps")} say "helps"' in written
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -215,6 +217,17 @@ def tiny(monkeypatch):
     """A search in seconds: five steps for each of its sixty trainings, and little to ask for."""
     monkeypatch.setattr(trial, "SMALL", Size(layers=1, width=16, heads=2, context=64, batch=16, rate=1e-2))
     monkeypatch.setattr(proxy_models, "ASKED_BYTES", 2_000)
+
+
+def test_the_estimated_time_of_a_training_does_not_count_the_work_of_other_processes(monkeypatch):
+    """Other processes had the core for a second of each training: that is no part of its own work."""
+
+    def train(*_):
+        time.sleep(0.2)
+
+    monkeypatch.setattr(proxy_models, "train", train)
+    steps = proxy_models.steps_of(SMALL, 100_000)
+    assert proxy_models.seconds_of_training(100_000, 0, torch.device("cpu")) < 0.1 / proxy_models.TIMED_STEPS * steps
 
 
 def test_which_lambda_takes_it_and_says_so(tiny, tmp_path):

@@ -16,9 +16,11 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing.signs import Sign
 from datamask.errors import InputError, StoreError
 from datamask.runs.ablation_results import load, result_entry
+from datamask.work import lanes
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
+from datamask.work.pace import RoundPace
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ def start(
     job's result is the question's key, what it is about an `Asked`.
     """
 
+    pace = RoundPace(lanes.clock)
+
     def work(job: Job) -> str:
         # torch comes with them, so only in the thread that needs it
         from datamask.evaluation.threads import threads
@@ -106,13 +110,14 @@ def start(
                     progress=job.report,
                     should_stop=job.should_stop,
                     seeds=seeds,
+                    pace=pace,
                 ),
                 job.should_stop,
             )
         if stored() is None:
             raise StoreError(
-                f"the result cannot be kept in {cache_dir}, where this page looks for it; make room there, or make the "
-                "folder writable, and start again"
+                f"the result cannot be stored in {cache_dir}; free some space or make the folder writable, and "
+                "start again"
             )
         return question.key
 
@@ -122,5 +127,6 @@ def start(
         device="cpu",
         priority=Priority.SWEEP,
         sign=sign,
+        pace=pace.update,
         about=Asked(question, tuple(texts), examples),
     )

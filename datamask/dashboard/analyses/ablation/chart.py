@@ -34,7 +34,6 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
     told = cells["verdict"].isin([VERDICTS["better"], VERDICTS["worse"]]).to_numpy().reshape(shape)
     others = np.abs(difference[~cells["random"].to_numpy().reshape(shape)])
     full = float(np.percentile(others, CLIP)) if others.size else 0.0
-    hovers = np.array([_hover(cell, unit) for cell in figures.records(cells)], object).reshape(shape)
     drawn = figures.figure(
         figures.axis(
             grid=False,
@@ -63,10 +62,23 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
             text=np.where(told, [[wording.signed(value) for value in row] for row in difference], ""),
             texttemplate="%{text}",
             textfont={"size": 11},
-            hovertext=hovers,
-            hovertemplate="%{hovertext}<extra></extra>",
+            hoverinfo="skip",
         )
     )
+    # a press on a heat map says nothing to the page; one on a mark does, so each cell has one that is not seen
+    drawn.add_trace(
+        go.Scatter(
+            x=np.tile(np.arange(len(targets)), len(names)),
+            y=np.repeat(np.arange(len(names)), len(targets)),
+            mode="markers",
+            marker={"symbol": "square", "size": ROW - 6, "color": "rgba(0,0,0,0)"},
+            customdata=cells[["method_name", "target_name"]].to_numpy(),
+            text=[_hover(cell, unit) for cell in figures.records(cells)],
+            **figures.HOVER,
+        )
+    )
+    # all of a wide cell is its mark's
+    drawn.update_layout(hoverdistance=-1)
     text = palette.shades(dark).text
     for place, name in enumerate(names):
         figures.write(drawn, f"{regrets[name]:.3f}", 1, place, text, right=14, xref="paper")
@@ -89,7 +101,7 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: boo
         height=ROW * len(table) + 60,
         dark=dark,
     )
-    figures.write_below(drawn, f"Difference to random, {figures.plain(unit)}; left is better", dark)
+    figures.write_below(drawn, f"Difference to random, {figures.plain(unit)}; lower is better", dark)
     baseline = table[table["method"] == best_simple]
     if len(baseline):
         figures.line_across(drawn, tone.best, x=float(baseline["difference"].iloc[0]))
@@ -114,15 +126,7 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: boo
                 name=f"{verdict} than random" if verdict in ("better", "worse") else verdict or "no interval yet",
                 showlegend=True,
                 marker={"color": color, "symbol": symbol, "size": 10},
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": those["high"] - those["difference"],
-                    "arrayminus": those["difference"] - those["low"],
-                    "color": color,
-                    "thickness": 2,
-                    "width": 0,
-                },
+                error_x=figures.error_bar(those["difference"], those["low"], those["high"], color),
                 text=[_hover(cell, unit) for cell in figures.records(those)],
                 **figures.HOVER,
             )

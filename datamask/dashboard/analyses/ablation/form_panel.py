@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from datamask.ablation.cost import expected_seconds
 from datamask.ablation.question import (
     LABEL_REGIONS,
     LEAST_SEEDS,
@@ -16,7 +17,6 @@ from datamask.ablation.question import (
     METHODS,
     SEEDS,
     AblationQuestion,
-    objectives_known,
 )
 from datamask.config.lambda_question import (
     LEAST_EXAMPLES,
@@ -38,24 +38,23 @@ if TYPE_CHECKING:
 
 SEVERAL = "several"
 TARGETS = {
-    SEVERAL: "Several targets at once",
+    SEVERAL: "Several targets",
     "random": "Held-out text of the corpus",
     "column": "One value of a column",
     "score": "High scores of another column",
-    "texts": "Texts of my own",
+    "texts": "My own texts",
     "examples": "Examples that also score rows",
 }
 WITHOUT_TEXTS = (SEVERAL, "random", "column", "score", "examples")
 RATIOS = (0.02, 0.05, 0.1, 0.3)
-SOURCES = {"ids": "ids of samples", "features": "features", "examples": "texts"}
+SOURCES = {"ids": "ids of rows", "features": "features", "examples": "texts"}
 SOURCE_FILES = {"ids": ["txt", "csv", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
 SOURCE_HELP = {
-    "ids": "One id per line, or a table with the corpus's id column.",
-    "features": "A parquet file with a column of features, by the model that made the corpus's.",
-    "examples": "One text per line, or .jsonl with the field text. Only where `datamask prepare` made the corpus's "
-    "features from its texts.",
+    "ids": "One id per line, or a table with the id column of the corpus.",
+    "features": "A parquet file with a feature column, made by the model of the corpus.",
+    "examples": "One text per line, or .jsonl with the field text. Requires features that `datamask prepare` "
+    "made from texts.",
 }
-STOPS = "Stops within a second or two. Finished seeds are kept."
 VALUES = 200
 """Values of a column that can be chosen, the most frequent first."""
 
@@ -73,8 +72,8 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
     readable = has_texts(corpus)
     if not readable:
         st.caption(
-            "**This corpus has no texts**, so methods are judged by examples among its features. Open shards with a "
-            "text column to judge by text."
+            "**This corpus has no texts**, so methods are measured by distance to examples among its features. "
+            "Add a text column to measure by text."
         )
     kind = st.selectbox(
         "Target",
@@ -83,8 +82,8 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         key="ablation_target" if readable else "ablation_target_without_texts",
         format_func=TARGETS.__getitem__,
         persist_state="session",
-        help="A small model learns from each selection and must predict held-out text of the target. Take what your "
-        "own model should be good at, or several targets where you do not know.",
+        help="A small model learns from each selection and predicts held-out text of the target. Choose what "
+        "your own model should be good at, or several targets.",
     )
     label = column = value = source = ""
     uploads, pasted = [], ""
@@ -100,14 +99,13 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
             type=["txt", "md", "jsonl"],
             accept_multiple_files=True,
             key="ablation_files",
-            help="One text per line; in .jsonl files the field text of each line. Some hundreds of texts are a good "
-            "number.",
+            help="One text per line, or .jsonl with the field text. Some hundreds of texts are enough.",
         )
         pasted = st.text_area(
             "Or paste texts, one per line",
             key="ablation_pasted",
             height=90,
-            help=f"At least {LEAST_TEXTS} lines. Lines that repeat count once.",
+            help=f"At least {LEAST_TEXTS} different lines.",
         )
     elif kind == "examples":
         source, uploads, pasted = _examples_form(readable)
@@ -119,7 +117,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         key="ablation_ratio",
         persist_state="session",
         format_func=words.percent,
-        help="The share of the samples that every method selects.",
+        help="The share of the rows that each method selects.",
     )
     seeds = st.number_input(
         "Seeds",
@@ -128,19 +126,19 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         SEEDS,
         key="ablation_seeds",
         persist_state="session",
-        help="Each seed selects from rows of its own. More seeds find smaller differences and take longer.",
+        help="Each seed selects from other rows. More seeds find smaller differences and take longer.",
     )
     masks = st.checkbox(
         "Learned masks",
         value=True,
         key="ablation_masks",
         persist_state="session",
-        help="The paper's preset learns masks in 5,000 steps, which takes longer than all other methods together.",
+        help="Adds the paper's preset with 5,000 steps, which takes longer than all other methods together.",
     )
     ready = not (kind in ("column", "score") and not column)
     busy = working(corpus)
     st.button(
-        "Start",
+        "Start the ablation",
         type="primary",
         icon=":material/play_arrow:",
         key="ablation_start",
@@ -148,9 +146,9 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         disabled=not ready or busy,
         on_click=_press,
         args=(corpus.fingerprint, kind),
-        help=f"Compares simple baselines and {', '.join(objectives_known())} over λ. It runs in the background, and a "
-        "first answer comes after three seeds.",
     )
+    asked = AblationQuestion(seeds=int(seeds), methods=tuple(name for name in METHODS if masks or name != MASKS))
+    st.caption(f"About {words.roughly(expected_seconds(asked, len(corpus)))} on an idle machine.")
     files = [upload.file_id for upload in uploads]
     form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, ratio, seeds, masks))
     if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
@@ -174,8 +172,8 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
                 target=target,
                 label=label,
                 ratio=ratio,
-                seeds=int(seeds),
-                methods=tuple(name for name in METHODS if masks or name != MASKS),
+                seeds=asked.seeds,
+                methods=asked.methods,
             )
         except DatamaskError as error:
             st.session_state[REFUSED] = form_now, str(error)
@@ -190,7 +188,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
 def start(corpus: Corpus, asked: ablation_job.Asked, cache_dir: Path) -> None:
     """Start a job, or join the one under way. For a button's `on_click` too."""
     link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-    sign = Sign("Ablation", "pages/evidence.py", link, STOPS)
+    sign = Sign("Ablation", "pages/evidence.py", link)
     ablation_job.start(corpus, asked.question, cache_dir, asked.texts, sign, asked.examples)
 
 
@@ -209,14 +207,13 @@ def _press(fingerprint: str, kind: str) -> None:
 
 
 def _wait() -> None:
-    st.caption("Your texts are not here yet. The ablation starts as soon as they are uploaded or pasted.")
+    st.caption("Waiting for your texts. The ablation starts when they are uploaded or pasted.")
     st.button(
-        "Do not start",
+        "Cancel the start",
         key="ablation_not",
         type="tertiary",
         on_click=st.session_state.pop,
         args=(PRESSED, None),
-        help="Forgets that Start was pressed.",
     )
 
 
@@ -231,13 +228,16 @@ def _label_columns(corpus: Corpus) -> list[str]:
 
 def _label(corpus: Corpus) -> str:
     """What the several targets are."""
-    names = {"": "chosen for you", **{name: name for name in _label_columns(corpus)}, LABEL_REGIONS: "regions"}
+    names = {"": "automatic", **{name: name for name in _label_columns(corpus)}, LABEL_REGIONS: "regions"}
     return st.selectbox(
         "Label column",
         list(names),
         key="ablation_label",
         format_func=lambda name: names.get(name, name),
-        help="Eight to twenty values of a column. Regions are clusters of the features, for a corpus without labels.",
+        help=(
+            "The targets are eight to twenty values of this column. Without labels they are regions: clusters "
+            "of the features."
+        ),
     )
 
 
@@ -245,9 +245,9 @@ def _one_value(corpus: Corpus) -> tuple[str, str]:
     """A metadata column and one of its values."""
     names = _label_columns(corpus)
     if not names:
-        st.caption("The corpus has no column that names kinds of text.")
+        st.caption("The corpus has no label column.")
         return "", ""
-    column = st.selectbox("Column", names, key="ablation_column", help="What tells kinds of text apart.")
+    column = st.selectbox("Column", names, key="ablation_column", help="The column that labels rows by kind of text.")
     counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
     counts = sorted(
         (entry for entry in counts if entry["values"] is not None and entry["counts"] >= LEAST_TEXTS),
@@ -255,14 +255,14 @@ def _one_value(corpus: Corpus) -> tuple[str, str]:
     )[:VALUES]
     sizes = {entry["values"]: entry["counts"] for entry in counts}
     if not sizes:
-        st.caption(f"No value has {LEAST_TEXTS} samples, which are needed to tell selections apart.")
+        st.caption(f"No value has at least {LEAST_TEXTS} rows, as the comparison needs.")
         return "", ""
     value = st.selectbox(
         "Value",
         list(sizes),
         key=f"ablation_value_{column}",
         format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
-        help="Held-out samples with this value are what is predicted.",
+        help="The target is the held-out rows with this value.",
     )
     return column, value or ""
 
@@ -271,13 +271,13 @@ def _score(corpus: Corpus) -> str:
     """A metadata column with numbers, other than the quality."""
     names = [column.name for column in corpus.metadata_columns.values() if column.cells in ("whole", "fraction")]
     if not names:
-        st.caption("The corpus has no second column with numbers.")
+        st.caption("The corpus has no second number column.")
         return ""
     return st.selectbox(
         "Column of scores",
         names,
         key="ablation_score",
-        help="The target is the best quarter of the held-out samples by these numbers.",
+        help="The target is the best quarter of the held-out rows by this column.",
     )
 
 
@@ -302,11 +302,11 @@ def _examples_form(readable: bool) -> tuple[str, list, str]:
         readable: whether the corpus has texts; without, texts are no examples of it.
     """
     st.caption(
-        f"{LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} examples. One half scores the rows by how near they are to it. The "
-        "other half evaluates."
+        f"{LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} examples. One half scores the rows by similarity, the other "
+        "half evaluates."
     )
     source = st.segmented_control(
-        "They are",
+        "Kind",
         list(SOURCES) if readable else [name for name in SOURCES if name != "examples"],
         default="ids",
         required=True,
@@ -314,10 +314,10 @@ def _examples_form(readable: bool) -> tuple[str, list, str]:
         key="ablation_source" if readable else "ablation_source_without_texts",
         persist_state="session",
         format_func=SOURCES.__getitem__,
-        help="What stands in the file.",
+        help="The content of the file.",
     )
     upload = st.file_uploader(
-        "File of examples",
+        "Example file",
         type=SOURCE_FILES[source],
         key=f"ablation_examples_{source}",
         help=SOURCE_HELP[source],
@@ -328,7 +328,7 @@ def _examples_form(readable: bool) -> tuple[str, list, str]:
             f"Or paste {SOURCES[source]}, one per line",
             key=f"ablation_pasted_{source}",
             height=90,
-            help=f"At least {LEAST_EXAMPLES:,} lines. A file goes before what is pasted.",
+            help=f"At least {LEAST_EXAMPLES:,} lines. A file takes precedence over pasted text.",
         )
     return source, [] if upload is None else [upload], pasted
 

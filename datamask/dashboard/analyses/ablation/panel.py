@@ -11,7 +11,7 @@ from datamask.ablation import wording
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS, compare_models
 from datamask.corpus import Corpus
-from datamask.dashboard.analyses.ablation import ablation_job, chart, form_panel, tables
+from datamask.dashboard.analyses.ablation import ablation_job, chart, form_panel, opening_panel, tables
 from datamask.dashboard.analyses.which_lambda import panel as lambda_panel
 from datamask.dashboard.analyses.which_lambda import tables as lambda_tables
 from datamask.dashboard.drawing import words
@@ -63,11 +63,11 @@ def choose(results: Sequence[AblationResult], answers: Sequence[Mapping]) -> Abl
         return by_key.get(wanted)
     lines = listing.unlike(lines)
     key = st.selectbox(
-        "Results so far",
+        "Results",
         list(by_key),
         index=list(by_key).index(wanted),
         format_func=lines.__getitem__,
-        help="Everything that was compared on this corpus, newest first.",
+        help="All ablations of this corpus, newest first.",
     )
     st.query_params[ANSWER] = key
     return by_key[key]
@@ -85,7 +85,6 @@ def work(corpus: Corpus, cache_dir: Path) -> bool:
             job,
             background.Look(
                 "ablation_stop",
-                form_panel.STOPS,
                 every=1.0,
                 place="live_ablation",
                 title="Comparing methods",
@@ -99,9 +98,9 @@ def work(corpus: Corpus, cache_dir: Path) -> bool:
         return True
     stopped = job.state == "stopped"
     with st.container(border=True):
-        st.subheader("Stopped" if stopped else "The ablation could not be finished", anchor=False)
+        st.subheader("Stopped" if stopped else "The ablation failed", anchor=False)
         if stopped:
-            st.write(f"At {words.percent(job.share)} of the way. Finished selections are kept.")
+            st.write(f"Stopped at {words.percent(job.share)}. Finished selections are kept.")
         else:
             st.error(words.sentence(job.error), icon=":material/error:")
         st.caption(_asked(job))
@@ -113,7 +112,6 @@ def work(corpus: Corpus, cache_dir: Path) -> bool:
                     key="ablation_again",
                     on_click=form_panel.start,
                     args=(corpus, job.about, cache_dir),
-                    help="Continues from what is kept.",
                 )
             st.button(
                 "Dismiss",
@@ -121,7 +119,6 @@ def work(corpus: Corpus, cache_dir: Path) -> bool:
                 type="tertiary",
                 on_click=worker().forget,
                 args=(job.key,),
-                help="Removes this message.",
             )
     return True
 
@@ -152,15 +149,15 @@ def _done(job: Job) -> str:
 def nothing_yet(corpus: Corpus) -> None:
     """No result so far."""
     judged = (
-        "A small model learns from each selection and predicts text that no selection contains."
+        "A small model learns from each selection and predicts held-out text."
         if form_panel.has_texts(corpus)
-        else "Held-out rows tell how near each selection comes to them."
+        else "Held-out rows measure how near each selection is."
     )
     with st.container(border=True):
-        st.subheader("What helps on this corpus is not measured yet", anchor=False)
+        st.subheader("No ablation of this corpus yet", anchor=False)
         st.write(
-            f"Press Start. Simple baselines and joint methods select equally many tokens. {judged} The result names "
-            "the methods that are better than random, and better than the best simple baseline."
+            f"Press Start to compare simple baselines and joint methods on equally many tokens. {judged} The "
+            "result names the methods that are better than random and than the best simple baseline."
         )
 
 
@@ -176,21 +173,23 @@ def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> No
         st.warning(f"**{headline}**", icon=":material/sync_problem:")
     else:
         st.markdown(f"**{headline}**")
-    for note in filter(None, (target.note for target in found.targets)):
+    for note in wording.pool_note(found):
         st.caption(words.plain(note, 600))
     cells = tables.cells(found)
     if found.several:
         plot(
             chart.heat_map(cells, found.unit, tables.regrets(found), dark=session.dark()),
-            key="ablation_heat_map",
-            alt="Differences to random of methods by targets",
+            key=opening_panel.MAP,
+            alt="Difference to random of each method on each target",
+            on_select=opening_panel.cell_pressed,
         )
         st.caption(
-            f"Difference to random in {found.unit}. Blue is better, orange is worse. A number stands where the method "
-            "can be told apart from random. The method with the smallest largest regret is on top."
+            f"Difference to random in {found.unit}; blue is better, orange is worse. Cells without a number are "
+            "level with random."
             if not found.provisional
-            else f"Difference to random in {found.unit}, so far. Blue is better, orange is worse."
+            else f"Difference to random in {found.unit}, so far; blue is better, orange is worse."
         )
+        opening_panel.controls(found)
     else:
         best = found.comparisons.best_simple[0] if found.comparisons is not None else None
         plot(
@@ -198,7 +197,7 @@ def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> No
                 cells, found.unit, "" if best is None else found.methods[best].label, dark=session.dark()
             ),
             key="ablation_intervals",
-            alt="Differences to random of all methods",
+            alt="Difference to random of all methods",
         )
     _confirmation(found, corpus, cache_dir)
     with st.expander("All numbers"):
@@ -216,7 +215,7 @@ def _numbers(result: AblationResult) -> None:
         height=height(len(table), MOST_ROWS),
         column_config={
             "largest regret": st.column_config.NumberColumn(
-                format="%.3f", help=f"{result.unit} behind the best method of a target, at most."
+                format="%.3f", help=f"At most this many {result.unit} behind the best method of a target."
             ),
             "loss": st.column_config.NumberColumn(format="%.4f", help=result.unit),
         },
@@ -240,13 +239,16 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         if minutes is None:
             st.button(
-                "Confirm",
+                "Confirm the result",
                 key="ablation_confirm",
                 on_click=_time_confirmation,
                 args=(result,),
-                help="A second proxy model, a small transformer, ranks the methods too. Says first how long it takes.",
             )
-            st.caption("Only one proxy model was run.")
+            st.caption(
+                "Only one proxy model has run.",
+                help="*Confirm* ranks the methods with a second proxy model, a small transformer. The page first "
+                "estimates its time.",
+            )
         else:
             st.button(
                 "Start confirming",
@@ -254,9 +256,8 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
                 icon=":material/play_arrow:",
                 on_click=form_panel.start,
                 args=(corpus, ablation_job.Asked(result.question.by(MODELS[1])), cache_dir),
-                help="Runs in the background.",
             )
-            st.caption(f"The small transformer takes about {max(1, round(minutes)):,} minutes.")
+            st.caption(f"The small transformer takes about {max(1, round(minutes)):,} min.")
 
 
 def _time_confirmation(result: AblationResult) -> None:

@@ -10,7 +10,7 @@ from datamask.ablation import wording
 from datamask.ablation.comparisons import BETTER, LEVEL, WORSE, Difference
 from datamask.ablation.question import LABEL_REGIONS, AblationQuestion
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS, compare_models
+from datamask.ablation.steering import LEAST_AGREEMENT, MODELS, compare_models
 from datamask.dashboard.drawing import words
 
 VERDICTS = {BETTER: "better", WORSE: "worse", LEVEL: "cannot be told apart"}
@@ -23,7 +23,8 @@ def order(result: AblationResult) -> list[int]:
 
 
 def cells(result: AblationResult) -> pd.DataFrame:
-    """One row per method and target, methods in `order`: ``method, target, difference, low, high, verdict``.
+    """One row per method and target, methods in `order`: ``method, target, difference, low, high, verdict, random,
+    method_name, target_name``.
 
     The difference is to random, below 0 is better; without a finished result there are no ends and no verdict.
     """
@@ -39,6 +40,8 @@ def cells(result: AblationResult) -> pd.DataFrame:
                     **_ends(interval),
                     "verdict": "" if interval is None else VERDICTS[interval.verdict],
                     "random": place == 0,
+                    "method_name": result.methods[place].name,
+                    "target_name": target.name,
                 }
             )
     return pd.DataFrame(rows)
@@ -81,16 +84,19 @@ def methods(result: AblationResult) -> pd.DataFrame:
 def losses(result: AblationResult) -> pd.DataFrame:
     """One row per method of a result with one target, that with the smallest loss first."""
     rows = []
+    best = None if result.comparisons is None else result.comparisons.best_simple[0]
     for place in result.means[:, 0].argsort(kind="stable"):
         to_random, to_simple = result.to_random(int(place), 0), result.to_simple(int(place), 0)
+        verdict = "" if to_simple is None else VERDICTS[to_simple.verdict]
         rows.append(
             {
                 "method": result.methods[place].label,
                 "loss": float(result.means[place, 0]),
                 "to random": wording.amount(to_random),
                 "than random": "" if to_random is None or place == 0 else VERDICTS[to_random.verdict],
-                "to best simple": wording.amount(to_simple),
-                "than best simple": "" if to_simple is None else VERDICTS[to_simple.verdict],
+                # chosen on other seeds, the best simple baseline can differ from itself
+                "to best simple": "" if place == best else wording.amount(to_simple),
+                "than best simple": "the best" if place == best else verdict,
             }
         )
     return pd.DataFrame(rows)
@@ -122,5 +128,5 @@ def confirmation(result: AblationResult, results: Sequence[AblationResult]) -> s
     agreement = compare_models(result, results)
     if agreement is None:
         return ""
-    alike = "alike" if agreement >= 0.7 else "differently"
+    alike = "alike" if agreement >= LEAST_AGREEMENT else "differently"
     return f"The small transformer ranks the methods {alike}: rank correlation {agreement:.2f}."

@@ -20,13 +20,13 @@ def agreement(table: pd.DataFrame, *, dark: bool = False, height: int = 210) -> 
     tone = palette.shades(dark)
     drawn = figures.figure(
         figures.axis(
-            "share of the random parts that select the sample",
+            "share of the random subsets that select the row",
             grid=False,
             range=[0, 100 * CORE],
             tickvals=[10 * k for k in range(round(10 * CORE) + 1)],
             ticktext=[words.percent(k / 10) for k in range(round(10 * CORE) + 1)],
         ),
-        figures.axis("undecided samples", nticks=6, tickformat=",~r", rangemode="tozero"),
+        figures.axis("unstable rows", nticks=6, tickformat=",~r", rangemode="tozero"),
         height=height,
         dark=dark,
     )
@@ -59,7 +59,7 @@ def agreement(table: pd.DataFrame, *, dark: bool = False, height: int = 210) -> 
                         ("", bar.of),
                         ("from", words.percent(bar.low)),
                         ("to", words.percent(bar.high)),
-                        ("samples", f"{bar.rows:,}"),
+                        ("rows", f"{bar.rows:,}"),
                     )
                     for bar in figures.records(bars)
                 ],
@@ -67,6 +67,6 @@ def agreement(table: pd.DataFrame, *, dark: bool = False, height: int = 210) -> 
             )
         )
     figures.write(
-        drawn, "coin-flips", 100 * low, 1, tone.text, yref="paper", middle="top", right=4, down=2, ground=tone.ground
+        drawn, "unstable", 100 * low, 1, tone.text, yref="paper", middle="top", right=4, down=2, ground=tone.ground
     )
     return drawn

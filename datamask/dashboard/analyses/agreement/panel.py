@@ -28,13 +28,10 @@ SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
 
 ABOUT = (
-    f"The run is made again, with its own settings, on {agreements.PARTS} random parts of the corpus, each "
-    "without a fifth of the samples. A sample that nearly every part selects is in the consensus core. One that "
-    f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} of them select is a coin-flip: "
-    "whether it is in depends on which other samples happen to be there."
+    f"Repeats the run with its settings on {agreements.PARTS} random subsets of the corpus, each without a fifth "
+    "of the rows. A row is stable if 90 % of the subsets select it, and unstable if "
+    f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} do."
 )
-
-STOPS = "Stops within a second or two. Nothing half done is kept."
 
 
 def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreements.Agreed | None:
@@ -49,8 +46,9 @@ def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
     """A panel of the map: how many of the parts select each sample."""
     agreed = read(entry, run, corpus, cache_dir)
     if agreed is None:
-        return Blank(entry.label, "not computed yet: Agreement on the Evidence page does it")
-    return Number(f"{entry.label}: selected by parts", agreed.share.astype(np.float32), 0.0, 1.0, False)
+        return Blank(entry.label, "not computed yet; see Stability on the Evidence page")
+    title = f"{entry.label}: share of subsets that select the row"
+    return Number(title, agreed.share.astype(np.float32), 0.0, 1.0, False)
 
 
 def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
@@ -58,12 +56,12 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
     labels = {entry.letter: entry for entry in entries}
     letter = (
         st.segmented_control(
-            "Agreement of",
+            "Stability of",
             list(labels),
             default="A",
             required=True,
             key="compare_agreement",
-            format_func=lambda name: words.plain(labels[name].label, 60),
+            format_func=lambda name: words.named(labels[name].label, 60),
             help=ABOUT,
         )
         if st.session_state.get("compare_agreement", "A") in labels
@@ -78,21 +76,21 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
     with numbers:
         with st.container(horizontal=True, gap="small"):
             for label, mask, caption in (
-                ("Consensus core", agreed.core, "in 9 of 10 parts or more"),
-                ("Coin-flips", agreed.flips, "in 3 to 7 of 10 parts"),
+                ("Stable rows", agreed.core, "in at least 9 of 10 subsets"),
+                ("Unstable rows", agreed.flips, "in 3 to 7 of 10 parts"),
             ):
                 with st.container(gap=None, width="content"):
                     st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
                     st.caption(caption)
         inside = int((agreed.flips & entry.selected).sum())
         st.markdown(
-            f"{words.percent(agreed.kept)} of what {letter} selected is in the core. A part that holds a "
-            f"selected sample selects it again {words.percent(agreed.repeated)} of the time. Of the "
-            f"{int(agreed.flips.sum()):,} coin-flips {letter} selected {inside:,}."
+            f"{words.percent(agreed.kept)} of the rows selected by {letter} are stable. A subset that contains a "
+            f"selected row selects it again in {words.percent(agreed.repeated)} of cases. {letter} selects "
+            f"{inside:,} of the {int(agreed.flips.sum()):,} unstable rows."
         )
         st.page_link(
             "pages/runs.py",
-            label="See where they lie: draw Compare as agreement",
+            label="Show on the maps of Compare",
             icon=":material/arrow_forward:",
             query_params={**session.link_parameters(), "view": "compare"},
         )
@@ -100,24 +98,24 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         plot(
             agreement(agreements.histogram(agreed, entry.selected), dark=session.dark()),
             key="compare_agreement_chart",
-            alt="Samples by the share of random parts that select them",
+            alt="Rows by the share of random subsets that select them",
         )
-        st.caption(
-            "Only the undecided are drawn: the core, and what no part ever selects, are left out. The fewer "
-            "there are, the less the selection hangs on chance."
-        )
+        st.caption("Rows that almost all or almost no subsets select are not drawn.")
     _flips(agreed, entry, corpus)
 
 
 def _flips(agreed: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
     rows = np.flatnonzero(agreed.flips)
     if not len(rows):
-        st.caption("There is no coin-flip: every sample is nearly always in, or nearly always out.")
+        st.caption("There is no unstable row: subsets almost always or almost never select each row.")
         return
     rows = rows[np.argsort(np.abs(agreed.share[rows] - 0.5), kind="stable")]
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         st.markdown(
-            f"**The coin-flips**, the most undecided first{f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else ''}",
+            (
+                "**Unstable rows**, nearest to one half "
+                f"first{(f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else '')}"
+            ),
             width="content",
         )
         st.download_button(
@@ -128,7 +126,6 @@ def _flips(agreed: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
             on_click="ignore",
             key="compare_flips_csv",
             icon=":material/download:",
-            help="Id, quality, whether selected, and where in the input each sample stands.",
         )
     listed = rows[:SHOWN]
     table = scene.sample_table(corpus, listed)
@@ -140,10 +137,10 @@ def _flips(agreed: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
         hide_index=True,
         lazy=False,
         height=tables.height(len(listed), LISTED),
-        alt="Coin-flips, the most undecided first",
+        alt="Unstable rows, nearest to one half first",
         column_config={
             "parts": st.column_config.NumberColumn(
-                "parts", format="%.0f %%", width="small", help="Share of the parts that select it."
+                "parts", format="%.0f %%", width="small", help="Share of the subsets that select the row."
             ),
             "selected": st.column_config.CheckboxColumn(width="small"),
             "text": st.column_config.TextColumn("text", width=370),
@@ -155,31 +152,30 @@ def _flips(agreed: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
 def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
     key = measuring.agreement_key(run, corpus)
     with st.container(border=True):
-        st.markdown(f"**Would {entry.letter} keep the same samples again?**")
+        st.markdown(f"**Is the selection of {entry.letter} stable across subsets?**")
         st.write(ABOUT)
         settings = run.config.selection
         if settings.ruled or settings.budget is not None:
             st.caption(
-                "Not for this run: pins, quotas, given rows and budgets mean something else on a part of the "
-                "corpus. Make a run without them to see it."
+                "Not available for this run: pins, quotas, given rows and budgets have another meaning on a "
+                "subset. Start a run without them."
             )
             return
         if catalogue.estimator(settings.estimator) is catalogue.IMPORTED:
-            st.caption("Not for an imported list: nobody knows how it was chosen, so it cannot be chosen again.")
+            st.caption("Not available for imported ids: the method that selected them is unknown.")
             return
         if background.under_way(key):
             return
         background.ending(key)
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
         link |= {"runs": ",".join(other.id for other in runs), "view": "agreement"}
-        sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/evidence.py", link, STOPS)
+        sign = Sign(f"Stability of {run.config.name or run.id}", "pages/evidence.py", link)
         st.button(
-            f"Select again {agreements.PARTS} times",
+            f"Repeat on {agreements.PARTS} subsets",
             key="measure_agreement",
             type="primary",
             icon=":material/casino:",
             on_click=background.on_press(measuring.start_agreement),
             args=(run, corpus, cache_dir, sign),
-            help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "
-            "on disk.",
         )
+        st.caption(f"Takes about {agreements.PARTS} times as long as the run.")

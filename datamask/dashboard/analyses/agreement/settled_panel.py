@@ -12,6 +12,7 @@ from datamask.dashboard.analyses.agreement import settled_rows, tables
 from datamask.dashboard.map.hexagons import Hexagons
 from datamask.dashboard.map.layers import Blank, Layer
 from datamask.dashboard.map.scene import RunColumns
+from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import agreement_entry, read_agreement
 from datamask.work.cache import Cache
@@ -24,7 +25,7 @@ def layer(name: str, run: Run, columns: RunColumns, corpus: Corpus, cache_dir: P
     config = run.config.selection
     if name == settled_rows.BY_PROOF:
         if columns.settled is None or not (columns.settled >= 0).any():
-            reason = settled_rows.no_proof(config, run.status().summary or {})
+            reason = settled_rows.no_proof(config, run.status().result or NO_RESULT)
             return Blank(settled_rows.title_of(name), reason)
         return settled_rows.layer(name, settled_rows.proof_codes(columns.settled, columns.eligible), cells)
     kept = Cache(cache_dir).path(agreement_entry(run, corpus.fingerprint))

@@ -7,9 +7,6 @@ run is made again on random parts of the corpus it is certain to be in, certain 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from datamask import catalogue
@@ -17,15 +14,16 @@ from datamask.config import SelectionConfig
 from datamask.dashboard.analyses.agreement.tables import CORE, FLIP, Agreed
 from datamask.dashboard.map.hexagons import Hexagons
 from datamask.dashboard.map.layers import Blank, Classes, Layer, Number
+from datamask.evaluation.result import RunResult
 
-BY_PROOF, BY_PARTS = "settled by proof", "settled on parts"
+BY_PROOF, BY_PARTS = "rows by proof", "stability across subsets"
 """Names in the menus of the map."""
 
 INELIGIBLE, INSIDE, OUTSIDE, OPEN, LEANING = range(5)
 """Codes of a row: could not be selected; certain to be in, certain to be out; undecided; by parts: neither."""
 
-PROOF_NAMES = ("in every selection as good", "in none as good", "a matter of taste")
-PARTS_NAMES = ("certain to be in", "certain to be out", "coin-flip", "between")
+PROOF_NAMES = ("required", "excluded", "interchangeable")
+PARTS_NAMES = ("stable, selected", "stable, not selected", "unstable", "between")
 ROLES = ("accent", "random", "best", "quality")
 SHAPES = ("circle", "square", "diamond", "triangle")
 
@@ -73,12 +71,12 @@ def layer(name: str, codes: np.ndarray, cells: Hexagons | None) -> Layer:
     names = PROOF_NAMES if name == BY_PROOF else PARTS_NAMES
     if cells is None:
         left = int((codes == INELIGIBLE).sum())
-        note = f"{left:,} samples could not be selected and are pale" if left else ""
+        note = f"{left:,} rows could not be selected and are pale" if left else ""
         return Classes(title_of(name), codes, names, ROLES[: len(names)], SHAPES[: len(names)], note=note)
     undecided = np.where(codes == INELIGIBLE, np.nan, (codes == OPEN) | (codes == LEANING)).astype(np.float32)
-    what = "a matter of taste" if name == BY_PROOF else "not certain"
+    what = "interchangeable" if name == BY_PROOF else "not stable"
     if not np.isfinite(undecided).any():
-        return Blank(title_of(name), "no sample could be selected")
+        return Blank(title_of(name), "no row could be selected")
     # the scale where no hexagon but a few has any
     most = float(np.nanmax(cells.means(undecided)))
     return Number(f"Share {what}", undecided, 0.0, most if most > 0 else 1.0, False)
@@ -93,36 +91,35 @@ def about(name: str) -> str:
     """What the colours mean, for the help of the menu."""
     if name == BY_PROOF:
         return (
-            "Settled by proof: samples that, by the bound of the run's value, every selection as good as this one has, "
-            "samples that none has, and those left, a matter of taste."
+            "Rows by proof: required rows are in every selection as good as this one and excluded rows in none; "
+            "the others are interchangeable."
         )
     return (
-        "Settled on parts: the run made again on random parts of the corpus (Agreement). Certain to be in: selected by "
-        f"at least {CORE:.0%} of the parts that hold it; certain to be out: by at most {CERTAIN_OUT:.0%}; coin-flip: "
-        f"by {FLIP[0]:.0%} to {FLIP[1]:.0%}."
+        f"Stability across subsets: rows that at least {CORE:.0%} of the random subsets select are stable, rows "
+        f"that {FLIP[0]:.0%} to {FLIP[1]:.0%} select are unstable."
     )
 
 
-def no_proof(config: SelectionConfig, summary: Mapping[str, Any]) -> str:
+def no_proof(config: SelectionConfig, result: RunResult) -> str:
     """Why nothing is settled by proof, in words for an empty panel."""
     terms = [name for name, _ in config.terms]
     if config.estimator == catalogue.IMPORTED.name:
-        return "of an imported list nothing is proved"
+        return "imported ids have no proof"
     if terms != ["pairwise"] and config.lamb < 1:
-        return f"the proof of {' and '.join(terms)} settles no sample; that of pair-wise similarity does"
+        return f"the proof of {' and '.join(terms)} classifies no row; the proof of pair-wise similarity does"
     if config.ruled or config.budget is not None:
-        return "with pins, quotas, given rows or a budget the proof settles no sample"
-    if "settled" not in summary:
-        return "this run was made before this was kept, or on more rows than fit into memory"
-    if summary.get("upper_bound") is None:
-        return "this run has no bound of its value"
-    return "the bound lies too far above the value to settle a sample"
+        return "with pins, quotas, given rows or a budget the proof classifies no row"
+    if result.without_row_classes:
+        return "this run is older than this class, or has more rows than fit into memory"
+    if result.certificate.upper_bound is None:
+        return "this run has no bound"
+    return "the bound is too loose to classify a row"
 
 
 def no_parts(config: SelectionConfig) -> str:
     """Why it is not known how often parts of the corpus select a sample, in words for an empty panel."""
     if config.estimator == catalogue.IMPORTED.name:
-        return "nobody knows how an imported list was chosen, so it cannot be chosen again"
+        return "the method that selected imported ids is unknown"
     if config.ruled or config.budget is not None:
-        return "pins, quotas, given rows and budgets mean something else on a part of the corpus"
-    return "not computed yet: Agreement on the Evidence page does it"
+        return "pins, quotas, given rows and budgets have another meaning on a subset"
+    return "not computed yet; see Stability on the Evidence page"

@@ -28,7 +28,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
     """
     texts = corpus.texts
     if texts is None:
-        st.caption("This corpus has no texts to read. Add a text column to the shards and open them again.")
+        st.caption("This corpus has no texts. Add a text column to the shards and open them again.")
         return
     reading, side = st.columns([2, 1], gap="large")
     with side:
@@ -38,7 +38,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             1,
             key=f"{KEY}_count",
             persist_state="session",
-            help="Half of them just above the threshold, half just below, in random order.",
+            help="Half of the texts lie just above the threshold, half just below, in random order.",
         )
         seed = st.number_input(
             "Seed",
@@ -47,13 +47,13 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             0,
             key=f"{KEY}_seed",
             persist_state="session",
-            help="Of the order. Another one shuffles the same texts anew and begins again.",
+            help="The seed of the order. Another seed shuffles the texts and starts again.",
         )
         beside = st.container()
     with reading:
         st.caption(
-            "Would you rather keep this text, or rather drop it? Half of these texts were kept, half dropped, "
-            "all of them nearly the other. Which is which is told after each answer."
+            "Would you keep or drop this text? Half of these texts are selected and half are not; each answer "
+            "shows which."
         )
         within = shown
         if shown is not None:
@@ -74,16 +74,16 @@ def _read(name: str, deck: Deck, answers: list[str], texts) -> None:
     place = len(answers)
     if place >= len(deck.rows):
         st.markdown(
-            f"**All {len(deck.rows):,} texts are read.** Take your answers with you, or shuffle them anew with "
-            "another seed."
+            f"**All {len(deck.rows):,} texts are read.** Download your answers, or choose another seed to shuffle "
+            "the texts."
         )
         return
     st.progress(place / len(deck.rows), text=f"Text {place + 1:,} of {len(deck.rows):,}")
     with st.container(horizontal=True):
-        for answer, label, key, icon, about in (
-            (KEEP, "Rather keep", "1", ":material/thumb_up:", "The key 1 does the same."),
-            (DROP, "Rather drop", "2", ":material/thumb_down:", "The key 2 does the same."),
-            (SKIP, "Skip", "0", ":material/skip_next:", "You cannot tell; it is not counted. The key 0 does the same."),
+        for answer, label, key, icon in (
+            (KEEP, "Keep", "1", ":material/thumb_up:"),
+            (DROP, "Drop", "2", ":material/thumb_down:"),
+            (SKIP, "Skip", "0", ":material/skip_next:"),
         ):
             st.button(
                 label,
@@ -92,7 +92,6 @@ def _read(name: str, deck: Deck, answers: list[str], texts) -> None:
                 shortcut=key,
                 on_click=_answer,
                 args=(name, place, answer),
-                help=about,
             )
     text = texts[int(deck.rows[place])].as_py() or ""
     with st.container(height=330, border=True):
@@ -109,24 +108,21 @@ def _tell(run: Run, corpus: Corpus, deck: Deck, name: str, answers: list[str]) -
     st.caption(tables.revealed(deck, place, answers[-1], facts))
     with st.container(horizontal=True):
         st.button(
-            "Undo the last",
+            "Undo the last answer",
             key=f"{KEY}_undo",
             icon=":material/undo:",
             type="tertiary",
             on_click=_undo,
             args=(name,),
-            help="Takes the last answer back. You know its side by now, so judge it with care.",
         )
         st.download_button(
-            "Answers as CSV",
+            "Download answers (CSV)",
             lambda: table_csv(tables.answers_table(corpus, deck, answers, run.id)),
             file_name=f"borderline-{run.id}.csv",
             mime="text/csv",
             key=f"{KEY}_csv",
             on_click="ignore",
             icon=":material/download:",
-            help="Id, answer, whether selected, agreement, margin and "
-            "quality of every text you answered, in the order of reading.",
         )
 
 

@@ -41,20 +41,20 @@ class Tally:
     def sentence(self) -> str:
         """The tally in words, Markdown."""
         if not self.judged:
-            return "Nothing judged yet."
+            return "No text is answered yet."
         dropped, dropped_agreed = self.judged - self.kept, self.agreed - self.kept_agreed
         verdict = (
-            "clearly more often than a coin would"
+            "more often than by chance"
             if self.low > 0.5
-            else "clearly less often than a coin would"
+            else "less often than by chance"
             if self.high < 0.5
-            else "no different from what a coin could do"
+            else "no different from chance"
         )
         return (
-            f"You and the selection agree on **{self.agreed:,} of {self.judged:,}**, "
+            f"You and the selection agree on **{self.agreed:,} of {self.judged:,}** texts, "
             f"{words.percent(self.agreed / self.judged)} (95 % interval {words.percent(self.low)} to "
-            f"{words.percent(self.high)}): {verdict}. Of its kept ones you would keep {self.kept_agreed:,} of "
-            f"{self.kept:,}, of its dropped ones you would drop {dropped_agreed:,} of {dropped:,}."
+            f"{words.percent(self.high)}): {verdict}. You keep {self.kept_agreed:,} of {self.kept:,} selected "
+            f"texts and drop {dropped_agreed:,} of {dropped:,} others."
         )
 
 
@@ -67,10 +67,10 @@ def within(shown: np.ndarray, selected: np.ndarray, count: int) -> tuple[np.ndar
     """
     kept, dropped = int((shown & selected).sum()), int((shown & ~selected).sum())
     if min(kept, dropped) >= count:
-        return shown, f"Of the {kept + dropped:,} samples that the filter shows."
+        return shown, f"From the {kept + dropped:,} rows that the filter shows."
     return None, (
-        f"Of all samples; the filter does not apply here: it shows {kept:,} kept and {dropped:,} dropped "
-        f"samples, and {count:,} of each are needed."
+        f"From all rows: the filter shows {kept:,} selected and {dropped:,} other rows, and {count:,} of each are "
+        "needed."
     )
 
 
@@ -101,8 +101,8 @@ def revealed(deck: Deck, place: int, answer: str, facts: Mapping[str, str]) -> s
     distance = f"{abs(margin):.2f}" if abs(margin) >= 0.005 else "less than 0.01"
     listed_facts = "".join(f", {name} {value}" for name, value in facts.items())
     return (
-        f"The last one was **{side}** ({mark}); its score is {distance} standard deviations "
-        f"{'above' if margin >= 0 else 'below'} the threshold{listed_facts}."
+        f"The last text is **{side}** ({mark}). Its score is {distance} standard deviations "
+        f"{('above' if margin >= 0 else 'below')} the threshold{listed_facts}."
     )
 
 

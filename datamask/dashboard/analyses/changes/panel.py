@@ -22,7 +22,7 @@ from datamask.runs.exports import table_csv
 
 PAGE = 100
 TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
-SAMPLES, TOKENS = "samples", "tokens"
+SAMPLES, TOKENS = "rows", "tokens"
 ABOUT = {
     "kept": "Selected by both.",
     "gained": "Selected by the second run only.",
@@ -44,9 +44,9 @@ def other_of(entries: Sequence[Entry]) -> Entry:
         default="B",
         required=True,
         key="compare_other",
-        format_func=lambda name: words.plain(others[name].label, 60),
+        format_func=lambda name: words.named(others[name].label, 60),
         persist_state="session",
-        help="What this run gained and lost against A, the first one.",
+        help="The rows that this run gained and lost against A.",
     )
     return others[letter]
 
@@ -64,14 +64,14 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             key="compare_kind",
             format_func=lambda name: f"{name.capitalize()} {int(parts[name].sum()):,}",
             persist_state="session",
-            help=f"Kept: both selected them. Gained: only {other.letter} did. Lost: only {first.letter} did.",
+            help=f"Kept: selected by both. Gained: by {other.letter} only. Lost: by {first.letter} only.",
         )
         search = st.text_input(
             "Search",
             key="compare_search",
             placeholder="words in the text",
             width=220,
-            help="Only texts that hold all of these words, in any order.",
+            help="Shows texts that contain all of these words, in any order.",
             disabled=corpus.texts is None,
         )
         mask = parts[kind]
@@ -83,7 +83,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             ordering.ORDERS,
             key="compare_order",
             width=140,
-            help="By which the list is sorted; equal ones stay in input order.",
+            help="The order of the list. Equal rows stay in input order.",
         )
         pages = max(1, -(-len(rows) // PAGE))
         page = st.number_input(
@@ -93,7 +93,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             1,
             key=f"compare_page_{kind}_{pages}",
             width=105,
-            help=f"{PAGE} samples a page, {pages:,} pages.",
+            help=f"{PAGE} rows a page, {pages:,} pages.",
         )
         st.download_button(
             f"{kind.capitalize()} ids, CSV",
@@ -104,16 +104,15 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             key="compare_csv",
             icon=":material/download:",
             disabled=not len(rows),
-            help="Id, quality, and where in the input each sample of the list stands.",
         )
     if not len(rows):
-        st.caption("No such text is among them." if search.strip() else _none(kind, first, other))
+        st.caption("No text contains these words." if search.strip() else _none(kind, first, other))
         return
-    summary = f"{ABOUT[kind]} {len(rows):,} samples"
+    summary = f"{ABOUT[kind]} {len(rows):,} rows"
     if corpus.lengths is not None:
         summary += f", {words.count(corpus.lengths[rows].sum())} tokens"
     st.caption(
-        f"{summary}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, of all samples "
+        f"{summary}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, all rows "
         f"{words.value(float(corpus.quality.mean()))}."
     )
     listed = ordering.in_order(corpus, rows, order)[(page - 1) * PAGE : page * PAGE]
@@ -122,7 +121,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         hide_index=True,
         lazy=False,
         height=tables.height(len(listed), TEXTS_AT_ONCE),
-        alt=f"Samples {kind} from {first.letter} to {other.letter}",
+        alt=f"Rows {kind} from {first.letter} to {other.letter}",
         column_config={
             # no wider than fits a small window; it takes what room there is
             "text": st.column_config.TextColumn("text", width=430),
@@ -133,19 +132,19 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
 
 def _none(kind: str, first: Entry, other: Entry) -> str:
     return {
-        "kept": "None: the two selections share no sample.",
-        "gained": f"None: {first.letter} selected all that {other.letter} did.",
-        "lost": f"None: {other.letter} selected all that {first.letter} did.",
+        "kept": "None: the two selections have no row in common.",
+        "gained": f"None: {first.letter} selects all rows of {other.letter}.",
+        "lost": f"None: {other.letter} selects all rows of {first.letter}.",
     }[kind]
 
 
 def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
     """What changes in each domain, length band or cluster, the largest change first."""
     first, other = entries[0], other_of(entries)
-    classes = columns.rows(corpus, cache_dir, None, None).classes
+    classes = columns.rows(corpus, cache_dir, "", None).classes
     choices = [name for name in classes if len(classes[name][1]) > 1]
     if not choices:
-        st.caption("This corpus has no column with groups and no texts to measure.")
+        st.caption("This corpus has no column with groups and no texts.")
         _clusters(corpus, cache_dir)
         return
     if st.session_state.get("compare_group_by", choices[0]) not in choices:
@@ -157,8 +156,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
             key="compare_group_by",
             persist_state="session",
             width=300,
-            help="Columns of your shards with repeating values, bands of length with about equally many "
-            "samples, and clusters of similar samples.",
+            help="Columns of your shards with repeated values, bands of length, and clusters of similar rows.",
         )
         counted = SAMPLES
         if corpus.lengths is not None:
@@ -169,7 +167,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
                 required=True,
                 key="compare_counted",
                 persist_state="session",
-                help="What kept, gained and lost in the table count. Shares and changes are always of samples.",
+                help="Counts kept, gained and lost in rows or tokens. Shares are always of rows.",
             )
         _clusters(corpus, cache_dir)
     codes, names = classes[by]
@@ -183,15 +181,15 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
             key="compare_shifts",
             alt=f"Change of the selected share of each {by} from {first.letter} to {other.letter}",
         )
-        more = f" The {len(drawn):,} surest changes of {len(table):,}." if len(drawn) < len(table) else ""
+        more = f" Shows the {len(drawn):,} of {len(table):,} clearest changes." if len(drawn) < len(table) else ""
         still = (
             "no change"
             if abs(overall) < 5e-5
             else f"{words.percent(overall, 1)}, because the selections differ in size"
         )
         st.caption(
-            f"{other.letter} less {first.letter}. Dashed: {still}.{more} Of groups in which nothing "
-            "changes, one in twenty lies outside its interval by chance."
+            f"{other.letter} minus {first.letter}. Dashed: {still}.{more} By chance, one in twenty unchanged "
+            "groups lies outside its interval."
         )
     with listed:
         _table(table, by, counted, first, other)
@@ -210,7 +208,7 @@ def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
         hide_index=True,
         lazy=False,
         height=tables.height(len(listed), GROUPS_AT_ONCE),
-        alt=f"What changes in each {by}, the largest sure change first",
+        alt=f"What changes in each {by}, the clearest change first",
         column_config={
             "group": st.column_config.TextColumn(by, width=122),
             "points": st.column_config.TextColumn("change", width=62, help="Percentage points of the group."),
@@ -218,7 +216,7 @@ def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
             "before": st.column_config.NumberColumn(f"{first.letter} selects", format="%.1f %%", width=64),
             "after": st.column_config.NumberColumn(f"{other.letter} selects", format="%.1f %%", width=64),
             "n": st.column_config.NumberColumn(
-                "n", format="localized", width=56, help="Samples of the group in the corpus."
+                "n", format="localized", width=56, help="Rows of the group in the corpus."
             ),
             **{
                 column: st.column_config.NumberColumn(
@@ -242,10 +240,9 @@ def _clusters(corpus: Corpus, cache_dir: Path) -> None:
         return
     background.ending(key)
     st.button(
-        "Find clusters too",
+        "Find clusters",
         key="compare_clusters",
         icon=":material/bubble_chart:",
         on_click=background.on_press(topics.start),
         args=(corpus, corpus.texts, cache_dir),
-        help="Groups similar samples and finds words for the groups. In the background, once per corpus.",
     )

@@ -19,7 +19,7 @@ from datamask.dashboard.runs import listing, outcome
 from datamask.runs.store import Run
 
 NAME = "classes_map"
-OUTLIERS = "least similar to their neighbours"
+OUTLIERS = "least similar to their neighbors"
 
 
 def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected: np.ndarray, cache_dir: Path) -> None:
@@ -31,7 +31,7 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
     """
     crowding = map_layout.crowding(corpus, cache_dir)
     if crowding is None:
-        st.caption("Waits for the neighbours, which are being found for the map.")
+        st.caption("Waiting for the nearest neighbors. The map computes them.")
         return
     size = int(selected.sum())
     alone = {other.id: scene.run_columns(other).selected for other in runs if for_diversity(other)}
@@ -50,14 +50,14 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
     with beside:
         together = (
             st.segmented_control(
-                "Draw them",
+                "Draw as",
                 ("apart", "together"),
                 default="apart",
                 required=True,
                 key="classes_drawn",
                 persist_state="session",
-                help="Apart: a panel for each class. Together: one picture; a sample of "
-                "several classes is drawn as one of them, at random.",
+                help="Apart: one panel for each class. Together: one picture, in which a row of several classes "
+                "is drawn as one of them, at random.",
             )
             == "together"
         )
@@ -67,9 +67,8 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
             key="classes_diverse",
             persist_state="session",
             format_func=lambda choice: names.get(choice, choice),
-            help="What a finished run selected for diversity alone (λ 0) with as many samples, or "
-            "the samples that are least similar to their 15 nearest neighbours. Each objective "
-            "means something else by diverse; try more than one.",
+            help="The selection of a finished run with λ 0 and as many rows, or the rows least similar to their "
+            "15 nearest neighbors. Each objective has its own kind of diversity.",
         )
         outliers, best = _masks(corpus.fingerprint, size, corpus, crowding)
         sets = (outliers if diverse == OUTLIERS else alone[diverse], best, selected)
@@ -79,10 +78,8 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
         if sentence:
             st.caption(sentence)
         st.caption(
-            f"Each class has {size:,} samples; top-quality holds those of highest quality. Tightness is the "
-            "mean cosine of all pairs in a class, computed exactly from the sum of its features. Higher is "
-            "tighter. Crowding: mean similarity to the 15 nearest neighbours in the corpus. Selected: share of "
-            "the class that is selected."
+            f"{size:,} rows in each class. Tightness: mean cosine of all pairs in the class. Crowding: mean "
+            "similarity to the 15 nearest neighbors. Selected: share of the class that is selected."
         )
     with picture:
         canvas_map.canvas_map(
@@ -92,7 +89,7 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
             ground.places,
             tightness.layers(sets, together),
             height=430,
-            alt="Map of the top-diverse, the top-quality and the selected samples",
+            alt="Map of the top-diverse, the top-quality and the selected rows",
         )
 
 
@@ -126,17 +123,17 @@ def _table(rows: list[Tightness]) -> None:
     )
 
 
-@st.cache_resource(max_entries=4, show_spinner="Ranking the samples")
+@st.cache_resource(max_entries=4, show_spinner="Ranking the rows")
 def _masks(fingerprint: str, size: int, _corpus: Corpus, _crowding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (tightness.top(-_crowding, size, _corpus.ids), tightness.top(_corpus.quality, size, _corpus.ids))
 
 
-@st.cache_data(max_entries=16, show_spinner="Measuring how tight the classes are")
+@st.cache_data(max_entries=16, show_spinner="Measuring the tightness of the classes")
 def _tightness(
     fingerprint: str, chosen: str, size: int, _corpus: Corpus, _crowding: np.ndarray, _sets: tuple[np.ndarray, ...]
 ) -> list[Tightness]:
     everything = np.ones(len(_corpus), bool)
     return [
         tightness.tightness(name, _corpus.features, mask, _corpus.quality, _crowding, _sets[-1])
-        for name, mask in zip((*NAMES, "all samples"), (*_sets, everything), strict=True)
+        for name, mask in zip((*NAMES, "all rows"), (*_sets, everything), strict=True)
     ]

@@ -91,13 +91,13 @@ def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
         else ""
     )
     why = {
-        "facility": "facility location wants a close member for every sample, so it takes few out of each crowd of "
-        "like samples. Where such crowds lie far from the centre, fewer of them leave the rest tighter.",
-        "": "samples without near neighbours are kinds of their own, but they need not lie far from the centre.",
-    }.get(objective, "its objective looks at something else than the mean cosine of all pairs.")
+        "facility": "facility location covers every row with a near selected row, so it selects few rows in each "
+        "crowd. If crowds lie far from the center, the remaining rows are tighter.",
+        "": "rows without near neighbors need not lie far from the center.",
+    }.get(objective, "its objective is not the mean cosine of all pairs.")
     return (
-        f"Top-diverse is tighter here than all samples, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}: "
-        f"{why} Of all objectives pair-wise similarity is the one that makes tightness small."
+        f"Top-diverse is tighter here than all rows, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}: "
+        f"{why} Only pair-wise similarity minimizes tightness."
     )
 
 

@@ -11,10 +11,10 @@ from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
 UNFINISHED = {
-    "queued": "it has not begun yet",
-    "running": "it is still learning",
-    "stopped": "it was stopped before its end; it can be resumed on the Runs page",
-    "interrupted": "its process ended before it did; it can be resumed on the Runs page",
+    "queued": "it has not started",
+    "running": "it is still running",
+    "stopped": "it was stopped; resume it on the Runs page",
+    "interrupted": "its process ended early; resume it on the Runs page",
     "failed": "it failed; the Runs page says why",
 }
 """What to say of a run that is not done, by its state."""
@@ -70,13 +70,13 @@ def _reason(run: Run, fingerprint: str | None, config: CorpusConfig | None) -> s
         fingerprint = known
     if known and known != fingerprint:
         if of == config:
-            return "it selected from these files before they changed, so its rows are others"
-        size = f", {facts['n']:,} samples" if isinstance(facts.get("n"), int) else ""
-        return f"it selected from another corpus: {title_of(of)}{size}"
+            return "the files have changed since this run"
+        size = f", {facts['n']:,} rows" if isinstance(facts.get("n"), int) else ""
+        return f"it is of another corpus: {title_of(of)}{size}"
     if state != "done":
         return UNFINISHED.get(state, f"it is {state}")
     if not known or known != fingerprint or not run.has_rows:
-        return "its record does not say which samples it selected"
+        return "its record does not list the selected rows"
     return None
 
 
@@ -122,7 +122,7 @@ def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
     by_id = {run.id: run for run in runs}
     seen = [by_id[run_id] for run_id in opened if run_id in by_id]
     if len(seen) > 1:
-        return Pair(seen[1], seen[0], "the two runs that you opened last")
+        return Pair(seen[1], seen[0], "your last two runs")
     alone = made_alone(runs)
     aside = not seen and 2 <= len(alone) < len(runs)
     if aside:
@@ -138,5 +138,5 @@ def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
     size, objective = unlike(first)
     alike = ("" if size else " that selects as many") + ("" if objective else " by the same objective")
     about = "run that you opened last" if seen else "newest run"
-    swept = ", points of sweeps aside" if aside else ""
-    return Pair(first, second, f"B is the {about}, A the newest other one{alike}{swept}")
+    swept = ", without sweeps" if aside else ""
+    return Pair(first, second, f"the {about} (B) with the newest other run{alike}{swept} (A)")

@@ -10,11 +10,13 @@ import streamlit as st
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.comparison import candidates, panel, tables
 from datamask.dashboard.analyses.comparison.candidates import Refused
+from datamask.dashboard.analyses.comparison.current_entry import current_entry
 from datamask.dashboard.analyses.comparison.tables import Entry
 from datamask.dashboard.drawing import words
 from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import label_panel, listing
 from datamask.dashboard.shell import menus, session
+from datamask.dashboard.workspace.current import Current
 from datamask.runs.store import Run
 
 
@@ -23,7 +25,8 @@ class Compared:
     """What was chosen, and from what.
 
     Attributes:
-        corpus: the open one. runs: those compared, A first; entries: what is drawn of each of them.
+        corpus: the open one. runs: those compared, A first; entries: what is drawn of each of them, and last of the
+            current selection, where it is no run and the page compares it too.
         everyone: all finished runs on the corpus; names: theirs by id. refused: the others, each with the reason.
     """
 
@@ -40,8 +43,15 @@ class Compared:
         return [run.id for run in self.runs]
 
 
-def choose() -> Compared:
-    """Draw the choice; where there is none, or less than two are chosen, say what to do and end the page."""
+def choose(current: Current | None = None) -> Compared:
+    """Draw the choice; where there is none, or less than two are chosen, say what to do and end the page.
+
+    Args:
+        current: what the page shows. Where that selection is no run, it is compared with the runs.
+    """
+    selection = None if current is None else current.selection
+    now = current if selection is not None and selection.run is None else None
+    needed = 1 if now is not None else 2
     opened = session.opened_or_stop()
     corpus = opened.corpus
     everyone, refused = candidates.candidates(
@@ -50,23 +60,29 @@ def choose() -> Compared:
     archived = st.session_state.get("compare_archived", False)
     runs = [run for run in everyone if archived or not run.label().archived]
     names = listing.unlike({run.id: listing.name_of(run) for run in everyone})
-    if len(runs) < 2 and not archived:
-        _too_few(runs, names, len(everyone) - len(runs))
+    if len(runs) < needed and not archived:
+        _too_few(runs, names, len(everyone) - len(runs), needed)
         panel.draw_refused(refused)
         st.stop()
     session.current_run()
     menus.settle("compare", names)
     panel.begin(runs)
+    if now is not None and len(runs) == 1:
+        st.session_state.setdefault("compare", [runs[0].id])
     st.session_state["compare"] = list(st.session_state.get("compare", ()))
     by_id = {run.id: run for run in everyone}
     chosen = [run_id for run_id in _menu(everyone, runs, names) if run_id in by_id]
     panel.say_begun(chosen)
-    if len(chosen) < 2:
-        st.info("Choose at least two runs.")
+    if len(chosen) < needed:
+        st.info("Choose at least two runs." if needed == 2 else "Choose a run to compare the current selection with.")
         panel.draw_refused(refused)
         st.stop()
     compared = [by_id[run_id] for run_id in chosen]
-    return Compared(corpus, compared, tables.load(compared, len(corpus)), everyone, names, refused)
+    if now is None or now.selection is None or len(compared) == tables.MOST:
+        return Compared(corpus, compared, tables.load(compared, len(corpus)), everyone, names, refused)
+    entries = tables.load(compared, len(corpus), beside=1)
+    entries.append(current_entry(len(entries), now.selection, opened, now.workspace.run))
+    return Compared(corpus, compared, entries, everyone, names, refused)
 
 
 def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
@@ -88,8 +104,7 @@ def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]
             format_func=names.__getitem__,
             width="stretch",
             placeholder="Choose two to four",
-            help="Finished runs on the open corpus, newest first. The first one chosen is A, which the "
-            "others are held against.",
+            help="Finished runs on the open corpus, newest first. The first is A; the others are compared with it.",
         )
         label_panel.find("compare")
         if chosen:
@@ -98,18 +113,20 @@ def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]
     return chosen
 
 
-def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int) -> None:
-    """What is needed, and the way to it."""
+def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, needed: int) -> None:
+    """How many runs are needed, and the way to them."""
     with st.container(border=True):
         st.subheader(
-            "Two finished runs on this corpus are needed" if not runs else "One more finished run is needed",
+            "Start a run to compare with the current selection"
+            if needed == 1
+            else "This page needs two finished runs"
+            if not runs
+            else "This page needs one more finished run",
             anchor=False,
         )
-        begun = f"There is one: **{words.plain(names[runs[0].id], 80)}**. Start another" if runs else "Start two"
-        st.write(
-            f"{begun} with a different balance λ, objective or ratio; a random subset or top quality makes a good "
-            "baseline. Then they can be held against each other here."
-        )
+        if runs:
+            st.write(f"The finished run on this corpus is **{words.named(names[runs[0].id], 80)}**.")
+        st.write("Choose another λ, objective or ratio, or a baseline such as random or top quality.")
         if st.session_state.get(session.SHOWN) == "Runs":
             st.button(
                 "Start a run",
@@ -118,7 +135,6 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int) -> No
                 type="tertiary",
                 on_click=sections.turn_to,
                 args=("Runs", "All runs"),
-                help="Goes to the form beside all runs.",
             )
         else:
             st.page_link(
@@ -133,5 +149,5 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int) -> No
             "Show archived runs",
             key="compare_archived",
             persist_state="session",
-            help="Runs that were put away are left out of every menu, unless this is on.",
+            help="Lists archived runs in the menus.",
         )

@@ -33,7 +33,7 @@ def overlay(
     tone = palette.shades(dark)
     drawn = figures.figure(
         figures.axis(AXES[x], grid=False, nticks=7, rangemode="tozero"),
-        figures.axis(f"{measure}, share<br>of the attainable gain", nticks=7, **figures.PERCENT),
+        figures.axis(f"{measure}<br>(0 % random, 100 % best possible)", nticks=7, **figures.PERCENT),
         height=height,
         dark=dark,
     )

@@ -26,7 +26,7 @@ from datamask.runs.store import Run
 
 SETTINGS_AT_ONCE, NAMED = 12, 5
 REFUSED_AT_ONCE = 50
-SAME = "Everything else is the same in all of them."
+SAME = "All other settings are equal."
 
 
 _BEGUN = "compare_begun"
@@ -61,7 +61,7 @@ def say_begun(chosen: Sequence[str]) -> None:
     """Say why these runs are shown, where `begin` chose them."""
     before = st.session_state.get(_BEGUN)
     if before is not None and list(chosen) == before.chosen:
-        st.caption(f"Chosen for you: {before.why}. Choose others above.")
+        st.caption(f"Comparing {before.why}. Choose others above.")
 
 
 def draw_refused(refused: Sequence[Refused]) -> None:
@@ -70,7 +70,7 @@ def draw_refused(refused: Sequence[Refused]) -> None:
         return
     with st.expander(f"{len(refused):,} other run{'s' if len(refused) > 1 else ''} not offered here, and why"):
         for entry in refused[:REFUSED_AT_ONCE]:
-            st.caption(f"**{words.plain(_name(entry.run), 80)}**: {words.plain(entry.reason, 300)}.")
+            st.caption(f"**{words.named(_name(entry.run), 80)}**: {words.plain(entry.reason, 300)}.")
         if len(refused) > REFUSED_AT_ONCE:
             st.caption(f"and {len(refused) - REFUSED_AT_ONCE:,} more")
 
@@ -93,8 +93,8 @@ def overlaps(entries: Sequence[Entry]) -> None:
             for label, value, caption, help_ in (
                 ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
                 ("Kept", words.count(pair.shared), "selected by both", None),
-                ("Lost", words.count(pair.only_first), f"only {a.letter} selected them", None),
-                ("Gained", words.count(pair.only_second), f"only {b.letter} selected them", None),
+                ("Lost", words.count(pair.only_first), f"selected by {a.letter} only", None),
+                ("Gained", words.count(pair.only_second), f"selected by {b.letter} only", None),
             ):
                 with st.container(gap=None, width="content"):
                     st.metric(label, value, help=help_, width="content")
@@ -115,7 +115,7 @@ def overlaps(entries: Sequence[Entry]) -> None:
         pairs,
         hide_index=True,
         lazy=False,
-        alt="Overlap of each pair of runs beside chance",
+        alt="Overlap of each pair of runs and its value by chance",
         column_config={
             "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
             "by chance": st.column_config.NumberColumn(format="%.0f %%"),
@@ -126,24 +126,24 @@ def overlaps(entries: Sequence[Entry]) -> None:
 
 def _about(pair) -> str:
     text = (
-        "Samples selected by both, as share of those selected by either (Jaccard). By chance: two random "
-        "selections of as many samples, each from those that its run could take (not banned, pruned or left out as "
-        "copies; pinned ones are always in; quotas are not looked at). Where both could take all and selected the "
-        "share r, that is r / (2 − r)."
+        "Rows selected by both over rows selected by either (Jaccard). By chance: two random selections of the "
+        "same sizes under the same pins, bans and filters."
     )
     if pair is not None and pair.most < 1:
-        text += f" Selections of such different sizes overlap by {words.percent(pair.most)} at most."
+        text += f" Selections of these sizes overlap by at most {words.percent(pair.most)}."
     return text
 
 
-def values(entries: Sequence[Entry]) -> None:
-    """Quality and diversity of each run as shares of the attainable gain, raw values beside them."""
+def values(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """Quality, diversity, rows and tokens of each run."""
     table = comparison.values(entries)
     shares = pd.DataFrame(
         {
-            "run": table.run,
+            "run": [words.middle(label, 22) for label in table.run],
             "quality": 100 * table.quality,
             "diversity": 100 * table.diversity,
+            "rows": table.selected,
+            **({} if corpus.lengths is None else {"tokens": comparison.tokens(entries, corpus.lengths)}),
             "mean quality": table.raw_quality,
             "raw diversity": table.raw_diversity,
         }
@@ -153,24 +153,24 @@ def values(entries: Sequence[Entry]) -> None:
         min_value=0,
         max_value=100,
         width="small",
-        help="Share of the way from a random subset to the best this term "
-        "reaches. Negative is worse than random; the bar is then empty.",
+        help="0 % is a random subset, 100 % the best this term reaches alone. Below 0 is worse than random.",
     )
     st.markdown(
         "**Values**",
-        help="100 % is the best that quality, or that diversity objective, reaches alone; 0 % is "
-        "a random subset of the same size. These are the final selections: where a run was polished by swaps, "
-        "its curve ends before that, at another value. Raw values are on their own scales.",
+        help="0 % is a random subset of the same size, 100 % the best of this term alone. Values are after local "
+        "search.",
     )
     st.dataframe(
         shares,
         hide_index=True,
         lazy=False,
-        alt="Quality and diversity of each run",
+        alt="Quality, diversity, rows and tokens of each run",
         column_config={
             "quality": share,
             "diversity": share,
             "run": st.column_config.TextColumn(width=150),
+            "rows": st.column_config.NumberColumn(format="localized", width="small"),
+            "tokens": st.column_config.NumberColumn(format="compact", width="small"),
             "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),
             "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small"),
         },
@@ -181,17 +181,19 @@ def values(entries: Sequence[Entry]) -> None:
 
 def curves(entries: Sequence[Entry]) -> None:
     """Whole-corpus values of all runs in one chart, where they are on one scale."""
+    # joint values of several lambdas have no common axis: the terms are drawn
+    weighed = len({entry.config.lamb for entry in entries}) == 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         measure = st.segmented_control(
             "Value",
-            comparison.MEASURES,
+            comparison.MEASURES if weighed else ("quality", "diversity"),
             default="quality",
-            key="compare_measure",
+            key="compare_measure" if weighed else "compare_term",
             required=True,
             format_func=str.capitalize,
             label_visibility="collapsed",
             persist_state="session",
-            help="All are measured on the whole corpus.",
+            help="All values are on the whole corpus.",
         )
         across = st.segmented_control(
             "Along",
@@ -202,21 +204,18 @@ def curves(entries: Sequence[Entry]) -> None:
             format_func={"step": "Steps", "seconds": "Seconds"}.__getitem__,
             persist_state="session",
             label_visibility="collapsed",
-            help="What runs along the axis.",
+            help="The horizontal axis.",
         )
     fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
-    fit["joint"] = fit["quality"] and fit["diversity"] and len({entry.config.lamb for entry in entries}) == 1
+    fit["joint"] = fit["quality"] and fit["diversity"]
     if measure != "quality" and (sentence := comparison.other_ends(entries)) is not None:
         st.caption(words.plain(sentence, 400))
         return
     if not fit[measure]:
-        st.caption(
-            f"These runs have no common scale of {measure}, so heights do not compare here; "
-            "when a curve rises and when it settles does."
-        )
+        st.caption(f"These runs have no common scale of {measure}. Compare when the curves rise, not their heights.")
     table = comparison.curves(entries, measure)
     if table.empty:
-        st.caption("None of these runs has values of it.")
+        st.caption(f"None of these runs has stored values of {measure}.")
         return
     finals = comparison.finals(entries, measure)
     plot(
@@ -225,7 +224,7 @@ def curves(entries: Sequence[Entry]) -> None:
         alt=f"{measure} of each run over {across}",
     )
     if len(finals):
-        st.caption("◆ where a selection ended once it was polished by swaps after its last step.")
+        st.caption("◆ the final selection after local search.")
 
 
 def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
@@ -238,7 +237,7 @@ def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
         names,
         key="compare_category",
         persist_state="session",
-        help="Of all samples of each class, the share that each run selected; n counts all of them.",
+        help="The share of the rows of each class that each run selects. n counts all rows.",
     )
     table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
     plot(
@@ -255,7 +254,7 @@ def settings(entries: Sequence[Entry]) -> None:
     table = comparison.settings(entries)
     if table.empty:
         st.markdown("**Settings that differ**", help=SAME)
-        st.caption("None: the same settings on the same rows.")
+        st.caption("None: the settings and rows are equal.")
         return
     several = f" ({len(table)})" if len(table) > 1 else ""
     if len(entries) > 2:

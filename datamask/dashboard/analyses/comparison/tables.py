@@ -26,6 +26,8 @@ from datamask.dashboard.analyses.run_lines.ends import Ends, ends_of, other_vers
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.layers import Category
 from datamask.errors import InputError
+from datamask.evaluation.result import NO_RESULT
+from datamask.measured import Anchors, TermValues
 from datamask.options import CORPUS_OPTIONS, OPTIONS, Option
 from datamask.runs.store import Run
 
@@ -47,8 +49,8 @@ class Entry:
         selected: bool ``(N,)``.
         drawn: float64 ``(N,)``, the chance of each row in a random selection of as many: `draw_chances`.
         shares: quality, diversity and joint as share of the attainable gain; None where a term is constant.
-        raw: quality and diversity as they are.
-        anchors: the ends of its scales, ``{"quality": {...}, "diversity": {objective: {...}}}``.
+        raw: the same as they are.
+        anchors: the ends of its scales.
         ends: of its diversity scale, with what they depend on.
         metrics: columns of its metrics.
     """
@@ -60,9 +62,9 @@ class Entry:
     corpus: dict[str, Any]
     selected: np.ndarray
     drawn: np.ndarray
-    shares: dict[str, float | None]
-    raw: dict[str, float | None]
-    anchors: dict
+    shares: TermValues
+    raw: TermValues
+    anchors: Anchors
     ends: Ends
     metrics: dict[str, np.ndarray]
 
@@ -72,14 +74,17 @@ class Entry:
         return float(self.selected.mean())
 
 
-def load(runs: Sequence[Run], n: int) -> list[Entry]:
-    """Read two to four finished runs of a corpus of n rows.
+def load(runs: Sequence[Run], n: int, beside: int = 0) -> list[Entry]:
+    """Read the finished runs of a comparison, on a corpus of n rows.
+
+    Args:
+        beside: how many selections that are no runs are compared with them.
 
     Raises:
-        InputError: fewer than two or more than four runs, or a table of another length.
+        InputError: fewer than two or more than four selections, or a table of another length.
     """
-    if not 2 <= len(runs) <= MOST:
-        raise InputError(f"a comparison takes 2 to {MOST} runs, got {len(runs)}")
+    if not 2 <= len(runs) + beside <= MOST:
+        raise InputError(f"a comparison takes 2 to {MOST} selections, got {len(runs) + beside}")
     entries = []
     for letter, run in zip(LETTERS, runs):
         names = ("selected", "eligible")
@@ -87,10 +92,9 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
         selected, eligible = (table[name].to_numpy(zero_copy_only=False).astype(bool) for name in names)
         if len(selected) != n:
             raise InputError(
-                f"run {run.id} holds {len(selected):,} rows, the open corpus {n:,}; open the corpus it was learned on"
+                f"run {run.id} has {len(selected):,} rows, the open corpus has {n:,}; open the corpus of the run"
             )
-        summary = run.status().summary or {}
-        calibrated = summary.get("calibrated") or {}
+        result = run.status().result or NO_RESULT
         entries.append(
             Entry(
                 run.id,
@@ -100,10 +104,10 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
                 {"inputs": run.config.corpus.inputs, **run.config.corpus_given()},
                 selected,
                 draw_chances(int(selected.sum()), eligible | selected, _pinned(run, n) & selected),
-                {measure: calibrated.get(measure) for measure in MEASURES},
-                {measure: summary.get(measure) for measure in ("quality", "diversity")},
-                summary.get("anchors") or run.facts().get("anchors") or {},
-                ends_of(run.config.selection, summary, run.facts()),
+                result.calibrated,
+                result.raw,
+                run.anchors() or Anchors(),
+                ends_of(run.config.selection, result, run.facts()),
                 run.metrics(),
             )
         )
@@ -194,15 +198,20 @@ def values(entries: Sequence[Entry]) -> pd.DataFrame:
             {
                 "run": entry.label,
                 "selected": int(entry.selected.sum()),
-                "quality": _number(entry.shares["quality"]),
-                "diversity": _number(entry.shares["diversity"]),
-                "raw_quality": _number(entry.raw["quality"]),
-                "raw_diversity": _number(entry.raw["diversity"]),
+                "quality": _number(entry.shares.quality),
+                "diversity": _number(entry.shares.diversity),
+                "raw_quality": _number(entry.raw.quality),
+                "raw_diversity": _number(entry.raw.diversity),
                 "objective": entry.config.objective,
             }
             for entry in entries
         ]
     )
+
+
+def tokens(entries: Sequence[Entry], lengths: np.ndarray) -> list[float]:
+    """Tokens of the rows that each run selected; rows without a length count none."""
+    return [float(np.nansum(lengths[entry.selected])) for entry in entries]
 
 
 def settings(entries: Sequence[Entry]) -> pd.DataFrame:
@@ -224,13 +233,13 @@ def settings(entries: Sequence[Entry]) -> pd.DataFrame:
 
 def same_quality_scale(entries: Sequence[Entry]) -> bool:
     """Whether one unit of quality is the same gain in every run."""
-    return _equal([entry.anchors.get("quality") for entry in entries])
+    return _equal([entry.anchors.quality for entry in entries])
 
 
 def same_diversity_scale(entries: Sequence[Entry]) -> bool:
     """Whether one unit of diversity is the same gain of the same objective in every run."""
     return _equal([entry.config.objective for entry in entries]) and _equal(
-        [entry.anchors.get("diversity") for entry in entries]
+        [entry.anchors.diversity for entry in entries]
     )
 
 
@@ -247,20 +256,14 @@ def caveats(entries: Sequence[Entry]) -> list[str]:
     sentences = []
     if not _equal([int(entry.selected.sum()) for entry in entries]):
         sizes = ", ".join(f"{entry.letter} {entry.selected.sum():,}" for entry in entries)
-        sentences.append(
-            f"They select different numbers of rows ({sizes}), so their shares are of different attainable "
-            "gains: compare overlap and samples, not values."
-        )
+        sentences.append(f"The runs select different numbers of rows ({sizes}). Compare overlap and rows, not values.")
     if not _equal([entry.config.objective for entry in entries]):
         used = ", ".join(f"{entry.letter} {entry.config.objective}" for entry in entries)
-        sentences.append(f"Diversity means something else in each ({used}), so their diversity values do not compare.")
+        sentences.append(f"The runs have different objectives ({used}). Do not compare their diversity.")
     if (ends := other_ends(entries)) is not None:
         sentences.append(ends)
     if not _equal([entry.config.lamb for entry in entries]):
-        sentences.append(
-            "They weigh quality and diversity differently: their joint values are of different sums. Compare "
-            "quality with quality and diversity with diversity."
-        )
+        sentences.append("The runs have different λ. Compare quality and diversity, not joint values.")
     return sentences
 
 
@@ -288,7 +291,7 @@ def curves(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
                     {"run": entry.label, "step": steps[there], "seconds": seconds[there], "value": shares[there]}
                 )
             )
-        elif (share := entry.shares.get(measure)) is not None:
+        elif (share := entry.shares.of(measure)) is not None:
             parts.append(pd.DataFrame({"run": [entry.label], "step": [0.0], "seconds": [0.0], "value": [float(share)]}))
     if not parts:
         return pd.DataFrame({"run": [], "step": [], "seconds": [], "value": []})
@@ -299,7 +302,7 @@ def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
     """Where selections ended that were polished after their last step: ``run, step, seconds, value``."""
     rows = []
     for entry in entries:
-        shares, end = _share_curve(entry, measure), entry.shares.get(measure)
+        shares, end = _share_curve(entry, measure), entry.shares.of(measure)
         there = np.flatnonzero(np.isfinite(shares))
         if end is None or not len(there) or abs(end - shares[there[-1]]) <= POLISHED:
             continue

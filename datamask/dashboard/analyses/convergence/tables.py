@@ -14,6 +14,7 @@ import pandas as pd
 
 from datamask.dashboard.analyses.convergence.phases import phases, started_from
 from datamask.dashboard.drawing import words
+from datamask.evaluation.result import NO_RESULT, ProvedBound, RunResult
 from datamask.runs.health import BESIDE, finite, reach
 from datamask.runs.store import Run
 
@@ -88,7 +89,7 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     metrics, config = of_all_rows(run.metrics()), run.config.selection
     raw = config.scale == "raw"
     if measure == GAP:
-        table, final = gap_table(metrics, config.n_rollout, run.status().summary or {})
+        table, final = gap_table(metrics, config.n_rollout, (run.status().result or NO_RESULT).certificate)
         unit = "joint value below the bound" + (", raw scale" if raw else "")
         return Curve(table, (), GAP, unit, final, _phases(metrics, config.n_rollout))
     table = curve_table(metrics, measure, config.n_rollout)
@@ -122,7 +123,7 @@ def of_all_rows(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def measures(run: Run) -> tuple[str, ...]:
     """What can be drawn of a run: the three values, and the distance to the bound where there is one."""
-    known = (run.status().summary or {}).get("upper_bound") is not None
+    known = (run.status().result or NO_RESULT).certificate.upper_bound is not None
     return (*MEASURES, GAP) if known or len(finite(run.metrics(), "upper_bound")) else MEASURES
 
 
@@ -160,14 +161,14 @@ def curve_table(metrics: dict[str, np.ndarray], measure: str, masks: int | None 
 
 
 def gap_table(
-    metrics: dict[str, np.ndarray], masks: int | None, summary: dict
+    metrics: dict[str, np.ndarray], masks: int | None, certificate: ProvedBound
 ) -> tuple[pd.DataFrame, dict[str, float] | None]:
     """How far the subset is below the best bound known at each step, and where the final one ended.
 
     A run that proved nothing on the way is held against the bound of its end, which is as true of every step.
     """
     values, bounds = metrics.get("joint", np.zeros(0)), metrics.get("upper_bound")
-    final, proved = None, summary.get("upper_bound")
+    final, proved = None, certificate.upper_bound
     if bounds is None or not np.isfinite(bounds).any():
         bounds = np.full(len(values), np.nan if proved is None else float(proved))
     # every bound holds for all time: the lowest so far is the one that counts
@@ -175,8 +176,8 @@ def gap_table(
     gap = np.maximum(bounds - values, CLOSED)
     there = thinned(np.flatnonzero(np.isfinite(gap)))
     table = _places(metrics, masks, there).assign(series=SUBSET, value=gap[there], low=np.nan, high=np.nan, note="")
-    if len(there) and summary.get("gap") is not None:
-        final = _at_end(metrics, masks, max(float(summary["gap"]), CLOSED))
+    if len(there) and certificate.gap is not None:
+        final = _at_end(metrics, masks, max(float(certificate.gap), CLOSED))
     return table, final
 
 
@@ -248,7 +249,7 @@ def _at_end(metrics: dict[str, np.ndarray], masks: int | None, value: float) -> 
 
 def references(run: Run, measure: str) -> tuple[Reference, ...]:
     """Random, top-quality, the final subset if it was polished, and the proved bound if there is one; run's scale."""
-    points, summary = run.facts().get("references") or {}, run.status().summary or {}
+    points, result = run.facts().get("references") or {}, run.status().result or NO_RESULT
     levels = []
     for key, label, role in (("random", "random subset", "random"), ("top_quality", "best-quality rows", "best")):
         value = (points.get(key) or {}).get(measure)
@@ -257,22 +258,22 @@ def references(run: Run, measure: str) -> tuple[Reference, ...]:
             value = 0.0
         if value is not None:
             levels.append(Reference(label, float(value), role))
-    final = _final(run, measure, summary)
+    final = _final(run, measure, result)
     if final is not None:
-        levels.append(Reference("final selection, polished", final, "final"))
-    bound = summary.get("upper_bound")
+        levels.append(Reference("final selection, after local search", final, "final"))
+    bound = result.certificate.upper_bound
     if bound is not None and measure == "joint":
-        exact = summary.get("bound_holds_for", "exact") == "exact"
-        levels.append(Reference("proved bound" if exact else "bound of listed neighbours", float(bound), "bound"))
+        label = "bound" if result.certificate.exact else "bound of listed neighbors"
+        levels.append(Reference(label, float(bound), "bound"))
     return tuple(sorted(levels, key=lambda reference: -reference.value))
 
 
-def _final(run: Run, measure: str, summary: dict) -> float | None:
+def _final(run: Run, measure: str, result: RunResult) -> float | None:
     """What the final subset reaches where that is not where the curve ends: it was polished after the last step."""
-    values = summary if run.config.selection.scale == "raw" else summary.get("calibrated") or {}
+    values = result.raw if run.config.selection.scale == "raw" else result.calibrated
     curve = run.metrics().get(measure, np.empty(0))
     ended = curve[np.isfinite(curve)]
-    final = values.get(measure)
+    final = values.of(measure)
     if final is None or not len(ended) or abs(final - ended[-1]) <= 1e-3 * max(abs(final), abs(ended[-1])):
         return None
     return float(final)

@@ -7,11 +7,11 @@ from plotly import graph_objects as go
 
 from datamask.dashboard.drawing import figures, palette, words
 
-DASHES = {"counted": "solid", "foretold": "5px,4px"}
+DASHES = {"counted": "solid", "projected": "5px,4px"}
 
 
 def copies(table: pd.DataFrame, *, dark: bool = False, height: int = 180) -> go.Figure:
-    """Both curves, the band of what is foretold, and a mark at the corpus itself.
+    """Both curves, the band of the projection, and a mark at the corpus itself.
 
     Args:
         table: of `overview.tables.copy_curve`.
@@ -21,13 +21,13 @@ def copies(table: pd.DataFrame, *, dark: bool = False, height: int = 180) -> go.
     tone = palette.shades(dark)
     drawn = figures.figure(
         figures.log_axis("rows", float(table["rows"].min()), float(table["rows"].max())),
-        figures.axis("rows with<br>a near-copy", nticks=5, rangemode="tozero", **figures.PERCENT),
+        figures.axis("rows with a<br>semantic duplicate", nticks=5, rangemode="tozero", **figures.PERCENT),
         height=height,
         dark=dark,
     )
-    foretold = table[table["of"] == "foretold"]
+    projected = table[table["of"] == "projected"]
     figures.band(
-        drawn, foretold["rows"], 100 * foretold["low"], 100 * foretold["high"], figures.faded(tone.accent, 0.18)
+        drawn, projected["rows"], 100 * projected["low"], 100 * projected["high"], figures.faded(tone.accent, 0.18)
     )
     for of, dash in DASHES.items():
         drawn.add_trace(
@@ -51,7 +51,7 @@ def _trace(points: pd.DataFrame, **look) -> go.Scatter:
             figures.hover(
                 ("", point.of),
                 ("rows", f"{point.rows:,}"),
-                ("with a near-copy", words.percent(point.rate, 1)),
+                ("with a semantic duplicate", words.percent(point.rate, 1)),
                 ("from", words.percent(point.low, 1)),
                 ("to", words.percent(point.high, 1)),
             )

@@ -1,4 +1,4 @@
-"""Near-copies against the size of the corpus, on the Data page: counted within it, foretold beyond."""
+"""Semantic duplicates over the size of the corpus, on the Data page: counted within it, projected beyond."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from datamask.dashboard.shell import session
 from datamask.dashboard.shell.plots import plot
 
 ABOUT = (
-    "Counted: the mean rate of all uniform subsamples of that size, exact by the neighbour graph. Foretold: what "
-    "a corpus so much larger would have if this one were a uniform sample of it, by a law in which each row finds "
-    "near-copies at a rate of its own, gamma distributed (so that counts are negative binomial), fitted to the "
-    "rows with no, one and two of them. The band is 90 % over draws of families, of any corpus drawn as this one "
-    "was, if the law holds. It foretells too much where some rows never have a copy, and says nothing of a corpus "
-    "from other sources, or from which copies were taken out before."
+    "Counted: mean rate over uniform subsamples of this size. Projected: a negative binomial law fitted to the "
+    "rows with 0, 1 and 2 semantic duplicates, with a 90 % band."
 )
 
 
@@ -31,18 +27,22 @@ def show(opening: Opening) -> None:
     growth = opening.copies.growth
     if growth is None:
         return
-    st.markdown("**How many near-copies would more of it have?**", help=ABOUT)
+    with st.expander("How many duplicates would a larger corpus have?"):
+        _draw(growth)
+
+
+def _draw(growth: CopyGrowth) -> None:
     if not growth.held[1:].any():
-        st.caption(
-            f"No row has another at cosine {growth.cosine:g} or more, so nothing can be said about more of them."
-        )
+        st.caption(f"No row has another at cosine {growth.cosine:g} or more, so there is nothing to project.")
         return
     picture, beside = st.columns([1.7, 1], gap="large", vertical_alignment="center")
     with picture:
         plot(
             copies(overview.copy_curve(growth), dark=session.dark()),
             key="copies_growth",
-            alt=f"Rows with a near-copy against the rows of the corpus, up to {overview.COPY_TIMES:g} times as many",
+            alt=(
+                f"Rows with a semantic duplicate against corpus size, up to {overview.COPY_TIMES:g} times as many rows"
+            ),
         )
     with beside:
         _words(growth)
@@ -53,17 +53,20 @@ def _words(growth: CopyGrowth) -> None:
     value, low, high = growth.beyond(FARTHEST)
     cosine = growth.suggested(FARTHEST)
     st.markdown(
-        f"{words.percent(growth.now, 1)} of {growth.n:,} rows have another at cosine {growth.cosine:g} or more. Of "
-        f"{FARTHEST:g} times as many it would be **{words.percent(value, 1)}** ({words.percent(low, 1)} to "
-        f"{words.percent(high, 1)})."
+        f"{words.percent(growth.now, 1)} of {growth.n:,} rows have a semantic duplicate (cosine at least "
+        f"{growth.cosine:g}). Projected for {FARTHEST:g} times as many rows: **{words.percent(value, 1)}** "
+        f"({words.percent(low, 1)} to {words.percent(high, 1)})."
     )
     st.markdown(
-        f"To collapse no larger a share of those than of these, use a cosine of about **{cosine:.3f}**."
+        f"At that size, deduplicate at cosine **{cosine:.3f}** to remove the same share."
         if cosine is not None
-        else "No cosine up to 0.99 would collapse as small a share of those: keep to exact copies."
+        else "At that size, remove exact duplicates only."
     )
     doubts = growth.doubts(FARTHEST)
     if doubts:
-        st.caption(f"Not to be trusted: {'; '.join(doubts)}.")
-    foretold = words.percent(growth.foretold, 1)
-    st.caption(f"Beyond {FARTHEST:g} times the law is a guess. From half of these rows it foretold {foretold} for all.")
+        st.caption(f"Unreliable: {'; '.join(doubts)}.")
+    projected = words.percent(growth.foretold, 1)
+    st.caption(
+        f"Beyond {FARTHEST:g} times the projection is a guess. Check: half of these rows projects {projected} for all.",
+        help=ABOUT,
+    )

@@ -34,21 +34,21 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
         _form(by_id, [*chosen, *(run_id for run_id in by_id if run_id not in chosen)], names)
     with pictures:
         if scores.empty:
-            st.markdown("**Does it help what you care about?**")
+            st.markdown("**Downstream results**")
             st.write(
-                "Train a model on each selection, measure it on your tasks, and attach the scores here. They are "
-                "then drawn over λ, with the spread over training seeds, one curve for each objective and ratio."
+                "Train a model on each selection, evaluate it on your tasks, and attach the scores here. The "
+                "page then draws them over λ, one curve for each objective and ratio."
             )
             return
         _charts(scores)
-        with st.expander("All numbers, and which runs they came from"):
+        with st.expander("All numbers and their runs"):
             points = tables.points(scores)
             points["sd"] = points["high"] - points["mean"]
             st.dataframe(
                 points[["task", "curve", "lamb", "mean", "sd", "seeds"]],
                 hide_index=True,
                 lazy=False,
-                alt="Mean score of each task, curve and lambda",
+                alt="Mean score of each task, curve and λ",
                 column_config={
                     "lamb": st.column_config.NumberColumn("λ", width="small"),
                     "mean": st.column_config.NumberColumn(format="%.4f"),
@@ -75,7 +75,7 @@ def _charts(scores) -> None:
             tasks[:TASKS],
             key="downstream_tasks",
             max_selections=TASKS,
-            help=f"Up to {TASKS} at a time.",
+            help=f"At most {TASKS} tasks.",
         )
     for first in range(0, len(tasks), 2):
         for place, task in zip(st.columns(2, gap="medium"), tasks[first : first + 2]):
@@ -83,23 +83,22 @@ def _charts(scores) -> None:
                 plot(
                     downstream(table[table["task"] == task], task, curves, dark=session.dark()),
                     key=f"downstream_{first}_{task}",
-                    alt=f"Mean score on {words.plain(task, 60)} over lambda",
+                    alt=f"Mean score on {words.plain(task, 60)} over λ",
                 )
     st.caption(
-        "Marks are means; lines reach one standard deviation to either side, over training seeds. A curve joins "
-        "runs of one objective and ratio; a line across is a baseline, which has no λ. Differences smaller than "
-        "the spread say nothing."
+        "Marks are means with one standard deviation over training seeds. Curves join runs of one objective and "
+        "ratio; a horizontal line is a baseline without λ."
     )
 
 
 def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, str]) -> None:
     menus.settle("downstream_run", {listed: names[listed] for listed in order})
     run_id = st.selectbox(
-        "Results of",
+        "Run",
         order,
         key="downstream_run",
         format_func=names.__getitem__,
-        help="The run that the trained model's data came from.",
+        help="The run whose selection trained the model.",
     )
     run = by_id.get(run_id, by_id[order[0]])
     version = st.session_state.get("downstream_version", 0)
@@ -108,36 +107,34 @@ def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, st
         type=["csv", "txt"],
         key=f"downstream_file_{version}",
         max_upload_size=5,
-        help="With the columns task, score and seed; seed may be missing.",
+        help="Columns: task, score and, optionally, seed.",
     )
     text = st.text_area(
-        "Or paste it",
+        "Or paste CSV",
         key=f"downstream_text_{version}",
         placeholder=EXAMPLE,
         height=118,
-        help="With the columns task, score and seed; seed may be missing.",
+        help="Columns: task, score and, optionally, seed.",
     )
     present = run.results()
     with st.container(horizontal=True):
         st.button(
-            "Attach",
+            "Attach scores",
             key="downstream_attach",
             type="primary",
             icon=":material/attach_file:",
             disabled=file is None and not text.strip(),
             on_click=_attach,
             args=(run, file, text),
-            help="Kept in the run's folder, in the place of numbers attached before.",
         )
         if present:
             st.button(
-                f"Take off {len(present):,}",
+                f"Remove {len(present):,} scores",
                 key="downstream_remove",
                 icon=":material/delete:",
                 type="tertiary",
                 on_click=_take_off,
                 args=(run,),
-                help="Removes the numbers attached to this run.",
             )
     trouble = st.session_state.pop("downstream_trouble", None)
     if trouble:
@@ -150,7 +147,7 @@ def _attach(run: Run, file, text: str) -> None:
             try:
                 text = file.getvalue().decode("utf-8-sig")
             except UnicodeDecodeError:
-                st.session_state["downstream_trouble"] = f"{file.name} is not text in UTF-8; save it as CSV again."
+                st.session_state["downstream_trouble"] = f"{file.name} is not UTF-8 text. Save it as CSV in UTF-8."
                 return
         run.attach(read_results(text, "the file" if file is not None else "the pasted text"))
     except DatamaskError as error:

@@ -29,7 +29,11 @@ LEAST, MOST = 1e-4, 0.9999
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 """Of the table, beside the one that is read once."""
 
-UNREAD, FRESH, WORN = "part of it is never read", "each sample is read one to four times", "read more than four times"
+UNREAD, FRESH, WORN = (
+    "some kept rows are never read",
+    "each row is read one to four times",
+    "each row is read more than four times",
+)
 
 
 @dataclass(frozen=True)

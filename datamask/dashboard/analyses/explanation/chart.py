@@ -95,7 +95,7 @@ def strip(table: pd.DataFrame, *, dark: bool = False, height: int = 106) -> go.F
                 name=state,
                 showlegend=True,
                 marker={"size": 11, "color": color, "symbol": symbol, "line": {"width": 2, "color": color}},
-                text=[figures.hover(("λ", f"{lamb:g}"), ("this sample is", state)) for lamb in dots["lambda"]],
+                text=[figures.hover(("λ", f"{lamb:g}"), ("this row is", state)) for lamb in dots["lambda"]],
                 **figures.HOVER,
             )
         )

@@ -47,12 +47,14 @@ class Along:
     Attributes:
         lambdas: rising; inside: whether it is in at each; run_ids: the runs.
         intervals: first and last lambda of each stretch at which it is in.
+        others: stored runs on the corpus besides this one, whatever their settings.
     """
 
     lambdas: tuple[float, ...] = ()
     inside: tuple[bool, ...] = ()
     run_ids: tuple[str, ...] = ()
     intervals: tuple[tuple[float, float], ...] = ()
+    others: int = 0
 
 
 @dataclass(frozen=True)
@@ -208,8 +210,9 @@ def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bo
     by_id = {listed.id: listed for listed in runs}
     lines = frontier.survey(by_id.values(), run.facts().get("fingerprint")).lines
     mine = next((line for line in lines if any(spot.run_id == run.id for spot in line.spots)), None)
+    others = sum(run_id != run.id for run_id in by_id)
     if mine is None:
-        return Along()
+        return Along(others=others)
     seed = run.config.selection.seed
     # of several runs at one lambda the run in question, else the newest
     spots = {spot.lamb: spot for spot in mine.spots if spot.settings.seed == seed}
@@ -221,7 +224,11 @@ def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bo
             raise Stopped(STOPPED)
         inside.append(_inside(by_id[spots[lamb].run_id], row))
     return Along(
-        tuple(lambdas), tuple(inside), tuple(spots[lamb].run_id for lamb in lambdas), tuple(intervals(lambdas, inside))
+        tuple(lambdas),
+        tuple(inside),
+        tuple(spots[lamb].run_id for lamb in lambdas),
+        tuple(intervals(lambdas, inside)),
+        others,
     )
 
 
@@ -231,8 +238,7 @@ def _inside(run: Run, row: int) -> bool:
     with holder.reading:
         bits = holder.memberships.get(key)
         if bits is None:
-            selected = run.rows(["selected"])["selected"]
-            bits = holder.memberships[key] = np.packbits(selected.to_numpy().astype(bool))
+            bits = holder.memberships[key] = np.packbits(run.mask())
         holder.memberships.move_to_end(key)
         while len(holder.memberships) > MEMBERSHIPS:
             holder.memberships.popitem(last=False)

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 ABOUT = (
-    "A sample's score is λ times what it adds to quality plus 1 − λ times what it adds to diversity, given the "
-    "rest of the selection. The threshold lies between the last score that is in and the next. The bars add up "
-    "to score minus threshold."
+    "The score of a row is λ · its quality + (1 − λ) · what it adds to diversity, given the other selected rows. "
+    "The bars add up to the score minus the threshold of the last selected row."
 )
 
 
@@ -40,7 +39,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
     """
     with st.container():
         selected = bool(scene.run_columns(run).selected[row])
-        st.markdown(f"**Why is it {'kept' if selected else 'left out'}?**", help=ABOUT)
+        st.markdown(f"**Why is it {('selected' if selected else 'not selected')}?**", help=ABOUT)
         job = explanations.ask(run, row, runs)
         if not settled(job, "why"):
             return
@@ -50,8 +49,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
         entry = catalogue.estimator(run.config.selection.estimator)
         if not entry.guided:
             st.caption(
-                f"{entry.label}: this selection was not made by these scores, so a sample may lie on either "
-                "side of the threshold."
+                f"{entry.label} did not select by these scores, so a row may lie on either side of the threshold."
             )
         texts = _texts(corpus)
         for sentence in (tables.copies_sentence(answer, texts), tables.nearest_sentence(answer, texts)):
@@ -69,23 +67,25 @@ def _waterfall(answer: Answer) -> None:
     plot(
         chart.waterfall(table, low, high, dark=session.dark()),
         key="why_waterfall",
-        alt="What each part adds to the sample's score, up to score minus threshold",
+        alt="What each term adds to the row's score, up to score minus threshold",
     )
     total = table["amount"].iloc[-1]
-    st.caption(f"In all {abs(total):.2f} {tables.UNIT} {'above' if total >= 0 else 'below'} the threshold (dashed).")
+    st.caption(
+        f"In total {abs(total):.2f} {tables.UNIT} {('above' if total >= 0 else 'below')} the threshold (dashed)."
+    )
 
 
 def _along(run: Run, row: int, answer: Answer) -> None:
     st.markdown(
-        "**At which λ is it in?**",
-        help="Dots: stored runs that differ from this one in λ alone; filled "
-        "where this sample is in, rings where it is out. The upright line marks this run.",
+        "**At which λ is it selected?**",
+        help="Dots are stored runs that differ in λ alone: filled where the row is selected, rings where it is "
+        "not. The vertical line is this run.",
     )
     if len(answer.along.lambdas) > 1:
         plot(
             chart.strip(tables.strip(answer.along, run.id), dark=session.dark()),
             key="why_strip",
-            alt="At which lambda of the stored runs the sample is in",
+            alt="At which λ of the stored runs the row is selected",
         )
     st.caption(tables.along_sentence(answer.along))
     job = worker().find(explanations.flip_key(run, row))
@@ -99,17 +99,15 @@ def _along(run: Run, row: int, answer: Answer) -> None:
             "sample": str(answer.explanation.id),
             **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params},
         }
-        sign = Sign("Exact λ of a sample", "app.py", link, "Stops within seconds.")
+        sign = Sign("Exact λ of a row", "app.py", link)
         st.button(
             "Find the exact λ",
             key="flip",
             icon=":material/target:",
             on_click=background.on_press(explanations.flip),
             args=(run, row, answer.along, sign),
-            help="Selects again, as this run did, at a few λ, until the λ at which this sample changes sides is "
-            "known to a thousandth. Some five selections, each as long as the run itself. In the "
-            "background; can be stopped.",
         )
+        st.caption("Solves at about five λ. Each solve takes as long as the run.")
 
 
 def _witnesses(answer: Answer, corpus: Corpus) -> None:
@@ -126,15 +124,15 @@ def _witnesses(answer: Answer, corpus: Corpus) -> None:
             lazy=False,
             key=f"why_{objective}",
             height=220 if len(table) > 5 else "auto",
-            alt=f"What is behind the part of {objective}",
+            alt=f"Details of {objective}",
             column_config={
-                "sample": st.column_config.TextColumn(width=124),
+                "row": st.column_config.TextColumn(width=124),
                 "cosine": number(format="%.3f", width=narrow),
                 "otherwise": number(format="%.3f", width=narrow + 10),
                 "adds": number(
                     format="%+.3f",
                     width=narrow,
-                    help=f"To the score, in {tables.UNIT}, before the average sample's part is taken off.",
+                    help=f"Share of the score, in {tables.UNIT}, before the mean over all rows is subtracted.",
                 ),
             },
         )

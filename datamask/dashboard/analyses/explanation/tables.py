@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datamask.evaluation.explaining import Flip
 
 UNIT = "standard deviations of all scores"
-FOR, AGAINST, TOTAL = "for it", "against it", "in all"
+FOR, AGAINST, TOTAL = "for selection", "against selection", "in total"
 
 
 def waterfall(answer: Answer) -> pd.DataFrame:
@@ -42,13 +42,13 @@ def waterfall(answer: Answer) -> pd.DataFrame:
         )
         at += amount
     total = (explanation.score - explanation.threshold) / unit
-    rows.append({"part": "this sample", "start": 0.0, "end": total, "amount": total, "kind": TOTAL})
+    rows.append({"part": "this row", "start": 0.0, "end": total, "amount": total, "kind": TOTAL})
     return pd.DataFrame(rows)
 
 
 def part_label(name: str) -> str:
     """A bar's name for people."""
-    if name in ("average sample", "quality"):
+    if name in ("average row", "quality"):
         return name
     return catalogue.objective(name).label.lower()
 
@@ -68,38 +68,45 @@ def along_sentence(along: Along) -> str:
     """Where over lambda the sample is in, by the stored runs."""
     count = len(along.lambdas)
     if count < 2:
-        return (
-            "No other stored run differs from this one in λ alone. A sweep on the Runs page, under Frontier, shows at "
-            "which λ this sample is in."
+        stored = (
+            f"None of the {along.others:,} other stored runs has this method and these settings at another λ."
+            if along.others > 1
+            else "The other stored run has another method or other settings."
+            if along.others
+            else "No other run is stored on this corpus."
         )
+        return f"{stored} Start a sweep on the Runs page to see at which λ this method selects the row."
     if all(along.inside):
-        return f"In at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
+        return f"Selected at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
     if not any(along.inside):
-        return f"Out at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
+        return (
+            f"Not selected at any of the {count:,} stored λ of this curve, {along.lambdas[0]:g} to "
+            f"{along.lambdas[-1]:g}."
+        )
     ranges = [f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in along.intervals]
     return (
-        f"In at λ {' and '.join([', '.join(ranges[:-1]), ranges[-1]] if len(ranges) > 1 else ranges)}, out at the "
-        f"other stored λ of this curve; {count:,} runs in all."
+        f"Selected at λ {' and '.join([', '.join(ranges[:-1]), ranges[-1]] if len(ranges) > 1 else ranges)}, not "
+        f"at the other stored λ of this curve ({count:,} runs)."
     )
 
 
 def flip_sentence(flip: Flip) -> str:
     """What the exact search found."""
     made = (
-        f"selected again at {flip.solved:,} λ"
+        f"solved at {flip.solved:,} λ"
         if flip.solved > 1
-        else ("selected again at one λ" if flip.solved else "told by the stored runs alone")
+        else ("solved at one λ" if flip.solved else "known from the stored runs")
     )
     low, high = flip.between
     if flip.lamb is None:
         return (
-            f"It is {'in' if flip.below else 'out'} at λ {low:g} and {high:g} too, as it is here: no λ at which "
-            f"it changes sides was found ({made})."
+            f"It is {('selected' if flip.below else 'not selected')} at λ {low:g} and {high:g} too. No λ was "
+            f"found at which this changes ({made})."
         )
-    first, then = ("in", "out") if flip.below else ("out", "in")
+    first, then = ("selected", "not selected") if flip.below else ("not selected", "selected")
     return (
-        f"It changes sides at λ **{flip.lamb:.3f}**: {first} just below, {then} just above; {made} between "
-        f"λ {low:g} and {high:g}."
+        f"The selection of this row flips at λ **{flip.lamb:.3f}**: {first} just below, {then} just above ({made} "
+        f"between λ {low:g} and {high:g})."
     )
 
 
@@ -113,10 +120,10 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
     shown, count = explanation.witnesses[objective], explanation.witness_counts[objective]
     if not shown:
         if objective == "facility" and not explanation.selected:
-            return "Every sample it could stand for has a closer member already.", pd.DataFrame()
+            return "Every row near it has a closer selected row already.", pd.DataFrame()
         if objective == "facility":
-            return "Every sample near it has another member that is closer.", pd.DataFrame()
-        return "None of its near neighbours is selected.", pd.DataFrame()
+            return "Every row near it has another selected row that is closer.", pd.DataFrame()
+        return "None of its nearest neighbors is selected.", pd.DataFrame()
     kind = shown[0].kind
     if kind == "dimension":
         sentence = f"The {len(shown):,} of {count:,} feature dimensions with the largest effect."
@@ -125,14 +132,14 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
         )
     more = f"; the {len(shown):,} with the largest effect" if count > len(shown) else ""
     sentence = {
-        "covers": f"Other samples whose closest member it is: {count:,}{more}. “Otherwise” is their next closest.",
-        "would cover": f"Other samples it would be closer to than any member: {count:,}{more}. “Otherwise” is "
-        "their closest member now.",
-        "similar": f"Near neighbours that are selected too: {count:,}{more}.",
+        "covers": f"Rows whose nearest selected row it is: {count:,}{more}. “Otherwise” is their next nearest.",
+        "would cover": f"Rows that it would be nearer to than any selected row: {count:,}{more}. “Otherwise” is "
+        "their nearest selected row now.",
+        "similar": f"Selected rows among its nearest neighbors: {count:,}{more}.",
     }[kind]
     table = pd.DataFrame(
         {
-            "sample": [text_of(witness.row) for witness in shown],
+            "row": [text_of(witness.row) for witness in shown],
             "cosine": [witness.similarity for witness in shown],
             "otherwise": [witness.otherwise for witness in shown],
             "adds": [witness.amount / unit for witness in shown],
@@ -145,13 +152,13 @@ def nearest_sentence(answer: Answer, text_of: Callable[[int], str]) -> str:
     """The nearest other selected sample, as a fact; Markdown."""
     explanation = answer.explanation
     if explanation.nearest_selected < 0:
-        return "No other sample is selected."
+        return "No other row is selected."
     sentence = (
-        f"Nearest selected sample: **{words.plain(text_of(explanation.nearest_selected), 160)}**, cosine "
+        f"Nearest selected row: **{words.plain(text_of(explanation.nearest_selected), 160)}**, cosine "
         f"{explanation.nearest_similarity:.3f}."
     )
     if "pairwise" in [part.name for part in explanation.parts]:
-        sentence += " A fact, not a reason: pair-wise similarity looks at the selection as a whole."
+        sentence += " This does not explain the score: pair-wise similarity depends on the whole selection."
     return sentence
 
 
@@ -159,9 +166,9 @@ def copies_sentence(answer: Answer, text_of: Callable[[int], str]) -> str:
     """Near-copies and who won; empty where there are none."""
     explanation = answer.explanation
     if explanation.copy_of >= 0:
-        return f"Kept instead of it: **{words.plain(text_of(explanation.copy_of), 160)}**."
+        return f"Its duplicate was kept: **{words.plain(text_of(explanation.copy_of), 160)}**."
     if not answer.copies:
         return ""
     names = ", ".join(words.plain(text_of(row), 60) for row in answer.copies[:3])
     more = f" and {len(answer.copies) - 3:,} more" if len(answer.copies) > 3 else ""
-    return f"Left out as copies of it: {names}{more}."
+    return f"Removed as duplicates of it: {names}{more}."

@@ -10,18 +10,19 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import asking
 
 ABOUT = (
-    "The probe is a ridge regression of the quality's rank on the features; near zero, the features do not know the "
-    "quality. Labels of the nearest rows show whether similar features mean the same kind of text, which every "
-    "diversity objective assumes."
+    "A ridge regression predicts the rank of quality from the features; near 0 the features do not predict "
+    "quality. The share of nearest rows with the same label tests whether similar features mean similar text."
 )
 
 
 def show(corpus: Corpus) -> None:
     """Both numbers once they are there, with the same for shuffled labels; before that their progress."""
-    st.markdown("**What do the features tell?**", help=ABOUT)
+    st.markdown("**Do the features predict quality?**", help=ABOUT)
     job = probing.ask(corpus)
     if not asking.settled(job, "features"):
         return
     for sentence in job.result.sentences():
         st.markdown(words.plain(sentence, 400))
-    st.caption(f"By {words.of_total(job.result.rows, len(corpus))}; rows with the same features count once.")
+    st.caption(
+        f"Measured on {words.of_total(job.result.rows, len(corpus))}.", help="Rows with equal features count once."
+    )

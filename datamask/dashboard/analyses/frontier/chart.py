@@ -43,7 +43,16 @@ FURNITURE, NARROW = 62, 390
 REACH = 0.2
 """Half the length of the tangent, in shares."""
 
-QUALITY, DIVERSITY = "quality, share of the attainable gain", "diversity, share of the attainable gain"
+QUALITY, DIVERSITY = "quality (0 % random, 100 % best possible)", "diversity (0 % random, 100 % best possible)"
+
+
+@dataclass(frozen=True)
+class Here:
+    """The current selection, where it is no stored run: its name and its values, as shares."""
+
+    name: str
+    quality: float
+    diversity: float
 
 
 def frontier(
@@ -53,6 +62,7 @@ def frontier(
     names: Mapping[str, str] | None = None,
     focus: Line | None = None,
     chosen: Spot | None = None,
+    here: Here | None = None,
     dark: bool = False,
     height: int = 560,
 ) -> go.Figure:
@@ -64,12 +74,14 @@ def frontier(
         names: of the curves by key; None: as `tables.line_names` calls them.
         focus: the curve whose proved edge is shaded; None: none.
         chosen: the point that gets the ring and, where its lambda is a price, the tangent.
+        here: the current selection, which gets a dot of its own; None: it is a stored run, or of another problem.
         dark: whether the page is dark. height: in pixels.
     """
     names = tables.line_names(lines) if names is None else names
     window = window_of(
         [(spot.quality, spot.diversity) for line in lines for spot in line.spots]
         + [(spot.quality, spot.diversity) for spot in named]
+        + ([(here.quality, here.diversity)] if here is not None else [])
     )
     tone = palette.shades(dark)
     figure = go.Figure()
@@ -87,7 +99,7 @@ def frontier(
             mode="markers",
             name="a random subset",
             marker={"symbol": "x-thin", "size": 11, "line": {"width": 2, "color": tone.random}},
-            hovertemplate="a random subset: 0 % of both by definition<extra></extra>",
+            hovertemplate="random (0 % by definition)<extra></extra>",
         )
     )
     inside = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
@@ -106,6 +118,23 @@ def frontier(
     )
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
         _price(figure, chosen, tone)
+    if here is not None:
+        figure.add_trace(
+            go.Scatter(
+                x=[here.quality],
+                y=[here.diversity],
+                mode="markers",
+                name="the current selection",
+                marker={"symbol": "circle-open-dot", "size": 15, "color": tone.best, "line": {"width": 2}},
+                text=[
+                    f"<b>current: {html.escape(here.name)}</b><br>quality {words.percent(here.quality, 1)}"
+                    f"<br>diversity {words.percent(here.diversity, 1)}"
+                ],
+                **figures.HOVER,
+                selected={"marker": {"opacity": 1}},
+                unselected={"marker": {"opacity": 1}},
+            )
+        )
     return figure
 
 
@@ -115,6 +144,7 @@ def legend(
     *,
     focus: Line | None = None,
     chosen: Spot | None = None,
+    here: Here | None = None,
     dark: bool = False,
 ) -> str:
     """The key to the picture as HTML that wraps with its page; of the same arguments as `frontier`."""
@@ -122,7 +152,8 @@ def legend(
     looks = styles(lines, dark)
     entries = [(names[line.key], *looks[line.key][:2], looks[line.key][2] if line.joined else "") for line in lines]
     more = [("proved out of reach", tone.muted, "area", "")] if focus is not None and focus.planes else []
-    more += [("price at the point", tone.text, "", "dot")] if chosen is not None and chosen.priced else []
+    more += [("trade-off at the point", tone.text, "", "dot")] if chosen is not None and chosen.priced else []
+    more += [("current selection", tone.best, "circle-open", "")] if here is not None else []
     return curve_key([*entries, *more])
 
 
@@ -236,7 +267,7 @@ def _hover(spot: Spot) -> str:
     if spot.raw_diversity is not None:
         text += f" (raw {words.value(spot.raw_diversity)})"
     if spot.gap is not None:
-        text += f"<br>proved within {words.percent(spot.gap, 2)} of the best for its λ"
+        text += f"<br>gap {words.percent(spot.gap, 2)}"
     return text
 
 
@@ -344,7 +375,7 @@ def _arrow(figure: go.Figure, far: _Far, color: str) -> None:
             customdata=[spot.run_id for spot in far.spots],
             marker={"size": 14, "opacity": 0.01, "color": color},
             text=[_hover(spot) for spot in far.spots],
-            hovertemplate=f"<b>{html.escape(far.label)}</b>, beyond the picture<br>%{{text}}<extra></extra>",
+            hovertemplate=f"<b>{html.escape(far.label)}</b>, outside the picture<br>%{{text}}<extra></extra>",
         )
     )
 
@@ -441,7 +472,7 @@ def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:
                 y=[y1, y2],
                 mode="lines",
                 hoverinfo="skip",
-                name="price at the point",
+                name="trade-off at the point",
                 line={"color": tone.text, "width": 1.5, "dash": "dot"},
             )
         )

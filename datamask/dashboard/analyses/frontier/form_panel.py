@@ -1,4 +1,4 @@
-"""Beside the frontier and the sweeps of the Lab: what to sweep, Start, its progress with a Stop, and the baselines."""
+"""Next to the frontier and the sweeps: what to sweep, Start, its progress with a Stop, and the baselines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import streamlit as st
 
 from datamask import catalogue
@@ -23,16 +22,11 @@ from datamask.runs.varying import Plan, Point
 from datamask.work.worker import worker
 
 COUNTS = (5, 11, 21, 41)
-SIZES = (2, 8, 32, 128, 512)
 QUICK = "pairwise"
-LIVE = ("pairwise", "facility")
-"""Objectives whose solvers are quick enough for a slider."""
 
 COPIES = {"none": "Keep all", "exact": "Keep the best one"}
 
-SWEEPING = background.Look(
-    "stop_sweep", "Stops within a second. What is done is kept, and Start goes on from there.", beneath=True, every=1.0
-)
+SWEEPING = background.Look("stop_sweep", beneath=True, every=1.0)
 
 
 @dataclass(frozen=True)
@@ -49,17 +43,18 @@ class Shared:
         return {"select_ratio": self.ratio, "collapse": self.collapse}
 
 
-def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None, ratio: bool = True) -> Shared:
+def shared(opened: OpenCorpus, several: bool, without: Sequence[str] = ()) -> Shared:
     """The controls that all views have.
 
     Args:
         several: whether more than one objective may be chosen.
-        among: objectives offered; None: all.
-        ratio: whether the select ratio is asked for.
+        without: options that are not asked for here, because they vary; they have their default.
     """
-    names = list(among or [entry.name for entry in catalogue.OBJECTIVES])
-    about = "What diversity means. Each objective has its own scale, so each gets a curve of its own."
-    if several:
+    names = [entry.name for entry in catalogue.OBJECTIVES]
+    about = "The meaning of diversity. Each objective has its own scale and its own curve."
+    if "objective" in without:
+        chosen = [names[0]]
+    elif several:
         if "frontier_objectives" not in st.session_state:
             st.session_state["frontier_objectives"] = [_first(names)]
         chosen = st.pills(
@@ -75,7 +70,7 @@ def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None
         )
     else:
         remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
-        first = names.index(remembered[0]) if remembered else 0
+        first = names.index((remembered or [_first(names)])[0])
         chosen = [
             st.selectbox(
                 "Diversity objective",
@@ -88,7 +83,7 @@ def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None
             )
         ]
     share = 0.3
-    if ratio:
+    if "select_ratio" not in without:
         share = st.number_input(
             "Select ratio",
             0.0001,
@@ -98,19 +93,19 @@ def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None
             format="%.4g",
             key="frontier_ratio",
             persist_state="session",
-            help="Share of the corpus to keep. Another ratio is another curve: its 0 % and 100 % are measured anew.",
+            help="The share of the rows to keep. Each ratio has its own curve, with its own 0 % and 100 %.",
         )
-    collapse = st.selectbox(
-        "Of exact copies",
-        tuple(COPIES),
-        1 if opened.sample else 0,
-        key="frontier_copies",
-        persist_state="session",
-        format_func=COPIES.__getitem__,
-        help="What to do with them before selecting. Rows with identical features count as "
-        "copies, whatever their text. Pair-wise similarity and DiSF cannot see copies "
-        "themselves.",
-    )
+    collapse = "none"
+    if "collapse" not in without:
+        collapse = st.selectbox(
+            "Exact duplicates",
+            tuple(COPIES),
+            1 if opened.sample else 0,
+            key="frontier_copies",
+            persist_state="session",
+            format_func=COPIES.__getitem__,
+            help="How to treat exact duplicates before selecting. Pair-wise similarity and DiSF do not see duplicates.",
+        )
     return Shared(tuple(chosen), float(share), collapse)
 
 
@@ -133,87 +128,9 @@ def lambda_points(settings: Shared) -> tuple[Point, ...]:
         11,
         key="frontier_count",
         persist_state="session",
-        help="Evenly from 0 (diversity alone) to 1 (quality alone). Values that are stored "
-        "already are not computed again.",
+        help="Evenly from 0 (diversity alone) to 1 (quality alone). Stored values are not solved again.",
     )
     return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
-
-
-def transfer_plans(opened: OpenCorpus, points: Sequence[Point]) -> list[Plan]:
-    """The same points on an eighth, a quarter and all of the corpus."""
-    slices = sweeping.slices(opened.config, len(opened.corpus))
-    return [Plan(corpus, tuple(points), f"{sweeping.plan_name(points[0])}, {name}") for name, corpus in slices.items()]
-
-
-def ratio_points(settings: Shared) -> tuple[Point, ...]:
-    """The controls of a sweep over the select ratio, and its points."""
-    lamb = st.slider(
-        "Balance λ",
-        0.0,
-        1.0,
-        0.5,
-        step=0.05,
-        key="ratio_lamb",
-        persist_state="session",
-        help="The same for all ratios.",
-    )
-    low, high = st.slider(
-        "Ratios, % of the rows",
-        1,
-        95,
-        (5, 50),
-        key="ratio_range",
-        persist_state="session",
-        help="The smallest and the largest share of the corpus to keep.",
-    )
-    count = st.select_slider(
-        "Values of the ratio",
-        (3, 5, 7, 10),
-        5,
-        key="ratio_count",
-        persist_state="session",
-        help="How many ratios, evenly spread.",
-    )
-    ratios = [round(float(share) / 100, 4) for share in np.linspace(low, max(high, low + 1), count)]
-    return sweeping.along_ratio(settings.objectives, list(dict.fromkeys(ratios)), lamb=lamb, collapse=settings.collapse)
-
-
-def group_points(settings: Shared) -> tuple[Point, ...]:
-    """The controls of a sweep over the group size, and its points."""
-    sizes = st.multiselect(
-        "Masks per step, G",
-        SIZES,
-        default=[8, 32, 128],
-        key="group_sizes",
-        persist_state="session",
-        help="Each is tried with every seed.",
-    )
-    left, right = st.columns(2)
-    seeds = left.number_input(
-        "Seeds",
-        1,
-        10,
-        3,
-        key="group_seeds",
-        persist_state="session",
-        help="Repeats with other random numbers; the band shows how far they lie apart.",
-    )
-    steps = right.number_input(
-        "Steps",
-        10,
-        100_000,
-        200,
-        step=100,
-        key="group_steps",
-        persist_state="session",
-        help="Update steps of every run. The paper takes 5,000.",
-    )
-    lamb = st.slider(
-        "Balance λ", 0.0, 1.0, 0.5, step=0.05, key="group_lamb", persist_state="session", help="The same for all."
-    )
-    return sweeping.along_group(
-        sizes, seeds, objective=settings.objectives[0], lamb=lamb, n_epochs=steps, **settings.options
-    )
 
 
 def planned(plans: Callable[[], list[Plan]]) -> list[Plan]:
@@ -247,8 +164,7 @@ def start(
         sentence, count = price(opened, runs, plans)
         st.markdown(
             sentence,
-            help="Every point is a run of its own: it opens on every other page, and it is kept. The "
-            "time is estimated from earlier runs.",
+            help="Each point is a stored run, open on every page.",
         )
     if pressed(
         label,
@@ -257,11 +173,10 @@ def start(
         width="stretch",
         key="start_sweep",
         disabled=not count,
-        help="Computes in the background, one point after the other. You can leave this page, or close the browser.",
     ):
         begin(opened, plans, watched)
         st.rerun()
-    background.ending(key, "Stopped. The points that were done are kept; Start goes on with the rest.")
+    background.ending(key, "Stopped. Finished points are kept; Start continues.")
     job = worker().find(key)
     if job is not None and job.result:
         st.warning(f"A point failed: {words.sentence(job.result)}")
@@ -303,7 +218,6 @@ def baselines(opened: OpenCorpus, survey: tables.Survey, settings: Shared) -> No
         "Add a baseline",
         icon=":material/add:",
         width="stretch",
-        help="A simple way to select, as a point beside the curves: what is the learning worth against it?",
     ):
         for name in missing:
             entry = catalogue.estimator(name)
@@ -314,7 +228,6 @@ def baselines(opened: OpenCorpus, survey: tables.Survey, settings: Shared) -> No
                 disabled=working(opened),
                 on_click=_add_baseline,
                 args=(opened, name, settings),
-                help=f"{entry.about} One run per chosen objective, under which it is measured.",
             )
 
 
@@ -362,9 +275,9 @@ def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tup
     for kind, times in kinds.items():
         seconds = _seconds(opened, *kind, every)
         if seconds is None:
-            return f"{sentence}. How long they take is known once the first ones are done.", count
+            return f"{sentence}. No estimate of the time yet.", count
         total_seconds += seconds * times
-    return f"{sentence}. In about **{words.roughly(total_seconds)}**.", count
+    return f"{sentence}, in about **{words.roughly(total_seconds)}**.", count
 
 
 def _seconds(opened: OpenCorpus, on: CorpusConfig, settings: SelectionConfig, runs: Sequence[Run]) -> float | None:

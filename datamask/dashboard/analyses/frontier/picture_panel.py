@@ -8,9 +8,11 @@ import streamlit as st
 from plotly import graph_objects as go
 
 from datamask.dashboard.analyses.frontier import chart as charts
-from datamask.dashboard.analyses.frontier import exact_panel, form_panel, tables
+from datamask.dashboard.analyses.frontier import form_panel, tables
+from datamask.dashboard.analyses.frontier.chart import Here
 from datamask.dashboard.analyses.frontier.sketch import sketch
 from datamask.dashboard.analyses.frontier.tables import Line, Spot, Survey
+from datamask.dashboard.analyses.lambda_slider import lambda_points
 from datamask.dashboard.analyses.run_lines.ends import other_version
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
@@ -18,33 +20,32 @@ from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import menus, session
 from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.workspace.current import Current
 from datamask.runs.varying import Plan
 
 MOST_LINES = 6
 """Curves drawn unless more are chosen: as many as can be told apart."""
 
 HEIGHT = 600
-CLICK, LAMBDA, KEEP = "click", "λ", "quality kept"
+CLICK, LAMBDA, KEEP = "click", "λ", "minimum quality"
 CHOSEN = "frontier_run_chosen"
 """Of the session: a point was clicked, and the rest of the page does not know yet."""
 
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
-SHARES = (
-    "0 % is a random subset of the same size, 100 % the best that quality, or this diversity objective, reaches "
-    "alone. A point is one hundredth of that way."
-)
+SHARES = "0 % is a random subset of the same size, 100 % the best quality or diversity alone."
 
 
-def picture(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
+def picture(opened: OpenCorpus, plans: Sequence[Plan], current: Current | None = None) -> None:
     """Draw it in a fragment; while a sweep runs, points appear as they are done.
 
     Args:
         plans: what the form on the left would sweep; offered where there is nothing to draw.
+        current: what the page shows; its selection gets a dot where it is no stored run.
     """
     st.session_state.pop(CHOSEN, None)  # all of the page is being drawn
     with st.container(key="live_frontier"):
-        st.fragment(_picture, run_every=1.5 if form_panel.working(opened) else None)(opened.key, plans)
+        st.fragment(_picture, run_every=1.5 if form_panel.working(opened) else None)(opened.key, plans, current)
 
 
 def survey(opened: OpenCorpus) -> Survey:
@@ -52,7 +53,7 @@ def survey(opened: OpenCorpus) -> Survey:
     return tables.survey(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
 
 
-def _picture(key: str, plans: Sequence[Plan]) -> None:
+def _picture(key: str, plans: Sequence[Plan], current: Current | None) -> None:
     opening = session.all_openings().get(key)
     opened = opening.opened if opening is not None else None
     if opened is None or not sections.is_open("Runs", "Frontier"):
@@ -69,11 +70,12 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
         lines = tables.on_one_axis(chosen)
     named = tables.named_for(stored, lines) or (list(stored.named) if not lines else [])
     with panel:
-        line, spot = _choose(opened, lines, named, names)
+        line, spot = _choose(lines, named, names)
+    here = _here(current, lines)
     with legend:
-        st.html(charts.legend(lines, names, focus=line, chosen=spot, dark=session.dark()))
+        st.html(charts.legend(lines, names, focus=line, chosen=spot, here=here, dark=session.dark()))
     with chart:
-        figure = _figure(lines, named, names, line, spot)
+        figure = _figure(lines, named, names, line, spot, here)
         # its place is kept while the browser still loads what draws it, or the page would jump by all its height
         with st.container(height=HEIGHT, border=False, key="frontier_place"):
             st.plotly_chart(
@@ -102,20 +104,18 @@ def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
     """What will be seen here, on a sketch; what it costs, and one button."""
     working = form_panel.working(opened)
     with st.container(border=True):
-        st.subheader("The first point is being computed" if working else "No run on this corpus yet", anchor=False)
+        st.subheader("The first point is being solved" if working else "No run on this corpus yet", anchor=False)
         picture, words_place = st.columns([1, 1.25], gap="medium", vertical_alignment="center")
         picture.html(sketch(session.dark()))
         with words_place:
             st.markdown(
-                "Each point will be a **selection of its own**: how much of the attainable quality it keeps, and how "
-                "much of the attainable diversity.\n\n"
-                "- λ moves along the curve, from 0, diversity alone, to 1, quality alone. The slope is the **price**: "
-                "how much diversity one more point of quality costs.\n"
-                "- Grey is what **no selection can reach**, where that can be proved.\n"
-                "- A click on a point opens its map, its texts and its settings."
+                "Each point is a **selection**: its quality against its diversity.\n\n- λ moves along the curve, "
+                "from diversity alone (0) to quality alone (1). The slope is the **price** of quality in "
+                "diversity.\n- **No selection can reach** the gray area, as proved.\n- Click a point to open its "
+                "map, texts and settings."
             )
             if working:
-                st.caption("The curve grows here, point by point.")
+                st.caption("The curve grows as points are solved.")
             elif plans:
                 st.markdown(form_panel.price(opened, (), plans)[0])
                 if pressed(
@@ -123,8 +123,6 @@ def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
                     type="primary",
                     icon=":material/play_arrow:",
                     key="first_sweep",
-                    help="Starts the sweep with the settings on the left, which give a good first picture. It "
-                    "runs in the background and can be stopped.",
                 ):
                     form_panel.begin(opened, plans)
                     st.rerun()
@@ -136,7 +134,7 @@ def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
         return list(stored.lines)
     curves = [line for line in stored.lines if len(line.lambdas) > 1] or list(stored.lines)
     default = [line.key for line in curves[:MOST_LINES]]
-    with st.popover("Curves", icon=":material/stacked_line_chart:", help="Which curves are drawn."):
+    with st.popover("Curves", icon=":material/stacked_line_chart:"):
         # another set of curves is another menu: a new curve must not stay hidden behind an old choice
         chosen = st.pills(
             "Curves",
@@ -147,15 +145,12 @@ def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
             persist_state="session",
             wrap=True,
             key=f"frontier_lines_{'_'.join(sorted(default))}",
-            help="One curve per objective, ratio and set of rules. Curves are never joined across "
-            "these. Runs that stand alone can be added here.",
+            help="Each objective, ratio and set of rules has its own curve. You can add single runs.",
         )
     return [line for line in stored.lines if line.key in chosen]
 
 
-def _choose(
-    opened: OpenCorpus, lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str]
-) -> tuple[Line | None, Spot | None]:
+def _choose(lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str]) -> tuple[Line | None, Spot | None]:
     """The chosen point and its curve, with what it keeps and costs."""
     by_run: dict[str, tuple[Line | None, Spot | None]] = {
         spot.run_id: (line, spot) for line in lines for spot in line.spots
@@ -169,15 +164,14 @@ def _choose(
         required=True,
         key="frontier_how",
         persist_state="session",
-        help="Click a point of the picture; or move along a curve by its λ; or say how much of "
-        "the attainable quality must stay, and get the most diverse point that keeps it.",
+        help="Click a point, or choose a λ on a curve, or require a quality and get the most diverse point with it.",
     )
     if spot is None and lines:
         line = lines[0]
         spot = min(line.spots, key=lambda other: abs(other.lamb - 0.5))
     if how != CLICK and lines:
         line = _curve(line or lines[0], lines, names)
-        spot = _at(line, spot) if how == LAMBDA else _keeping(opened, line)
+        spot = _at(line, spot) if how == LAMBDA else _keeping(line)
     if spot is not None:
         _of_spot(line, spot, names)
     return line, spot
@@ -195,29 +189,29 @@ def _curve(line: Line, lines: Sequence[Line], names: dict[str, str]) -> Line:
         keys.index(line.key),
         format_func=names.__getitem__,
         key="frontier_on",
-        help="The curve on which the point is chosen.",
+        help="The curve of the chosen point.",
     )
     return next(other for other in lines if other.key == key)
 
 
-def _keeping(opened: OpenCorpus, line: Line) -> Spot | None:
-    """The most diverse stored point of a curve that keeps the wanted quality, and the way to a λ between the stored."""
+def _keeping(line: Line) -> Spot | None:
+    """The most diverse stored point of a curve that keeps the wanted quality."""
     least = st.slider(
-        "Keep at least, % of the attainable quality",
+        "Quality at least, %",
         0,
         100,
         95,
         key="frontier_keep",
         persist_state="session",
-        help="100 % is the top-quality selection, 0 % a random one.",
+        help="100 % is top quality, 0 % is random.",
     )
-    spot = exact_panel.stored(line, least / 100) or tables.at_least(line, least / 100)
+    spot = tables.at_least(line, least / 100)
     if spot is None:
-        st.info("No stored point of this curve keeps that much. Sweep more values of λ, or ask for less.")
+        st.info("No stored point of this curve has this quality. Sweep more λ, or choose a lower quality.")
     else:
         st.markdown(words.plain(tables.keeps_words(line, spot), 400))
-        exact_panel.warn_below_random(spot.quality, spot.diversity)
-    exact_panel.offer(opened, line, least / 100)
+        if warning := tables.below_random_words(spot.quality, spot.diversity):
+            st.warning(warning, icon=":material/warning:")
     return spot
 
 
@@ -233,7 +227,7 @@ def _at(line: Line, spot: Spot | None) -> Spot:
             min(lambdas, key=lambda other: abs(other - wanted)),
             key=f"frontier_at_{line.key}",
             persist_state="session",
-            help="The stored values of λ on this curve.",
+            help="The stored λ of this curve.",
         )
     spots = [other for other in line.spots if other.lamb == lamb]
     return spot if spot in spots else spots[0]
@@ -255,26 +249,24 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         if price:
             st.markdown(
                 price,
-                help="The slope of the dotted tangent, −λ / (1 − λ). At the best selection for a λ the "
-                "last bit of quality is traded for diversity at exactly this rate; the curve bends away from "
-                "the tangent, so a larger step costs more.",
+                help="The slope of the dotted tangent, −λ / (1 − λ): how much diversity a little more quality "
+                "costs. Larger steps cost more.",
             )
         proved = tables.proof_words(spot)
         if proved:
             st.caption(proved)
         parameters = {**session.link_parameters(), "run": spot.run_id}
         with st.container(gap=None):
-            st.page_link("app.py", label="Map and texts", icon=":material/scatter_plot:", query_params=parameters)
-            st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
+            st.page_link("app.py", label="Show on the map", icon=":material/scatter_plot:", query_params=parameters)
+            st.page_link("pages/export.py", label="Export", icon=":material/download:", query_params=parameters)
             # no link: one to the page that is open looks as if it were where one is
             st.button(
-                "Settings and curve",
+                "Open the run",
                 key="frontier_settings",
                 icon=":material/tune:",
                 type="tertiary",
                 on_click=_to_settings,
                 args=(spot.run_id,),
-                help="Goes to the run among all runs.",
             )
 
 
@@ -284,8 +276,24 @@ def _to_settings(run_id: str) -> None:
     sections.turn_to("Runs", "All runs")
 
 
+def _here(current: Current | None, lines: Sequence[Line]) -> Here | None:
+    """The current selection, where it is no stored run and of the problem of a curve that is drawn."""
+    selection = None if current is None else current.selection
+    if selection is None or selection.run is not None or selection.quality is None or selection.diversity is None:
+        return None
+    problem = lambda_points.settings_of(selection.settings)
+    if all(lambda_points.settings_of(line.settings) != problem for line in lines):
+        return None
+    return Here(selection.name, selection.quality, selection.diversity)
+
+
 def _figure(
-    lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str], line: Line | None, spot: Spot | None
+    lines: Sequence[Line],
+    named: Sequence[Spot],
+    names: dict[str, str],
+    line: Line | None,
+    spot: Spot | None,
+    here: Here | None,
 ) -> go.Figure:
     """From a cache: the fragment runs every second while a sweep runs, and a figure that is the same stays mounted."""
     mark = (
@@ -294,14 +302,17 @@ def _figure(
         tuple(sorted(names.items())),
         line.key if line else "",
         spot.run_id if spot else "",
+        here,
         session.dark(),
     )
-    return _drawn(mark, lines, named, names, line, spot, session.dark())
+    return _drawn(mark, lines, named, names, line, spot, here, session.dark())
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _drawn(mark: tuple, _lines, _named, _names, _line, _spot, dark: bool) -> go.Figure:
-    return charts.frontier(_lines, _named, names=_names, focus=_line, chosen=_spot, dark=dark, height=HEIGHT)
+def _drawn(mark: tuple, _lines, _named, _names, _line, _spot, _here, dark: bool) -> go.Figure:
+    return charts.frontier(
+        _lines, _named, names=_names, focus=_line, chosen=_spot, here=_here, dark=dark, height=HEIGHT
+    )
 
 
 def _clicked() -> None:
@@ -319,27 +330,24 @@ def _clicked() -> None:
 def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
     notes = [SHARES]
     if line is not None and line.planes:
-        proof = f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}"
+        proof = f"Gray: proved out of reach for {words.plain(names[line.key], 120)}"
         if any(spot.plane is not None for spot in line.others):
-            proof += (
-                f", by {len(line.planes)} runs of the same objective, size and rules; it holds however a "
-                "selection is found"
-            )
+            proof += f", by {len(line.planes)} runs of the same objective, size and rules"
         notes.append(f"{proof}.")
     if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
-        notes.append("An arrow stands for points beyond the picture, with their value on the axis that ends there.")
+        notes.append("Arrows give points outside the picture.")
     hull = dict.fromkeys(other.settings.objective for other in lines if tables.hull_only(other.settings.objective))
     if hull:
         notes.append(
-            "For " + " and ".join(hull) + " a weighted sum finds only the outer hull of what is possible: "
-            "good trade-offs in a dent of the true frontier are missed at every λ."
+            "For " + " and ".join(hull) + " a weighted sum finds only the hull of the frontier and misses points "
+            "in its dents."
         )
     return notes
 
 
 def _alt(lines: Sequence[Line], names: dict[str, str]) -> str:
     curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
-    return f"Quality against diversity as shares of the attainable gain: {curves}"
+    return f"Quality against diversity, 0 % random to 100 % best possible: {curves}"
 
 
 def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:
@@ -365,7 +373,7 @@ def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:
         run_id = table["run_id"].iloc[event.selection.rows[0]]
         st.page_link(
             "app.py",
-            label=f"Map and texts of {words.plain(run_id, 60)}",
+            label=f"Show on the map {words.plain(run_id, 60)}",
             icon=":material/scatter_plot:",
             query_params={**session.link_parameters(), "run": run_id},
         )

@@ -1,16 +1,21 @@
-"""The frontier: sweeps as curves of quality against diversity, every point a stored run; and the live λ on the map."""
+"""The frontier: sweeps as curves of quality against diversity, every point a stored run."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from datamask.dashboard.analyses.frontier import form_panel, live_panel, picture_panel
+from datamask.dashboard.analyses.frontier import form_panel, picture_panel
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
+from datamask.dashboard.workspace.current import Current
 
 
-def show() -> None:
-    """What to sweep on the left, the picture on the right."""
+def show(current: Current | None = None) -> None:
+    """What to sweep on the left, the picture on the right.
+
+    Args:
+        current: what the page shows.
+    """
     opened = session.opened_or_stop()
     controls, place = st.columns([1, 3.6], gap="large")
     with controls:
@@ -19,15 +24,5 @@ def show() -> None:
         form_panel.start(opened, listing.runs_on(session.store(), opened), plans)
         form_panel.baselines(opened, picture_panel.survey(opened), settings)
     with place:
-        picture_panel.picture(opened, plans)
+        picture_panel.picture(opened, plans, current)
     theme.follow()
-
-
-def live() -> None:
-    """A slider with its map."""
-    opened = session.opened_or_stop()
-    controls, place = st.columns([1, 3.6], gap="large")
-    with controls:
-        settings = form_panel.shared(opened, False, live_panel.OFFERED)
-    with place:
-        live_panel.show(opened, settings)

@@ -15,7 +15,7 @@ def sketch(dark: bool) -> str:
         SIDE + 40,
         SIDE + 30,
         "A sketch: quality across, diversity up, one curve from λ 0 at the upper "
-        "left to λ 1 at the lower right, a dotted tangent at its middle, the corner beyond it grey",
+        "left to λ 1 at the lower right, a dotted tangent at its middle, the corner beyond it gray",
     )
     left, low, reach = 46.0, SIDE - 10.0, 220.0
     road = [

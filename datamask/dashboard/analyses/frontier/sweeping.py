@@ -1,4 +1,4 @@
-"""Sweeps behind the frontier and the Lab: what to compute, and computing it in the background as runs like any other.
+"""Sweeps of Frontier and Sweep: what to compute, and computing it in the background as runs like any other.
 
 One sweep at a time per open corpus. It takes turns with single runs for the device, and points that any run of the same
 settings has done already are read, not computed. Loads torch only inside the background thread.
@@ -58,30 +58,6 @@ def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: 
             for lamb in values
         ]
     return tuple(points)
-
-
-def along_ratio(objectives: Sequence[str], ratios: Sequence[float], **options: Any) -> tuple[Point, ...]:
-    """A point per objective and select ratio, lambda among the options."""
-    return tuple(
-        Point(
-            (("select_ratio", ratio),),
-            SelectionConfig.from_options(**{"objective": objective, **options, "select_ratio": ratio}),
-        )
-        for objective in objectives
-        for ratio in ratios
-    )
-
-
-def along_group(sizes: Sequence[int], seeds: int, **options: Any) -> tuple[Point, ...]:
-    """A point per group size G and seed of the paper's method, on calibrated scales."""
-    return tuple(
-        Point(
-            (("n_rollout", size), ("seed", seed)),
-            SelectionConfig.from_options(**{**options, "estimator": "reinforce", "n_rollout": size, "seed": seed}),
-        )
-        for size in sizes
-        for seed in range(seeds)
-    )
 
 
 def baseline_names(columns: int) -> tuple[str, ...]:
@@ -170,7 +146,6 @@ def start(
     sign = Sign(
         f"Sweep of {count:,} runs" if count > 1 else "One more run",
         *watched,
-        "Stops within a second. What is done is kept, and Start goes on from there.",
         tuple(plan.id for plan in plans),
     )
     return worker().start(key_of(fingerprint), work, sign=sign, pace=pace.update if count > TELLING_RUNS else None)

@@ -23,6 +23,8 @@ from datamask.dashboard.analyses.run_lines.ends import Ends, ends_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError
+from datamask.evaluation.result import NO_RESULT
+from datamask.measured import Anchors
 from datamask.runs.store import Run
 
 FREE = ("lamb", "seed", "device")
@@ -194,19 +196,18 @@ def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
         status, facts, config = run.status(), run.facts(), run.config
     except DatamaskError:  # a damaged record is listed elsewhere, with its reason
         return None
-    summary = status.summary or {}
-    shares = summary.get("calibrated") or {}
-    quality, diversity = shares.get("quality"), shares.get("diversity")
+    result = status.result or NO_RESULT
+    quality, diversity = result.calibrated.quality, result.calibrated.diversity
     if status.state != "done" or quality is None or diversity is None:
         return None
     if fingerprint is not None and facts.get("fingerprint") != fingerprint:
         return None
-    settings, bound = config.selection, summary.get("upper_bound")
-    proved = bound is not None and settings.scale == "calibrated" and summary.get("bound_holds_for", "exact") == "exact"
-    anchors = summary.get("anchors") or facts.get("anchors")
+    settings, bound = config.selection, result.certificate.upper_bound
+    proved = settings.scale == "calibrated" and result.certificate.exact
+    anchors = result.anchors or Anchors.from_dict(facts.get("anchors") or {})
     # under a budget of tokens lambda decides how many rows are selected too: the budget is what such runs share
-    size = summary.get("selected") if settings.budget is None else {"budget": settings.budget}
-    scale = json.dumps([settings.objective, size, anchors], sort_keys=True)
+    size = result.size.selected if settings.budget is None else {"budget": settings.budget}
+    scale = json.dumps([settings.objective, size, anchors.to_dict()], sort_keys=True)
     return Spot(
         run.id,
         config.name or run.id,
@@ -214,13 +215,13 @@ def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
         settings,
         float(quality),
         float(diversity),
-        summary.get("quality"),
-        summary.get("diversity"),
+        result.raw.quality,
+        result.raw.diversity,
         scale,
-        ends_of(settings, summary, facts),
+        ends_of(settings, result, facts),
         HalfPlane(settings.lamb, float(bound)) if bound is not None and proved else None,
-        summary.get("gap") if proved else None,
-        summary.get("seconds"),
+        result.certificate.gap if proved else None,
+        result.effort.seconds,
     )
 
 
@@ -306,23 +307,23 @@ def price_words(spot: Spot) -> str:
     if not spot.priced:
         return ""
     if spot.lamb >= 1:
-        return "At λ 1 diversity counts for nothing: the last points of quality are bought at any price."
+        return "At λ 1 only quality counts, at any price in diversity."
     if spot.lamb <= 0:
-        return "At λ 0 quality counts for nothing: its first points cost almost no diversity."
+        return "At λ 0 only diversity counts; the first percent of quality is almost free."
     amount = f"{price(spot.lamb):.2g}" if price(spot.lamb) < 9.95 else f"{price(spot.lamb):.0f}"
-    return f"Here one more point of quality costs {amount} point{'' if amount == '1' else 's'} of diversity."
+    return f"+1 % quality costs {amount} % diversity here."
 
 
 def keeps_words(line: Line, spot: Spot) -> str:
     """What a point keeps, against the curve's most diverse point."""
     most = max(line.spots, key=lambda other: other.diversity)
     cost = most.diversity - spot.diversity
-    beginning = f"λ {spot.lamb:g} keeps {words.percent(spot.quality, 1)} of the attainable quality"
+    beginning = f"λ {spot.lamb:g} has quality {words.percent(spot.quality, 1)}"
     if spot is most:
-        return f"{beginning}, and it is the most diverse point of this curve."
+        return f"{beginning} and is the most diverse point of this curve."
     return (
-        f"{beginning} and costs {100 * cost:.1f} points of diversity against λ {most.lamb:g}, this curve's most "
-        "diverse point."
+        f"{beginning} and costs {100 * cost:.1f} % diversity against λ {most.lamb:g}, the most diverse point of "
+        "this curve."
     )
 
 
@@ -335,10 +336,10 @@ def below_random_words(quality: float, diversity: float) -> str:
     below = [name for name, share in (("quality", quality), ("diversity", diversity)) if share < -TOLERANCE]
     if not below:
         return ""
-    way_out = {"diversity": "ask for less quality, or choose a smaller λ.", "quality": "choose a larger λ."}
+    way_out = {"diversity": "choose a smaller λ.", "quality": "choose a larger λ."}
     return (
-        f"Its {' and its '.join(below)} {'is' if len(below) == 1 else 'are'} below that of a random selection of "
-        f"the same size: {way_out[below[0]] if len(below) == 1 else 'that has more of both.'}"
+        f"Its {' and its '.join(below)} {('is' if len(below) == 1 else 'are')} below a random selection of the "
+        f"same size: {way_out[below[0]] if len(below) == 1 else 'random has more of both.'}"
     )
 
 
@@ -347,10 +348,7 @@ def proof_words(spot: Spot) -> str:
     if spot.gap is None:
         return ""
     within = "0.01" if spot.gap < 1e-4 else f"{100 * spot.gap:.2f}"
-    return (
-        f"Proved: no selection under these settings has a joint value more than {within}{words.GAP}% of the "
-        "attainable gain higher at this λ."
-    )
+    return f"Gap {within}{words.GAP}% for this objective and λ."
 
 
 def hull_only(objective: str) -> bool:

@@ -66,6 +66,10 @@ REFINED_WITHIN = 1.0
 AT_ONCE = 3.0
 """Seconds of preparation that nobody has to ask for."""
 
+NEEDED = 45.0
+"""The same where a page has no selection to show otherwise. The first lambda is solved after about a tenth of them, and
+runs go before the rest."""
+
 
 @dataclass(frozen=True)
 class LambdaPoint:
@@ -80,6 +84,7 @@ class LambdaPoint:
         bits: the mask, packed; rows: how many it has.
         run: whether it is the shown run's own selection.
         stored: the name of the stored run that it is, where it is another run's than the shown one's.
+        run_id: of the stored run that it is, the shown one or another; empty: it is none.
     """
 
     lamb: float
@@ -94,6 +99,7 @@ class LambdaPoint:
     run: bool = False
     quick: bool = False
     stored: str = ""
+    run_id: str = ""
 
     @property
     def mask(self) -> np.ndarray:
@@ -132,30 +138,32 @@ def refined(corpus: Corpus, settings: SelectionConfig) -> bool:
     return seconds is not None and seconds / GRID_SIZE <= REFINED_WITHIN
 
 
-def prepared_unasked(corpus: Corpus, settings: SelectionConfig) -> bool:
-    """Whether preparing takes so little that nobody has to ask for it.
+def prepared_unasked(corpus: Corpus, settings: SelectionConfig, needed: bool = False) -> bool:
+    """Whether the selections along lambda are prepared without a press of a button.
 
-    Looking at runs loads no torch, so it is not begun where nothing has loaded it yet.
+    Looking at runs loads no torch, so nothing is prepared before torch is loaded, unless it is needed.
+
+    Args:
+        needed: whether the page has nothing to show otherwise: there is no run, or lambda was moved.
     """
     seconds = expected_seconds(corpus, settings)
-    return "torch" in sys.modules and seconds is not None and seconds <= AT_ONCE
+    if seconds is None:
+        return False
+    return seconds <= NEEDED if needed else "torch" in sys.modules and seconds <= AT_ONCE
 
 
 def refusal(settings: SelectionConfig) -> str:
     """Why these settings cannot follow a slider, in a sentence; empty where they can."""
     if settings.objective not in live.OFFERED:
-        return (
-            f"λ can be dragged for {', '.join(live.OFFERED)}, one of them alone; {settings.objective} is selected by "
-            "runs only"
-        )
+        return f"λ can be dragged for {', '.join(live.OFFERED)}, one at a time. For {settings.objective}, start a run"
     if settings.scale != "calibrated":
-        return f"λ cannot be dragged on the {settings.scale} scale, where it means another balance"
+        return f"λ cannot be dragged on the {settings.scale} scale, where it has another meaning"
     return ""
 
 
 WHOLE = (
-    "λ cannot be dragged beside a run on all rows: it would solve the sample of them that is open, which is another "
-    "problem on other scales. Show a run on the sample, or none, to drag λ"
+    "λ cannot be dragged for a run on all rows, because only a sample of them is open. Show a run on the sample, "
+    "or none, to drag λ"
 )
 """Why there is nothing to drag beside a run on all rows of a corpus beyond memory."""
 
@@ -190,6 +198,7 @@ def of_run(spot: Spot, selected: np.ndarray, *, exact: bool = True, shown: bool 
         len(selected),
         run=shown,
         stored="" if shown else spot.name,
+        run_id=spot.run_id,
     )
 
 
@@ -335,16 +344,16 @@ def _note(point: LambdaPoint) -> str:
     if point.stored:
         return f"stored: {cut(point.stored, 40)}"
     if point.solved_at is not None:
-        return f"the best known here: solved at λ {point.solved_at:g}"
-    return "made at once between solved λ: a run refines it" if point.quick else ""
+        return f"best known here: solved at λ {point.solved_at:g}"
+    return "preview between solved λ" if point.quick else ""
 
 
 def proof_words(gap: float | None, final: bool) -> str:
     """How near the best possible, in a few words; empty where nothing is proved or proofs still change."""
     if gap is None:
         return ""
-    within = f"within {live.percent_within(gap):.2f}{words.GAP}%"
-    return f"{within} of the best" if final else f"{within}, still proving"
+    known = f"gap {live.percent_within(gap):.2f}{words.GAP}%"
+    return known if final else f"{known}, still solving"
 
 
 @dataclass(frozen=True)
@@ -394,7 +403,7 @@ def sample_marks(name: str, points: Sequence[LambdaPoint], row: int, flips_at: f
     Args:
         name: of the sample. points: by rising lambda; fewer than two tell nothing.
     """
-    marks = [] if flips_at is None else [Mark("flip", flips_at, flips_at, f"{name} changes sides at λ {flips_at:.3f}")]
+    marks = [] if flips_at is None else [Mark("flip", flips_at, flips_at, f"{name} flips at λ {flips_at:.3f}")]
     if len(points) < 2:
         return marks
     kept = stretches(points, row)

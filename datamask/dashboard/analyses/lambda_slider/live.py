@@ -1,9 +1,10 @@
 """The live lambda of this process: solvers that are kept warm behind a slider, shared by every browser tab.
 
 A session poses its problem once (the neighbour graph and the ends of the scales may take a while, with progress and a
-stop), then solves a grid of lambdas in the background. Answers are jobs of the highest priority; the grid gives up the
-lambda it is at for them, as both use one solver. Sessions are held by the process, outside Streamlit's caches; `KEPT`
-of them at a time. Loads torch only inside the threads.
+stop), then solves a grid of lambdas in the background. Problem and `FIRST` go before runs, since the page shows nothing
+without them and a run needs the same graph and ends. The rest of the grid never goes before a run. Answers are jobs of
+the highest priority; the grid gives up the lambda it is at for them, as both use one solver. Sessions are held by the
+process, outside Streamlit's caches; `KEPT` of them at a time. Loads torch only inside the threads.
 """
 
 from __future__ import annotations
@@ -45,10 +46,14 @@ QUICK = ("pairwise", "facility")
 
 OFFERED = (*QUICK, "disf", "vendi", "disf_fixed")
 
+FIRST = (0.0, 0.5, 1.0)
+"""The lambdas that are solved first: the ends, and where the slider stands."""
+
 ASKED_SECONDS = 0.2
 """Between two looks at whether a request is being worked on."""
 
 _NAME = "live lambda"
+SOLVING = "solving"
 _POSED, _SOLVED = 0.5, 0.9
 """Shares of the preparation that end with posing and with the grid; proofs follow."""
 
@@ -64,7 +69,7 @@ class Session:
     _numbers = itertools.count()
 
     def __init__(
-        self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, key: str, priority: Priority = Priority.PAGE
+        self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, key: str, priority: Priority = Priority.RUN
     ) -> None:
         self.number = next(self._numbers)
         """Of this session, no other's in this process."""
@@ -129,10 +134,6 @@ class Session:
     def refined(self, lamb: float, seconds: float) -> Answer | None:
         """The selection at a lambda that is solved for it, as a run does; None as in `answer`."""
         return self._ask(("refined", lamb), lambda live, poll: live.refined(lamb, poll), seconds)
-
-    def keeping(self, quality: float, seconds: float) -> Answer | None:
-        """The selection at the smallest lambda that keeps a share of the attainable quality; None as in `answer`."""
-        return self._ask(("keeping", quality), lambda live, poll: live.keeping(quality, poll), seconds)
 
     def stop(self) -> None:
         """End it; what it knows is lost, what was put on disk (graph, ends of the scales) stays."""
@@ -207,12 +208,12 @@ class Session:
         def report(share: float, what: str) -> None:
             job.report(_POSED * share, what)
 
-        report(0.0, "preparing the neighbours and the ends of the scales")
-        with self._turn(job):
+        report(0.0, "preparing neighbors and scales")
+        with self._turn(job, Priority.PAGE):
             live = self._live = open_live(self._corpus, self._config, self._cache_dir, job.poll, report)
         # the ends and the middle first, then the rest; a request goes before
-        ordered = sorted(live.grid, key=lambda lamb: (lamb not in (0.0, 0.5, 1.0), -lamb if lamb == 1.0 else lamb))
-        self._through(job, live, ordered, live.solve, "solving", _POSED, _SOLVED)
+        ordered = sorted(live.grid, key=lambda lamb: (lamb not in FIRST, -lamb if lamb == 1.0 else lamb))
+        self._through(job, live, ordered, live.solve, SOLVING, _POSED, _SOLVED)
         provable = [lamb for lamb in live.grid if live.provable(lamb)]
         self._through(job, live, provable, live.prove, "proving", _SOLVED, 1.0)
 
@@ -220,8 +221,8 @@ class Session:
         self, job: Job, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float
     ) -> None:
         def polled() -> None:
-            # who gives way inside its lane keeps the solver meanwhile: behind a run, a request would wait for that too
-            if self._priority > Priority.RUN and lanes.waited_for():
+            # work that gives way inside its lane keeps the solver: a request would then wait for that other work too
+            if lanes.waited_for():
                 raise Stopped("more urgent work goes first")
             job.poll()
             if self._wanted:
@@ -236,7 +237,9 @@ class Session:
             if self._wanted:
                 continue
             job.report(low + (high - low) * (1 - len(waiting) / total), f"{what} λ {waiting[0]:g}")
-            with contextlib.suppress(Stopped), self._turn(job), lanes.locked(self._solver, job.should_stop):
+            first = what == SOLVING and waiting[0] in FIRST
+            turn = self._turn(job, Priority.PAGE if first else self._priority)
+            with contextlib.suppress(Stopped), turn, lanes.locked(self._solver, job.should_stop):
                 work(waiting[0], polled)
                 waiting.pop(0)
                 self._learned += 1
@@ -252,13 +255,17 @@ class Session:
         self._solved = changes + ([*map(_shown, solved)] != [*map(_shown, before)]), solved
 
     @contextlib.contextmanager
-    def _turn(self, job: Job) -> Iterator[None]:
+    def _turn(self, job: Job, priority: Priority) -> Iterator[None]:
         """For a part of the preparation: other pages' work has its turn in between."""
         from datamask.evaluation.threads import threads
 
-        ticket = self._ticket = lanes.lane("cpu").ticket(self._priority, job.should_stop)
+        ticket = self._ticket = lanes.lane("cpu").ticket(priority, job.should_stop)
         ticket.hasten(self._priority)  # it may have become more urgent before the ticket was there to hasten
+        doing = job.message
+        if ticket.ahead:
+            job.message = "waits for other work to end"
         with ticket, threads(_cores()):
+            job.message = doing
             job.poll()
             yield
 
@@ -290,10 +297,10 @@ def proof_words(gap: float | None, final: bool) -> str:
     """
     if gap is None:
         return ""
-    gain = f"within {percent_within(gap):.2f}{words.GAP}% of the attainable gain of the best possible at this λ"
+    gain = f"within {percent_within(gap):.2f}{words.GAP}% of the best possible at this λ"
     if final:
-        return f"Proved: {gain}."
-    return f"Still solving: so far this selection is only proved to be {gain}; the proof gets tighter until it is done."
+        return f"This selection is {gain}."
+    return f"Still solving: so far this selection is {gain}."
 
 
 def key_of(corpus: Corpus, config: SelectionConfig) -> str:
@@ -314,13 +321,12 @@ def _written(path: str | None) -> tuple[int, int] | None:
 
 
 def session(
-    corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.PAGE
+    corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.RUN
 ) -> Session:
     """The session of a problem that a person asks for, started where there is none that can still answer.
 
     Args:
-        priority: of what is solved ahead, which one that is under way already gets too where it had a lower one;
-            answers are always the most urgent.
+        priority: of the grid after `FIRST`, which one that is under way already gets too where it had a lower one.
     """
     holder = _holder()
     with holder.lock:
@@ -336,7 +342,7 @@ def session(
 
 
 def unasked(
-    corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.PAGE
+    corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.UNASKED
 ) -> Session | None:
     """As `session`, for what nobody asked for: none that a person asked for makes room for it.
 

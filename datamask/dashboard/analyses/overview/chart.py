@@ -53,8 +53,8 @@ def rough_frontier(table: pd.DataFrame, *, dark: bool = False, height: int = 260
     """
     tone = palette.shades(dark)
     drawn = figures.figure(
-        figures.axis("quality, share of the attainable gain", nticks=6, **figures.PERCENT),
-        figures.axis("diversity, share<br>of the attainable gain", nticks=6, **figures.PERCENT),
+        figures.axis("quality (0 % random, 100 % best possible)", nticks=6, **figures.PERCENT),
+        figures.axis("diversity (0 % random,<br>100 % best possible)", nticks=6, **figures.PERCENT),
         height=height,
         dark=dark,
     )
@@ -96,7 +96,7 @@ def rough_frontier(table: pd.DataFrame, *, dark: bool = False, height: int = 260
             y=[0],
             mode="markers",
             marker={"symbol": "square", "size": 8, "color": tone.random},
-            text=["a random subset: 0 % of both by definition"],
+            text=["random (0 % by definition)"],
             **figures.HOVER,
         )
     )

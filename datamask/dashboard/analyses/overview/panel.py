@@ -19,15 +19,14 @@ from datamask.dashboard.shell.presses import pressed
 
 TABLE_HEIGHT = 340
 ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("app.py", "See it on the map", ":material/scatter_plot:", {}),
-    ("pages/runs.py", "See what λ costs", ":material/show_chart:", {"view": "frontier"}),
+    ("app.py", "Show on the map", ":material/scatter_plot:", {}),
+    ("pages/runs.py", "Show the frontier", ":material/show_chart:", {"view": "frontier"}),
 )
 """Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
 
 NEAR_HELP = (
-    "Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
-    "similarity and DiSF do not, so collapse them first. Exact copies are rows with identical features, "
-    "whatever their text; the best of each family is not counted."
+    "Share of rows with another row at cosine 0.95 or more. Facility location sees semantic duplicates; "
+    "pair-wise similarity and DiSF do not, so deduplicate for them."
 )
 
 
@@ -36,19 +35,19 @@ def nothing_open() -> None:
     with st.container(border=True):
         st.subheader("No corpus is open", anchor=False)
         st.markdown(
-            "A corpus is a set of shards with one row per sample. Three columns are needed, and found "
-            "by name or by type; all others come along, for colours, hover texts and the export."
+            "A corpus is a set of shards with one row per text. Three columns are required and found by name or "
+            "type; all other columns are kept."
         )
         st.dataframe(
             pd.DataFrame(
                 {
                     "column": ["id", "quality", "features", "length", "text"],
-                    "what it holds": [
-                        "names the sample, unique",
-                        "how good it is, from any scorer",
-                        "its embedding, d numbers",
-                        "its tokens or characters",
-                        "the sample itself",
+                    "content": [
+                        "unique name of the row",
+                        "score by any scorer; higher is better",
+                        "embedding, d numbers",
+                        "tokens or characters",
+                        "text of the row",
                     ],
                     "for example": ["doc-000017", "3.42", "[0.013, −0.207, …]", "412", "Return the sorted …"],
                     "needed": ["yes", "yes", "yes", "no", "no"],
@@ -57,10 +56,7 @@ def nothing_open() -> None:
             hide_index=True,
             alt="The columns of a corpus",
         )
-        st.markdown(
-            "Text alone is enough to start: choose your files by path or upload, and create scores and features here; "
-            "or run `python -m datamask prepare IN --output OUT`."
-        )
+        st.markdown("Files with texts alone are enough: open them and press *Create scores and embeddings*.")
 
 
 def show(opening: Opening, corpus: Corpus) -> None:
@@ -73,24 +69,25 @@ def show(opening: Opening, corpus: Corpus) -> None:
     counting = _counting(opening)
     rows, dims, memory, copies = st.columns(4)
     with rows, st.container(gap=None):
-        st.metric("Rows", words.count(len(corpus)), help="Valid rows: what N means on every page.")
+        st.metric("Rows", words.count(len(corpus)), help="Valid rows. This is N on every page.")
         total = tables.token_total(corpus)
         notes = [f"of {provenance.total_rows:,}"] if len(corpus) < provenance.total_rows else []
         notes += [f"{words.short(total)} tokens"] if total else []
         st.caption(", ".join(notes) or f"in {len(provenance.files):,} file{'s' if len(provenance.files) > 1 else ''}")
     with dims, st.container(gap=None):
-        st.metric("Dimensions", words.count(corpus.dim), help="Numbers per embedding, d. Each is scaled to length 1.")
+        st.metric(
+            "Dimensions", words.count(corpus.dim), help=("Numbers per embedding, d. Each embedding has length 1.")
+        )
         st.caption(words.plain(provenance.columns.get("feature", "")))
     with memory, st.container(gap=None):
-        st.metric("Memory", words.size(corpus.nbytes), help="What this corpus takes while it is open.")
-        st.caption("while open")
+        st.metric("Memory", words.size(corpus.nbytes), help="Memory of this corpus while it is open.")
     with copies:
         st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)
     picture, remarks = st.columns([1.7, 1], gap="large")
     with picture:
         names = provenance.columns.get("quality") or ["quality"]
         label = " + ".join([names] if isinstance(names, str) else names)
-        st.markdown("**How is quality spread?**")
+        st.markdown("**Distribution of quality**")
         plot(
             quality_histogram(tables.quality_histogram(corpus), label=label, dark=session.dark()),
             key="quality_histogram",
@@ -102,18 +99,17 @@ def show(opening: Opening, corpus: Corpus) -> None:
             type="primary",
             icon=":material/arrow_forward:",
             key="go_run",
-            help="Goes to the Runs page: choose quality against diversity, and start.",
         ):
             st.switch_page("pages/runs.py", query_params=session.link_parameters())
         with st.container(gap=None):
             for script, label, icon, view in ONWARD:
                 st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
-        st.markdown("**Was anything left out?**")
+        st.markdown("**Notes**")
         _problems(corpus)
     feature_panel.show(corpus)
     copies_panel.show(opening)
     epochs_panel.show(corpus)
-    st.markdown("**What is in it?**")
+    st.markdown("**First rows**")
     table = tables.first_rows(corpus)
     st.dataframe(
         table,
@@ -127,7 +123,8 @@ def show(opening: Opening, corpus: Corpus) -> None:
         },
     )
     st.caption(
-        f"The first {min(tables.FIRST_ROWS, len(corpus))} rows, long texts cut. Fingerprint {corpus.fingerprint[:12]}."
+        f"The first {min(tables.FIRST_ROWS, len(corpus))} rows, with long texts cut. Fingerprint "
+        f"{corpus.fingerprint[:12]}."
     )
 
 
@@ -143,40 +140,39 @@ def _copies(key: str, counting: bool) -> None:
     copies, job = opening.copies, opening.counting
     with st.container(gap=None):
         near = words.percent(copies.near, 1) if copies.near is not None else "…" if counting else "–"
-        st.metric("Near-copies", near, help=NEAR_HELP)
+        st.metric("Semantic duplicates", near, help=NEAR_HELP)
         if job is not None and counting:
-            st.progress(min(job.share, 1.0), text="looking for neighbours")
+            st.progress(min(job.share, 1.0), text="finding neighbors")
         elif job is not None and job.state == "failed":
             st.caption(words.sentence(job.error, 200))
         elif copies.exact is not None:
-            st.caption(f"{copies.exact:,} exact copies")
+            st.caption(f"{copies.exact:,} exact duplicates")
             if copies.near is not None and copies.recall < 1:
                 st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
         if copies.near is None and not counting:
             st.button(
-                "Count them",
+                "Count duplicates",
                 key="count_copies",
                 type="tertiary",
                 icon=":material/search:",
                 on_click=session.all_openings().count_copies,
                 args=(opening,),
-                help="Looks for the nearest rows of every row, in the background; the result is kept.",
             )
 
 
 def _problems(corpus: Corpus) -> None:
     provenance = corpus.provenance
+    if constant := tables.constant_quality(corpus):
+        st.warning(words.plain(constant, 300), icon=":material/warning:")
     table = tables.problems(corpus)
     if len(table):
         st.dataframe(
             table,
             hide_index=True,
             lazy=False,
-            alt="Rows left out, by reason",
+            alt="Skipped rows by reason",
             column_config={"rows": st.column_config.NumberColumn(format="localized")},
         )
-    else:
-        st.caption("Every row that was read is valid.")
     if len(corpus) < provenance.total_rows and provenance.rows_read < provenance.total_rows:
         st.caption(f"A uniform sample of {provenance.rows_read:,} of {provenance.total_rows:,} rows.")
     for note in provenance.notes:

@@ -39,7 +39,7 @@ def copy_curve(growth: CopyGrowth) -> pd.DataFrame:
         lines.append((rows, rate, rate, rate, "counted", rows == growth.n))
     for times in np.geomspace(1.0, COPY_TIMES, COPY_POINTS).tolist():
         value, low, high = growth.beyond(times)
-        lines.append((round(growth.n * times), value, low, high, "foretold", False))
+        lines.append((round(growth.n * times), value, low, high, "projected", False))
     return pd.DataFrame(lines, columns=["rows", "rate", "low", "high", "of", "whole"])
 
 
@@ -72,6 +72,16 @@ def problems(corpus: Corpus) -> pd.DataFrame:
     return pd.DataFrame(
         {"problem": [reason for reason, _ in dropped], "rows": [count for _, count in dropped]},
     ).astype({"rows": "int64"})
+
+
+def constant_quality(corpus: Corpus) -> str:
+    """A sentence where all rows have one quality; empty else."""
+    if len(corpus) < 2 or float(np.ptp(corpus.quality)) > 0:
+        return ""
+    return (
+        f"Quality is {corpus.quality[0]:.4g} in all {len(corpus):,} rows, so it prefers none; choose another "
+        "quality column."
+    )
 
 
 def token_total(corpus: Corpus) -> float | None:

@@ -9,7 +9,7 @@ import pandas as pd
 from datamask.dashboard.analyses.convergence.chart import AXES
 from datamask.dashboard.analyses.convergence.phases import BOUND, SWAPS
 from datamask.dashboard.analyses.run_lines.tables import Lines
-from datamask.dashboard.drawing import palette, placement
+from datamask.dashboard.drawing import palette, placement, words
 
 PERCENT = "format(100 * datum.value, '.0f') + '\u00a0%'"
 """Labels of an axis of shares, with the same gap before the sign as in every text."""
@@ -33,7 +33,12 @@ ABOVE = 0.06
 LEAST_SPAN = 0.1
 """Share of the attainable gain that the span is taken to have at least."""
 
-SWAPS_BEGIN, BOUND_BEGINS, GOES_ON, OTHER = "swaps begin", "bound begins", "goes on from another run", "next phase"
+SWAPS_BEGIN, BOUND_BEGINS, GOES_ON, OTHER = (
+    "local search begins",
+    "bound begins",
+    "continues from another run",
+    "next phase",
+)
 
 SHAPES = {SWAPS_BEGIN: "triangle-up", BOUND_BEGINS: "square", GOES_ON: "cross", OTHER: "circle"}
 """Of what happens along a curve, with its mark."""
@@ -61,7 +66,7 @@ def run_lines(
     up = {
         "field": "value",
         "type": "quantitative",
-        "title": f"{measure}, share of the attainable gain",
+        "title": f"{measure} (0 % random, 100 % best possible)",
         "scale": {"domain": [low, high], "nice": False, "zero": False},
         "axis": {"labelExpr": PERCENT, "tickCount": 6},
     }
@@ -180,7 +185,7 @@ def turns(lines: Lines) -> list[dict[str, Any]]:
     for point in records(lines.turns):
         begins = point["phase"]
         named = {f"{SWAPS} begins": SWAPS_BEGIN, f"{BOUND} begins": BOUND_BEGINS}
-        marked.append({**point, "turn": GOES_ON if begins.startswith("goes on") else named.get(begins, OTHER)})
+        marked.append({**point, "turn": GOES_ON if begins.startswith("continues") else named.get(begins, OTHER)})
     return marked
 
 
@@ -211,4 +216,4 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _short(name: str, value: str) -> str:
-    return f"{name if len(name) <= LONGEST else name[: LONGEST - 1] + '…'}  {value}"
+    return f"{words.middle(name, LONGEST)}  {value}"

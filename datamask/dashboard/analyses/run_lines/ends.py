@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from datamask.config import SelectionConfig
+from datamask.evaluation.result import RunResult
+from datamask.measured import Anchors
 
 SAME = 1e-6
 """Share of the distance between two ends up to which others are the same ends: no picture shows it."""
@@ -40,17 +42,19 @@ class Ends:
         )
 
 
-def ends_of(settings: SelectionConfig, summary: Mapping[str, Any], facts: Mapping[str, Any]) -> Ends:
-    """The ends of a run by its settings, its summary and its facts, either of which may lack them."""
-    size = summary.get("selected", facts.get("selected")) if settings.budget is None else f"{settings.budget} tokens"
+def ends_of(settings: SelectionConfig, result: RunResult, facts: Mapping[str, Any]) -> Ends:
+    """The ends of a run by its settings, its result and its facts, either of which may lack them."""
+    selected = facts.get("selected") if result.size.selected is None else result.size.selected
+    size = selected if settings.budget is None else f"{settings.budget} tokens"
     whole = facts.get("fingerprint"), settings.objective, size, settings.center, settings.given
-    anchors = (summary.get("anchors") or facts.get("anchors") or {}).get("diversity") or {}
-    return Ends(json.dumps(whole), {name: (anchor["random"], anchor["best"]) for name, anchor in anchors.items()})
+    anchors = result.anchors or Anchors.from_dict(facts.get("anchors") or {})
+    found = {name: (anchor.random, anchor.best) for name, anchor in anchors.diversity.items()}
+    return Ends(json.dumps(whole), found)
 
 
 def other_version(name: str) -> str:
     """Why a run is not drawn, as the end of a sentence; `name`: the run whose ends are drawn."""
     return (
-        f"the ends of its diversity scale are not those of {name}: another version of datamask found them, so its "
-        "shares mean something else; run it again to see both"
+        f"{name} has other ends of its diversity scale, found by another version of datamask. Run it again to "
+        "compare both"
     )

@@ -52,7 +52,7 @@ def _draw(runs: Sequence[Run]) -> None:
             required=True,
             format_func=str.capitalize,
             label_visibility="collapsed",
-            help="Of the selected subset on the whole corpus, as share of the way from a random subset to the best.",
+            help="Values of the selected subset on the whole corpus (0 % random, 100 % best possible).",
         )
         across = st.segmented_control(
             "Along",
@@ -62,27 +62,42 @@ def _draw(runs: Sequence[Run]) -> None:
             required=True,
             format_func=ALONG.__getitem__,
             label_visibility="collapsed",
-            help="Lines of the record: steps, swaps and steps of the bound; or seconds without the neighbour graph.",
+            help="The horizontal axis: steps of the record, or seconds without the neighbor graph.",
         )
-    lines = tables.lines(runs, measure)
+        found = tables.lambdas(runs)
+        weighed_at = None
+        if measure == "joint" and len(found) > 1:
+            weighed_at = st.selectbox(
+                "Weighed at λ",
+                found,
+                key="lines_lambda",
+                format_func="weighed at λ {:g}".format,
+                label_visibility="collapsed",
+                width=170,
+                help=(
+                    "Runs of different λ have no common joint value. The joint value of each run is computed at this λ."
+                ),
+            )
+    lines = tables.lines(runs, measure, weighed_at)
+    named = measure if weighed_at is None else f"{measure} at λ {weighed_at:g}"
     if lines.runs:
         # not Plotly: while a run is at work it changes each second, and a Plotly figure that changes is mounted anew
         st.vega_lite_chart(
             lines.table,
-            chart.run_lines(lines, across, measure=measure, dark=session.dark(), height=HEIGHT),
+            chart.run_lines(lines, across, measure=named, dark=session.dark(), height=HEIGHT),
             key="lines",
             width="stretch",
             height=HEIGHT,
-            alt=f"{measure} of {len(lines.runs)} runs over {across}",
+            alt=f"{named} of {len(lines.runs)} runs over {across}",
         )
-        st.caption(" ".join(_notes(runs, lines)))
+        st.caption(" ".join(_notes(runs, lines, weighed_at)))
     for label, reason in lines.without.items():
         st.caption(f"**{words.plain(label, 80)}** has no curve: {words.plain(reason, 300)}.")
     if len(runs) > tables.MOST:
-        st.caption(f"The first {tables.MOST} of {len(runs):,} ticked runs are drawn.")
+        st.caption(f"The first {tables.MOST} of {len(runs)} ticked runs are drawn.")
 
 
-def _notes(runs: Sequence[Run], lines: tables.Lines) -> list[str]:
+def _notes(runs: Sequence[Run], lines: tables.Lines, weighed_at: float | None) -> list[str]:
     """What the marks mean, and what does not compare."""
     turns = {turn["turn"] for turn in chart.turns(lines)}
     marks = [
@@ -97,12 +112,12 @@ def _notes(runs: Sequence[Run], lines: tables.Lines) -> list[str]:
     ]
     notes = [", ".join([*marks, "◆ the final selection"]) + "."]
     if chart.cut_off(lines):
-        notes.append("What lies far below all ends is cut off.")
+        notes.append("Values far below all ends are cut off.")
     settings = [run.config.selection for run in runs]
     if len({run.facts().get("fingerprint") for run in runs}) > 1:
-        notes.append("They are of several corpora, so heights do not compare.")
+        notes.append("The runs are of several corpora, so their heights do not compare.")
     elif len({selection.objective for selection in settings}) > 1:
-        notes.append("They have several objectives: quality compares, diversity and joint do not.")
-    elif len({selection.lamb for selection in settings}) > 1:
-        notes.append("They have several λ: quality and diversity compare, joint does not.")
+        notes.append("The runs have several objectives: compare quality, not diversity or joint.")
+    elif weighed_at is not None:
+        notes.append(f"The runs have several λ; each joint value is computed at λ {weighed_at:g}.")
     return notes

@@ -34,7 +34,7 @@ def show(corpus: Corpus, row: int, listing: Listing) -> None:
     """
     with st.container(gap=None):  # what hears the keys shows nothing and takes no room
         _turn(corpus, row, listing)
-        component("reader", KEYS)(key="sample_keys", data={"around": READER})
+        begin_reading(str(row))
     st.markdown(f"**{words.plain(corpus.ids[row].as_py(), 80)}**")
     st.caption(" · ".join(facts(corpus, row, listing.selected)))
     texts = corpus.texts
@@ -44,6 +44,15 @@ def show(corpus: Corpus, row: int, listing: Listing) -> None:
     text = texts[row].as_py() or ""
     with st.container(height=190 if len(text) > 300 else "content", border=False, key="sample_text"):
         st.code(text[:LETTERS] + ("…" if len(text) > LETTERS else ""), language=None, wrap_lines=True)
+
+
+def begin_reading(shows: str) -> None:
+    """Have the reader begin at its top where it shows something new, and hear the arrow keys.
+
+    Args:
+        shows: names what it shows.
+    """
+    component("reader", KEYS)(key="sample_keys", data={"around": READER, "shows": shows})
 
 
 def _turn(corpus: Corpus, row: int, listing: Listing) -> None:
@@ -56,9 +65,9 @@ def _turn(corpus: Corpus, row: int, listing: Listing) -> None:
     after_place = 0 if place is None else place + 1
     after = int(rows[after_place]) if after_place < len(rows) else None
     with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="xsmall"):
-        for label, icon, target, key, arrow in (
-            ("Previous", ":material/arrow_back:", before, "sample_previous", "←"),
-            ("Next", ":material/arrow_forward:", after, "sample_next", "→"),
+        for label, icon, target, key in (
+            ("Previous", ":material/arrow_back:", before, "sample_previous"),
+            ("Next", ":material/arrow_forward:", after, "sample_next"),
         ):
             st.button(
                 label,
@@ -68,7 +77,6 @@ def _turn(corpus: Corpus, row: int, listing: Listing) -> None:
                 disabled=target is None,
                 on_click=chosen.choose,
                 args=(corpus, target),
-                help=f"In the order of the list. Key: {arrow}, with the focus in this column.",
             )
         where = f"{place + 1:,} of {len(rows):,}" if place is not None else "not in the list"
         st.caption(where, width="stretch", text_alignment="center")
@@ -79,7 +87,6 @@ def _turn(corpus: Corpus, row: int, listing: Listing) -> None:
             icon=":material/close:",
             on_click=chosen.choose,
             args=(corpus, None),
-            help="Back to the list.",
         )
 
 
@@ -94,9 +101,8 @@ def neighbours(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
         return
     inside = "" if selected is None else f", {int(selected[rows].sum())} of {len(rows)} selected"
     st.markdown(
-        f"**Nearest samples**{inside}",
-        help="Of the whole corpus, by the cosine of their features, whatever is selected or filtered. Press one to "
-        "read it.",
+        f"**Nearest rows**{inside}",
+        help="The nearest rows of the whole corpus by cosine of their features, filtered or not. Press one to read it.",
     )
     taken = pa.array(rows)
     texts = corpus.texts
@@ -104,18 +110,17 @@ def neighbours(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
     lines = ids if texts is None else beginnings(texts, np.asarray(rows), 80).to_pylist()
     with st.container(gap=None):
         for other, cosine, name, line in zip(rows, cosines, ids, lines, strict=True):
-            state = "" if selected is None else "selected · " if selected[other] else "left out · "
+            state = "" if selected is None else "selected · " if selected[other] else "not selected · "
             st.button(
                 f"{cosine:.3f} · {state}{words.plain(line or name, 34)}",
                 key=f"nearest_{other}",
                 type="tertiary",
                 on_click=chosen.choose,
                 args=(corpus, int(other)),
-                help=words.plain(name, 80),
             )
 
 
-@st.cache_data(max_entries=256, show_spinner="Comparing with all samples")
+@st.cache_data(max_entries=256, show_spinner="Comparing with all rows")
 def _nearest(identity: str, row: int, _corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     return nearest.nearest(_corpus.features, row, NEIGHBOURS)
 
@@ -124,7 +129,7 @@ def facts(corpus: Corpus, row: int, selected: np.ndarray | None) -> list[str]:
     """What there is to say about a sample in few words each."""
     quality = float(corpus.quality[row])
     below = float((corpus.quality < quality).sum() / max(1, len(corpus) - 1))
-    share = f"in the best 1{words.GAP}%" if below >= 0.995 else f"better than {words.percent(below)} of the others"
+    share = f"in the best 1{words.GAP}%" if below >= 0.995 else f"better than {words.percent(below)} of all rows"
     facts_shown = [f"quality {words.value(quality)}, {share}"]
     if selected is not None:
         facts_shown.insert(0, "selected" if selected[row] else "not selected")

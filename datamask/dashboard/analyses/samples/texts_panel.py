@@ -24,10 +24,8 @@ ROW_HEIGHT = 76
 
 WHICH = ("all", "selected", "not selected")
 ABOUT = (
-    "Draw around samples with the lasso or the box, search their texts, or take a range or a group: the map, the "
-    "list and the distributions follow. All samples count, not only the drawn ones. Mark a row, or click a sample on "
-    "the map, to read it. With the keyboard: M on the map marks the sample in its middle, Shift and Space a row of "
-    "the list."
+    "Draw a lasso or a box on the map, search the texts, or choose a range or a group. The map, the list and the "
+    "distributions follow. Mark a row, or click a point on the map, to read it."
 )
 
 
@@ -71,14 +69,14 @@ def headline(corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -
         passing: bool ``(N,)``, what is shown. selected: bool ``(N,)`` of the run in question, or None.
     """
     count = int(passing.sum())
-    sentence = f"**{count:,}** of {len(corpus):,} samples shown"
+    sentence = f"**{count:,}** of {len(corpus):,} rows shown"
     if corpus.lengths is not None and count:
         sentence += f", {words.count(corpus.lengths[passing].sum())} tokens"
     if selected is not None and count:
         inside = int((selected & passing).sum())
-        sentence += f" · **{inside:,}** of them selected, {words.percent(inside / count)}"
+        sentence += f" · **{inside:,}** selected, {words.percent(inside / count)}"
         if count < len(corpus):
-            sentence += f" against {words.percent(float(selected.mean()))} everywhere"
+            sentence += f" (all rows: {words.percent(float(selected.mean()))})"
     return sentence
 
 
@@ -97,7 +95,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
             required=True,
             key=f"{name}_which",
             persist_state="session",
-            help="Which samples to list and download.",
+            help="Which rows to list and download.",
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
@@ -106,7 +104,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
             key=f"{name}_order",
             persist_state="session",
             width="stretch",
-            help="By which the list below is sorted; equal ones stay in input order.",
+            help="The order of the list. Equal rows stay in input order.",
         )
         pages = max(1, -(-len(listing.rows) // PAGE))
         page = st.number_input(
@@ -117,15 +115,15 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
             key=f"{name}_page_{pages}",
             persist_state="session",  # whoever reads a sample comes back to the page it stood on
             width=115,
-            help=f"{PAGE} samples a page, {pages:,} pages.",
+            help=f"{PAGE} rows a page, {pages:,} pages.",
         )
     if not listing.shown:
-        st.caption("No sample meets all conditions. Let go of one of them below the map.")
+        st.caption("No row meets all conditions. Remove one of them below the map.")
         return
     if not len(listing.rows):
-        st.caption("No sample shown is of that kind.")
+        st.caption("No shown row is in this list. Set *Show* to all.")
         return
-    st.caption("Mark a row, or click a sample on the map, to read it.", help=ABOUT)
+    st.caption("Mark a row or click a point to read it.", help=ABOUT)
     page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
     config = {
@@ -136,7 +134,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
     order = ["text", "quality"] if "text" in table.column_names else []
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[page_rows]))
-        config["selected"] = st.column_config.CheckboxColumn("kept", width=46, help="Whether the run selected it.")
+        config["selected"] = st.column_config.CheckboxColumn("kept", width=46, help="Whether the row is selected.")
         order.insert(0, "selected")
     # a selection is a position in the list: another list must not inherit it
     key = f"{name}_table_{hash(page_rows.tobytes()):x}"
@@ -151,7 +149,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
         key=key,
         on_select=lambda: _take(corpus, page_rows, key),
         selection_mode="single-row",
-        alt="Samples shown, one per row",
+        alt="Rows shown by the filter",
     )
 
 
@@ -170,7 +168,6 @@ def download(listing: Listing) -> None:
             type="tertiary",
             icon=":material/download:",
             disabled=not len(rows),
-            help="Id, quality, whether selected, and where in the input each sample of the list stands.",
         )
 
 

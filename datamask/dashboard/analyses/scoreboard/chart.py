@@ -83,4 +83,4 @@ def _tooltip(place: Place) -> str:
     text = f"{place.label}: {words.value(place.value)}"
     if place.low is not None:
         text += f" ({words.value(place.low)} to {words.value(place.high)})"
-    return text + (", made by this measure" if place.optimised else "")
+    return text + (", optimized by the run" if place.optimised else "")

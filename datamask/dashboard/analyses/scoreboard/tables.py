@@ -97,19 +97,16 @@ def summary(table: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
     """Who is best on how many of the measures nobody optimised, in a sentence."""
     fair = [row for row in table if row.places and row.better != "neither" and not _makers(row.places)]
     if not fair:
-        return (
-            "Every measure that has a better and a worse was optimised by one of these runs, so none of them is "
-            "called best."
-        )
+        return "Each measure with a better direction is optimized by one of these runs, so none is called best."
     won = {key: sum(row.best == key for row in fair) for key in (*letters, *BESIDE)}
     wins = [f"{letters[key][0] if key in letters else BESIDE[key]} on {count}" for key, count in won.items() if count]
     level = len(fair) - sum(won.values())
     head = (
-        f"Of {len(fair)} measures that none of these runs optimised, best are: {', '.join(wins)}"
+        f"Best on {len(fair)} measures that none of these runs optimizes: {', '.join(wins)}"
         if wins
-        else f"On none of the {len(fair)} measures that nobody here optimised is one of them surely best"
+        else f"On none of the {len(fair)} independent measures is one run clearly best"
     )
-    return head + (f"; on {level} the best cannot be told apart." if level and wins else ".")
+    return head + (f"; on {level} the best runs are level." if level and wins else ".")
 
 
 def numbers(table: list[Row]) -> pd.DataFrame:
@@ -123,7 +120,7 @@ def numbers(table: list[Row]) -> pd.DataFrame:
                 "value": place.value,
                 "from": place.low,
                 "to": place.high,
-                "made by it": place.optimised,
+                "optimized by the run": place.optimised,
                 "note": place.note,
             }
             for row in table
@@ -140,16 +137,16 @@ def _verdict(measure: Mapping, letters: Mapping[str, tuple[str, str]], places: t
         note = next((str(cell["note"]) for cell in measure["selections"].values() if cell.get("note")), "not measured")
         return note
     if measure["better"] == "neither":
-        return "no better or worse, only more or less changed"
+        return "this measure has no better direction"
     makers = _makers(places)
     if makers:
-        return f"made by it: {', '.join(makers)}, so nobody is called best"
+        return f"optimized by {', '.join(makers)}, so no run is called best"
     if measure["best"]:
         return f"{named(measure['best'])} is best"
     tied = [named(key) for key in (*letters, *BESIDE) if key in measure["tied"]]
     if len(tied) > 1:
-        return f"{', '.join(tied[:-1])} and {tied[-1]} cannot be told apart"
-    return "without intervals nobody is called best"
+        return f"{', '.join(tied[:-1])} and {tied[-1]} are level"
+    return "no intervals, so no run is called best"
 
 
 def _makers(places: tuple[Place, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The sweeps of the Lab: over the select ratio, over G, and the transfer check."""
+"""The chart of a sweep, live while one runs: what the form says decides which of the three kinds it is."""
 
 from __future__ import annotations
 
@@ -7,114 +7,122 @@ from collections.abc import Mapping
 import streamlit as st
 
 from datamask.config import CorpusConfig, SelectionConfig
-from datamask.dashboard.analyses.frontier import chart as charts
+from datamask.dashboard.analyses.frontier import chart as frontier_chart
 from datamask.dashboard.analyses.frontier import form_panel as frontier_form
 from datamask.dashboard.analyses.frontier import sweeping
-from datamask.dashboard.analyses.frontier.form_panel import Shared
 from datamask.dashboard.analyses.frontier.picture_panel import CONFIG, SHARES
-from datamask.dashboard.analyses.sweeps import chart, tables
-from datamask.dashboard.analyses.sweeps.tables import Series
+from datamask.dashboard.analyses.sweeps import chart, kinds, series, tables, transfer
+from datamask.dashboard.analyses.sweeps.form_panel import Asked
+from datamask.dashboard.analyses.sweeps.series import Series
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import menus, session
 from datamask.dashboard.shell.plots import plot
 
-
-def ratio(opened: OpenCorpus) -> None:
-    """Quality and diversity over the select ratio, live while a sweep runs."""
-    _live(opened, _ratio)
+OWN_ENDS = ("select_ratio", "prune", "collapse")
+"""Options of which every value has another random and another best selection."""
 
 
-def group(opened: OpenCorpus) -> None:
-    """The joint value over seconds for each G, live while a sweep runs."""
-    _live(opened, _group)
-
-
-def transfer(opened: OpenCorpus, settings: Shared) -> None:
-    """The frontier of slices of the corpus over the whole one's, live while a sweep runs."""
-    _live(opened, _transfer, settings)
-
-
-def _live(opened: OpenCorpus, draw, *arguments) -> None:
+def show(opened: OpenCorpus, asked: Asked) -> None:
+    """Draw it in a fragment; while a sweep runs, points appear as they are done."""
     with st.container(key="live_sweep_picture"):
-        st.fragment(draw, run_every=2.0 if frontier_form.working(opened) else None)(opened, *arguments)
+        st.fragment(_draw, run_every=2.0 if frontier_form.working(opened) else None)(opened, asked)
 
 
-def _ratio(opened: OpenCorpus) -> None:
-    stored = tables.ratio_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
-    series = _chosen(
-        stored,
-        "ratio",
-        "What does keeping more cost?",
-        "Two lines over the select ratio will stand here: "
-        "how much of the attainable quality, and of the attainable diversity, one selection keeps. Two "
-        "runs that differ in the ratio alone make the first picture. Press **Start the sweep**.",
-    )
-    if series is None:
+def _draw(opened: OpenCorpus, asked: Asked) -> None:
+    if asked.word == kinds.PARTS:
+        _transfer(opened, asked)
         return
-    plot(
-        chart.ratio(series.table, dark=session.dark()),
-        key="ratio_chart",
-        alt=f"Quality and diversity over the select ratio: {series.label}",
-    )
-    st.caption(
-        "Every ratio has ends of its own: 100 % is the best that quality, or diversity, reaches alone at that "
-        "ratio. The lines tell how close one selection comes to both; the raw values stand under the pointer."
-    )
-
-
-def _group(opened: OpenCorpus) -> None:
-    stored = tables.group_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
-    series = _chosen(
-        stored,
-        "group",
-        "Which group size is worth its time?",
-        "More masks per step steady the steps and "
-        "make each one slower. Two values of G on the same settings make the first picture. Press "
-        "**Start the sweep**.",
-    )
-    if series is None:
+    chosen = _chosen(_stored(opened, asked), asked.word)
+    if chosen is None:
+        _nothing("The chart appears after two values.")
         return
-    sizes = sorted(series.table["G"].unique().tolist())
-    plot(
-        chart.groups(series.table, sizes, dark=session.dark()),
-        key="group_chart",
-        alt=f"Joint value over seconds of learning for each G: {series.label}",
-    )
-    seeds = series.table.groupby("G")["seeds"].first()
-    st.caption(
-        "Bold: mean over seeds. Band: from the worst to the best of them ("
-        + ", ".join(f"G {size}: {seeds[size]} seed{'s' if seeds[size] > 1 else ''}" for size in sizes)
-        + "). A curve that is higher at the same second is the better use of time."
-    )
+    label = kinds.LABELS[asked.word]
+    dark, alt = session.dark(), f"{label}: {chosen.label}"
+    over_time = tables.curves(chosen) if kinds.over_time(asked.word) else None
+    if over_time is not None and over_time["level"].nunique() > 1:
+        title = "arm" if kinds.is_study(asked.word) else label
+        plot(chart.curves(over_time, title, dark=dark), key="sweep_chart", alt=f"Joint value over seconds. {alt}")
+        counts = {str(level): int(n) for level, n in over_time.groupby("level", sort=False)["n"].first().items()}
+        st.caption(f"Line: mean over seeds. Band: from the worst to the best seed. {_seeds(counts)}")
+        return
+    ends = tables.ends(chosen)
+    if ends.empty or ends["level"].nunique() < 2:
+        _nothing("The chart appears after two values.")
+        return
+    if not kinds.is_study(asked.word) and kinds.counted(asked.word):
+        percent = asked.word == "select_ratio"
+        plot(chart.lines(ends, label, percent=percent, dark=dark), key="sweep_chart", alt=alt)
+    else:
+        plot(chart.dots(ends, label, dark=dark), key="sweep_chart", alt=alt)
+    notes = ["Mark: mean over seeds. Bar: from the worst to the best seed."]
+    if asked.word in OWN_ENDS:
+        notes.append("Each value has its own random and best possible selection.")
+    if asked.word in ("objective", "single"):
+        notes.append("Each run measures diversity by its own objective.")
+    st.caption(" ".join(notes))
 
 
-def _transfer(opened: OpenCorpus, settings: Shared) -> None:
+def _stored(opened: OpenCorpus, asked: Asked) -> list[Series]:
+    runs, fingerprint = listing.runs_on(session.store(), opened), opened.corpus.fingerprint
+    if kinds.is_study(asked.word):
+        return series.of_arms(runs, fingerprint, kinds.LABELS[asked.word], asked.arms)
+    return series.stored(runs, fingerprint, asked.word)
+
+
+def _chosen(stored: list[Series], word: str) -> Series | None:
+    """One series, by a menu where there are several; None: there is none."""
+    if len(stored) < 2:
+        return stored[0] if stored else None
+    by_key = {one.key: one for one in stored}
+    menus.settle(f"sweep_series_{word}", {key: one.label for key, one in by_key.items()})
+    key = st.selectbox(
+        "Stored sweep",
+        list(by_key),
+        format_func=lambda key: by_key[key].label,
+        key=f"sweep_series_{word}",
+        help="Runs with equal other settings, the longest series first.",
+    )
+    return by_key[key]
+
+
+def _seeds(counts: Mapping[str, int]) -> str:
+    if len(set(counts.values())) == 1:
+        count = next(iter(counts.values()))
+        return f"{count:,} seed{'s' if count > 1 else ''} each."
+    return ", ".join(f"{words.plain(name)}: {count:,}" for name, count in counts.items()) + " seeds."
+
+
+def _nothing(needs: str) -> None:
+    with st.container(border=True):
+        st.subheader("No stored sweep of this kind", anchor=False)
+        st.markdown(f"{needs} Press **Start the sweep**.")
+
+
+# -- parts of the corpus -----------------------------------------------------------------------------------------------
+
+
+def _transfer(opened: OpenCorpus, asked: Asked) -> None:
     slices = sweeping.slices(opened.config, len(opened.corpus))
-    config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options)
-    frontiers = tables.transfer(session.store().list(), slices, opened.corpus.fingerprint, config)
+    config = SelectionConfig.from_options(objective=asked.settings.objectives[0], **asked.settings.options)
+    frontiers = transfer.transfer(session.store().list(), slices, opened.corpus.fingerprint, config)
     if not frontiers.lines:
-        _nothing(
-            "Does a λ chosen on a part hold for the whole?",
-            "The same sweep runs on an eighth and on a quarter "
-            "of the rows, drawn at random, and on all of them. If the curves lie on each other, λ may be chosen "
-            "on the small one. Press **Start the check**.",
-        )
+        _nothing("Shows whether a λ chosen on an eighth or a quarter of the rows holds for all of them.")
         return
     lines = list(frontiers.lines.values())
     names = _names(frontiers.lines, slices, opened)
-    st.html(charts.legend(lines, names, dark=session.dark()))
+    st.html(frontier_chart.legend(lines, names, dark=session.dark()))
     st.plotly_chart(
-        charts.frontier(lines, names=names, dark=session.dark(), height=560),
+        frontier_chart.frontier(lines, names=names, dark=session.dark(), height=560),
         key="transfer_chart",
         theme=None,
         config=CONFIG,
         width="stretch",
-        alt="Frontiers of slices of the corpus over that of the whole",
+        alt="Frontiers of parts of the corpus over the frontier of all rows",
     )
-    st.markdown(words.plain(tables.transfer_words(frontiers), 600))
-    st.caption(f"{SHARES} Each slice has ends of its own.")
+    st.markdown(words.plain(transfer.transfer_words(frontiers), 600))
+    st.caption(f"{SHARES} Each part has its own scale.")
 
 
 def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], opened: OpenCorpus) -> dict[str, str]:
@@ -124,26 +132,3 @@ def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], open
         else f"all {len(opened.corpus):,} rows"
         for name in lines
     }
-
-
-def _chosen(stored: list[Series], name: str, question: str, way: str) -> Series | None:
-    """One series, by a menu where there are several; None, with what to do, where there is none."""
-    if not stored:
-        _nothing(question, way)
-        return None
-    by_key = {series.key: series for series in stored}
-    menus.settle(f"{name}_series", {key: series.label for key, series in by_key.items()})
-    key = st.selectbox(
-        question,
-        list(by_key),
-        format_func=lambda key: by_key[key].label,
-        key=f"{name}_series",
-        help="Runs that differ in nothing else, the longest series first.",
-    )
-    return by_key[key]
-
-
-def _nothing(question: str, way: str) -> None:
-    with st.container(border=True):
-        st.subheader(question, anchor=False)
-        st.markdown(way)

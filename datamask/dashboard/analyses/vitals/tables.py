@@ -64,7 +64,7 @@ def sentence(metrics: Mapping[str, np.ndarray], facts: Mapping, active: bool = T
     parts = []
     decided, signal = finite(metrics, "decided"), finite(metrics, "signal")
     if len(decided):
-        parts.append(f"{words.percent(decided[-1])} decided")
+        parts.append(f"{words.percent(decided[-1])} of rows converged")
     if len(signal):
         parts.append(f"signal {_times(_ratio(signal[-SMOOTHED:].mean()))} noise")
     changed, selected = _changed(metrics), facts.get("selected")
@@ -99,32 +99,30 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
     candidates = [
         Vital(
             "decided",
-            "Rows decided",
-            "Share of rows that sampling now takes, or leaves, at least 95 times in 100. "
-            "Near 100 % early on means the steps are too large.",
+            "Rows converged",
+            "The share of rows whose inclusion is at least 95 % certain. Near 100 % after a few steps the step "
+            "size is too large.",
             _tidy(metrics, {"decided": "decided"}),
             True,
         ),
         Vital(
             "changed",
             "Rows changed per step",
-            "How many of the selected rows were replaced in a step. Falling "
-            "towards 0: the learner has made up its mind.",
+            "How many selected rows each step replaces. It falls toward 0 as the learner converges.",
             _per_step(metrics, selected),
         ),
         Vital(
             "signal",
             "Signal over noise",
-            "How far a step stands out from the scatter between its masks, over some "
-            f"{SMOOTHED} steps. Below 1, single steps are mostly chance; only many of them average it out.",
+            f"The size of a step against the scatter between its masks, over {SMOOTHED} steps. Below 1 single "
+            "steps are mostly chance.",
             _signal(metrics),
         ),
         Vital(
             "spread",
             "Spread over the masks",
-            "How much the joint value differs between the "
-            f"{config.n_rollout or 0} masks of a step. Near 0 they are all alike, and the paper's method then learns "
-            "nothing.",
+            f"The spread of the joint value over the {config.n_rollout or 0} masks of a step. Near 0 all masks "
+            "are alike and the paper's method learns nothing.",
             _tidy(metrics, {"batch_joint_std": "spread"}),
         ),
         Vital(
@@ -132,16 +130,16 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
             "What the reward varies by",
             "Share of the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
-            + " due to each term. Near 100 %, the other "
-            "terms are drowned. Below 0, a term works against the sum.",
+            + " due to each term. Near 100 % for one term the others have no effect; below 0 a term opposes the "
+            "sum.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),
         Vital(
             "overlap",
             "Overlap with one term alone",
-            "Rows shared with the selection that a term alone would make, "
-            "over the rows in either. Dashed: what two random selections would share.",
+            "Rows in common with the selection of one term alone, over the rows in either. Dashed: two random "
+            "selections.",
             _tidy(metrics, _terms(metrics, "overlap_")),
             True,
             _chance(selected, n),
@@ -149,8 +147,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "missed",
             "Rows uncovered",
-            "Share of rows with no selected row among their listed neighbours. The "
-            "learner treats them as uncovered; the values on this page use their true nearest selected row.",
+            "The share of rows without a selected row among their listed neighbors. The learner treats them as "
+            "uncovered; reported values use the true nearest selected row.",
             _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),
             True,
         ),

@@ -85,7 +85,7 @@ def band(
     ticks = svg.ticks(low, high, 4 if small else 6)
     drawn = figures.figure(
         figures.axis(
-            "" if small else "lambda: diversity alone at 0, quality alone at 1",
+            "" if small else "λ (0: diversity alone, 1: quality alone)",
             grid=False,
             range=list(EDGES),
             tickvals=written,
@@ -281,7 +281,7 @@ def _shaded_labels(
 def _random_label(tone: palette.Shades) -> Label:
     """A random selection is the line at 0."""
     return Label(
-        "a random selection; below is better",
+        "a random selection; lower is better",
         tone.random,
         [
             Spot(at, 0.0, 0, down, align)

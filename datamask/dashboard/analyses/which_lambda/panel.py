@@ -27,7 +27,7 @@ def show(answer: Mapping) -> None:
                 required=True,
                 key="lambda_near",
                 label_visibility="collapsed",
-                help="Near random leaves out what is far worse; arrows at the edge say how far.",
+                help="Near random hides values far from random. Arrows at the edge give them.",
             )
             == "near random"
         )
@@ -37,7 +37,7 @@ def show(answer: Mapping) -> None:
         help=tables.nats_help(main),
     )
     if second is not None:
-        st.markdown("**A second opinion: is the target covered?**", help=second["says"])
+        st.markdown("**Second measure: coverage of the target**", help=second["says"])
         _chart(second, ratio, near, 165, "lambda_coverage", small=True)
         st.caption(words.plain(tables.second_caption(answer), 600))
     with st.expander("How this was measured"):
@@ -70,7 +70,7 @@ def _numbers(record: Mapping, ratio: float, texts: int) -> None:
             "value": st.column_config.NumberColumn(format="%.4f"),
             "difference": st.column_config.NumberColumn("difference to random", format="%+.4f"),
             "interval": st.column_config.TextColumn("95 % interval"),
-            "samples": st.column_config.NumberColumn(format="localized", help="Selected samples."),
+            "rows": st.column_config.NumberColumn(format="localized", help="Selected rows."),
             "words": st.column_config.NumberColumn("words trained on", format="localized"),
             "bytes": st.column_config.NumberColumn("bytes trained on", format="localized"),
             "texts predicted": st.column_config.NumberColumn(format="localized", help="In both halves together."),
@@ -92,7 +92,7 @@ def _ratio(answer: Mapping) -> float:
         required=True,
         key="lambda_ratio_shown",
         format_func=lambda ratio: words.percent(ratio),
-        help="Each ratio was judged by itself.",
+        help="Each ratio was measured on its own.",
     )
 
 
@@ -112,4 +112,4 @@ def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str, *, 
         small=small,
         height=height,
     )
-    plot(figure, key=key, alt=f"{record['label']} against lambda, as the difference to a random selection")
+    plot(figure, key=key, alt=f"{record['label']} over λ, as the difference to random")

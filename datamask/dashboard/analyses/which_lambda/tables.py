@@ -12,10 +12,10 @@ from datamask.config.lambda_question import STEERING
 from datamask.dashboard.drawing import words
 
 TOP_QUALITY = "top-quality"
-WORDS = {"helps": "better than random", "hurts": "worse than random", "level": "cannot be told apart"}
+WORDS = {"helps": "better than random", "hurts": "worse than random", "level": "level with random"}
 NATS = (
-    "How surprised the model is by each word of the texts it must predict: the logarithm of one over the word's "
-    "probability. 0.1 less means that every word seemed some 10 % likelier."
+    "The mean surprise of the model per word of the target texts (−log probability). A value lower by 0.1 makes "
+    "every word about 10 % more likely."
 )
 FAR = 3.0
 """Beside something better than random, what is so many times as much worse may be left outside the picture."""
@@ -127,7 +127,7 @@ def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
                     "value": random["value"],
                     "difference": 0.0,
                     "interval": "",
-                    "samples": random["selected"],
+                    "rows": random["selected"],
                     "words": random["words"],
                     "against random": "",
                     "level with its best": "",
@@ -143,7 +143,7 @@ def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
             "against random",
             "level with its best",
             "value",
-            "samples",
+            "rows",
             "words",
             "texts predicted",
         ]
@@ -160,7 +160,7 @@ def _row(point: Mapping, interval: tuple[float, float], common: Mapping) -> dict
         "value": point["value"],
         "difference": point["difference"],
         "interval": " to ".join(f"{end:+.4f}".replace("-", "−") for end in interval),
-        "samples": common["selected"],
+        "rows": common["selected"],
         "words": common["words"],
     }
 
@@ -248,26 +248,22 @@ def effect(answer: Mapping, record: Mapping) -> str:
     times = [math.exp(-curve["against_random"][end]) for end in ("difference", "high", "low")]
     if times[0] >= 2:
         at, low, high = (f"{factor:.1f}" for factor in times)
-        size = f"{at} times as likely as after a random selection ({low} to {high} times)"
+        size = f"{at} times as likely as with a random selection ({low} to {high} times)"
     else:
         at, low, high = (words.percent(factor - 1) for factor in times)
-        size = f"{at} likelier than after a random selection ({low} to {high})"
+        size = f"{at} more likely than with a random selection ({low} to {high})"
     where = (
         f" and ratio {words.percent(curve['ratio'])}" if len({entry["ratio"] for entry in record["curves"]}) > 1 else ""
     )
-    return f"At its best, lambda {curve['best']:g}{where}, each unseen {counts_of(record).removesuffix('s')} is {size}."
+    return f"At the best λ, {curve['best']:g}{where}, each held-out {counts_of(record).removesuffix('s')} is {size}."
 
 
 def reading(record: Mapping, ratio: float) -> str:
     """How the first picture is read."""
-    shaded = (
-        ""
-        if recommended(record, ratio).empty
-        else (" Shaded: recommended, the best and what cannot be told apart from it.")
-    )
+    shaded = "" if recommended(record, ratio).empty else (" Shaded: λ that are level with the best.")
     return (
-        "Difference to a random selection; below 0 is better. Band: 95 % interval. Ring: the best lambda, chosen "
-        f"on other texts than those drawn here.{shaded}"
+        "Difference to random; below 0 is better. Band: 95 % interval. Ring: the best λ, chosen on other texts "
+        f"than those drawn.{shaded}"
     )
 
 
@@ -275,35 +271,34 @@ def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
     """What was measured, in plain words."""
     curve = curves(record, ratio)[0]
     target = answer["target"]
-    near = f"{target['near_copies']:,} near-copies of them"
+    near = f"{target['near_copies']:,} near-duplicates of them"
     taken = (
-        f"Samples that nearly repeat your {'examples' if target['kind'] in STEERING else 'texts'} "
-        f"({target['near_copies']:,}) were first taken out of the corpus."
+        f"Near-duplicates of your {('examples' if target['kind'] in STEERING else 'texts')} "
+        f"({target['near_copies']:,} rows) were removed from the corpus first."
         if target["kind"] == "texts" or target["kind"] in STEERING
-        else f"In each of {answer['splits']} rounds {target['held_out']:,} other samples, and {near}, were first taken "
-        "out of the corpus."
+        else f"In each of {answer['splits']} rounds, {target['held_out']:,} other rows and {near} were removed "
+        "from the corpus first."
     )
     # answers kept by earlier versions have intervals without it
-    luck = ", which counts by how much random selections differ" if "luck" in record["random"][0] else ""
+    luck = ", which includes the spread of random selections" if "luck" in record["random"][0] else ""
     halves = (
-        f"The line is the difference to a random selection, the band its 95 % interval{luck}. Half of the texts chose "
-        "the best lambda (ringed); the other half is drawn here, so that the best is not flattered by having been "
-        "picked."
+        f"The line is the difference to random and the band its 95 % interval{luck}. Half of the texts choose the "
+        "best λ (ring), and the other half is drawn."
     )
     if record["name"] == "nearness":
         return (
-            f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. Of each of "
-            f"{target['texts']:,} examples the nearest selected sample was looked for among the corpus's own features: "
-            f"the features that selections were made with, since these examples have no texts to judge by. "
+            f"{taken} Each λ selects {curve['selected']:,} of the remaining rows. Each of {target['texts']:,} "
+            "examples is measured by its nearest selected row, among the features of the corpus. "
             f"{halves.replace('texts', 'examples')}"
         )
     counts = counts_of(record)
-    model = "model" if counts == "words" else "transformer, from the same random weights for every selection of a half,"
+    model = (
+        "model" if counts == "words" else ("transformer, from the same random weights for each selection of a half,")
+    )
     return (
-        f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
-        f"{curve['words']:,} {counts} were drawn at random from each selection: equally many for all, because more "
-        f"text alone would predict better. A small {model} learned from them and had to predict texts it had never "
-        f"seen, {target['texts']:,} in all ({target['words']:,} words). {halves}"
+        f"{taken} Each λ selects {curve['selected']:,} of the remaining rows, and {curve['words']:,} {counts} are "
+        f"drawn from each, equally many for all. A small {model} learns from them and predicts {target['texts']:,} "
+        f"held-out texts ({target['words']:,} words). {halves}"
     )
 
 
@@ -311,8 +306,8 @@ def second_caption(answer: Mapping) -> str:
     """What the second measure is, and how independent."""
     return " ".join(
         [
-            "Distance from each target text to the nearest training text, in a space made from words alone, "
-            "against a random selection; below 0 is nearer.",
+            "Distance from each target text to the nearest training text in a space of word counts, against "
+            "random; lower is nearer.",
             *(note for note in answer["notes"] if "second measure" in note),
         ]
     )

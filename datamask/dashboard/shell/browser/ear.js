@@ -7,6 +7,16 @@ const LISTENING = new WeakMap();
 const REPEATED = 8; // questions that go together
 STORE.asked ??= {};
 
+// Streamlit sends what happens within one task as one message and draws the fragment of the first part alone, so a click
+// on a button in the same moment would draw nothing. Such a click waits until the question has left.
+STORE.leaving ??= 0;
+STORE.holdsClicks ??= document.addEventListener("click", (event) => {
+  if (!STORE.leaving || !event.isTrusted) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  setTimeout(() => event.target.click(), 0);
+}, true) ?? true;
+
 function mount({ data, parentElement, setTriggerValue }) {
   if (!data) return;
   const before = LISTENING.get(parentElement);
@@ -16,6 +26,8 @@ function mount({ data, parentElement, setTriggerValue }) {
     const asked = STORE.asked[name] ?? [], number = (asked.at(-1)?.number ?? 0) + 1;
     STORE.asked[name] = [...asked, { ...question, number }].slice(-REPEATED);
     setTriggerValue("asked", STORE.asked[name]);
+    STORE.leaving += 1;
+    setTimeout(() => { STORE.leaving -= 1; }, 0); // after Streamlit's own timer, which sends the message
   };
   LISTENING.set(parentElement, hear);
   STORE.bell.addEventListener("ask", hear);

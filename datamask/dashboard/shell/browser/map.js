@@ -15,6 +15,7 @@ class LinkedMap {
     for (const [name, label, path] of TOOLS) this.button(name, label, path, () => this.take(name));
     make("span", "gap", this.toolbar);
     for (const [name, label, path] of ACTIONS) this.button(name, label, path, () => this.act(name));
+    this.front = new Front(this);
     this.grid = make("div", "panels", this.root);
     this.slider = new LambdaSlider(this, this.root);
     this.help = make("div", "hidden", this.root, HELP);
@@ -114,6 +115,7 @@ class LinkedMap {
     this.dimming = part("dimming");
     this.slider.receive(this.data.slider ? part("slider") : undefined, part("lambdas"),
       part("released"), part("refined"));
+    this.slider.evidence.receive(part("evidence"));
     this.brighten();
     this.recolour();
   }
@@ -218,6 +220,7 @@ class LinkedMap {
     const [wide, high] = [this.grid.clientWidth, first.stage.clientHeight];
     const stacked = filled && Math.min(wide, (high - between) / n) > Math.min((wide - between) / n, high);
     this.grid.classList.toggle("stacked", stacked);
+    this.front.arrange(!filled && !this.full && n > 1 && wide < ONE_AT_A_TIME);
     for (const { stage } of this.panels)
       stage.style.height = stacked ? `calc((${height} - ${between}px) / ${n})` : height;
   }
@@ -389,7 +392,7 @@ class LinkedMap {
     this.buttons.full.setAttribute("aria-label", label);
     this.buttons.full.title = label;
     this.resized();
-    this.panels[0]?.stage.focus();
+    (this.panels[this.front.place] ?? this.panels[0])?.stage.focus();
   }
 
   // Make a drawn sample the one to read, where the page wants to know.
@@ -410,7 +413,7 @@ class LinkedMap {
     this.brighten();
     this.redraw();
     const inside = this.bright ? this.bright.reduce((sum, value) => sum + (value > 0), 0) : 0;
-    this.live.textContent = regions.length ? `Region drawn, ${inside} drawn marks inside` : "Region forgotten";
+    this.live.textContent = regions.length ? `Region drawn around ${inside} marks` : "Region removed";
     this.setStateValue("drawn", { scope: this.data.scope, cleared: this.data.cleared,
       regions: regions.map(({ kind, xs, ys }) => [kind, xs, ys]) });
   }

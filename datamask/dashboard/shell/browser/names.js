@@ -46,8 +46,21 @@ function nameButton(map, panel, region, place) {
     seen[(seen.indexOf(button) + step + seen.length) % seen.length].focus();
   };
   button.region = region;
+  button.share = button.querySelector("small");
   button.hidden = true;
   return button;
+}
+
+// What their groups keep at the λ that is drawn; null: what the server said.
+function recountNames(map, counts) {
+  for (const panel of map.panels)
+    for (const button of panel.nameButtons) {
+      const { code, name, share, sentence } = button.region;
+      if (!button.share || (counts && !counts.has("names"))) continue;
+      const n = counts?.n("names", code), now = counts ? percent(counts.kept("names", code) / n) : share;
+      button.share.textContent = now;
+      button.title = counts ? `${name}: ${many(n)} rows, ${now} selected, ${percent(counts.share)} of all rows` : sentence;
+    }
 }
 
 // Put them where they belong, as the view lies now.

@@ -24,6 +24,7 @@ class LambdaSlider {
     this.button = make("button", "", line);
     this.home = make("button", "home", line);
     for (const button of [this.button, this.home]) button.type = "button";
+    this.evidence = new EvidenceTrack(this);
     this.points = [];
     this.parcels = [];
     this.turn = 0;
@@ -87,6 +88,9 @@ class LambdaSlider {
     clearTimeout(this.waiting);
     this.waiting = 0;
     this.turn += 1;
+    // in the place of what stood there, so that it is no step of Back; the server then writes the same letters
+    if (question === "home") placeInAddress("lambda", "");
+    if (typeof question === "number") placeInAddress("lambda", String(Number(question.toFixed(2))));
     STORE.bell.dispatchEvent(new CustomEvent("ask",
       { detail: { name: this.map.data.name, question: { wants: question, turn: this.turn } } }));
   }
@@ -105,6 +109,7 @@ class LambdaSlider {
   layer(panel) {
     const { state, point } = this;
     if (!state || !this.touched || !point || Number(panel.slot) !== state.panel) return null;
+    if (state.between && !this.moved) return null;
     const { parcel, place } = point, id = `${parcel.id} ${place}`;
     if (this.drawn?.id === id) return this.drawn;
     const { marks, shapes, sizes, colors } = parcel;
@@ -117,13 +122,13 @@ class LambdaSlider {
 
   show(paint = true) {
     const { state, point, at, touched } = this;
-    this.elsewhere(!!(touched && point && state.run && !point.run));
+    this.elsewhere(!!(touched && point && !(state.drawn !== null && Math.abs(point.lamb - state.drawn) < 1e-9)));
     this.input.value = String(at);
-    this.input.disabled = this.points.length < 2;
+    this.input.disabled = this.points.length < 2 && !state.answers;
     this.name.textContent = `λ ${at.toFixed(2)}`;
     this.button.hidden = !state.press;
     this.button.textContent = this.button.title = state.label;
-    this.home.hidden = !touched || this.points.length < 2;
+    this.home.hidden = !touched || this.input.disabled;
     this.home.textContent = this.home.title = state.back;
     this.numbers.replaceChildren();
     const say = (words, name = "") => words && make("span", name, this.numbers, words);
@@ -133,12 +138,11 @@ class LambdaSlider {
         const entry = say(`${name} `, "number");
         if (entry) make("b", "", entry, words);
       }
-      say(`${point.size} samples`);
+      say(`${point.size} rows`);
       say(point.proof);
       if (point.overlap && !point.run) say(`keeps ${point.overlap} of ${state.run}`);
       if (point.run) say(`run ${state.run}`);
       say(near || point.note, "note");
-      if (this.moved) say(`dimmed parts show ${state.run}`, "note");
       this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${this.numbers.textContent}`);
     }
     say(state.words, "note");
@@ -151,15 +155,24 @@ class LambdaSlider {
     if (paint) this.map.recolour();
   }
 
-  // Whether the map draws another selection than the run's. All that still shows the run is dimmed by style sheets: the
-  // map's own for what lies on it, the page's for what lies around it.
+  // Whether the map draws another selection than the page around it. All that cannot follow at once is dimmed by style
+  // sheets until it does: the map's own for what lies on it, the page's for what lies around it.
   elsewhere(moved) {
-    const { map, state } = this;
-    map.root.classList.toggle("moved", moved);
-    for (const { slot, frame } of map.panels) frame.classList.toggle("stale", moved && state.others.includes(Number(slot)));
+    this.map.root.classList.toggle("moved", moved);
     // another map on the page has no say in it
     if (moved || this.moved) document.documentElement.toggleAttribute("data-lambda-moved", moved);
     this.moved = moved;
+    this.count(moved ? countsAt(STORE.slots.get(`${this.map.data?.name}/counts`), this.point?.lamb) : null);
+  }
+
+  // Have the shares on the map and around it follow while the page does not; null: they are the page's again.
+  count(counts) {
+    if (!counts && !this.counts) return;
+    this.counts = STORE.counts = counts; // kept for panels that are drawn anew while the hand is on the slider
+    this.map.root.classList.toggle("counted", !!counts);
+    document.documentElement.toggleAttribute("data-lambda-counted", !!counts);
+    recountNames(this.map, counts);
+    STORE.bell.dispatchEvent(new CustomEvent("counts", { detail: counts }));
   }
 
   mark() {

@@ -4,8 +4,6 @@
 const STATES = new WeakMap();
 const SVG = "http://www.w3.org/2000/svg";
 
-const many = (n) => n.toLocaleString("en-US");
-const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 function drawNumber(root, facet, colors, send) {
@@ -22,17 +20,24 @@ function drawNumber(root, facet, colors, send) {
     for (const [name, v] of Object.entries(look)) bar.setAttribute(name, v);
     return bar;
   };
+  const kept = [];
   for (let k = 0; k < n; k++) {
     rect(k, facet.all[k], totals[0], colors.all, 0);
     rect(k, facet.shown[k], totals[1], colors.shown, 0.14);
-    if (facet.chosen) rect(k, facet.chosen[k], totals[1], colors.chosen, 0.14);
-    const title = rect(k, top * totals[0], totals[0], "transparent", 0).appendChild(
-      document.createElementNS(SVG, "title"));
-    title.textContent = `${facet.spans[k]}: ${many(facet.shown[k])} shown of ${many(facet.all[k])}` +
-      (facet.chosen ? `, ${many(facet.chosen[k])} of them selected` : "");
+    if (facet.chosen) kept.push(rect(k, facet.chosen[k], totals[1], colors.chosen, 0.14));
   }
+  let chosen = facet.chosen;
   const ends = make("div", "ends", root);
-  for (const text of facet.ends) make("span", "", ends, text);
+  const rest = () => { ends.replaceChildren(); for (const text of facet.ends) make("span", "", ends, text); };
+  // the counts of a bar take the place of the axis's ends: a tooltip comes late, and covers the next figure
+  const tell = (k) => {
+    const filtered = totals[0] !== totals[1];
+    ends.replaceChildren();
+    make("span", "counts", ends, `${facet.spans[k]}: ${filtered ? `${many(facet.shown[k])} of ` : ""}` +
+      `${many(facet.all[k])} rows` + (chosen ? `, ${many(chosen[k])} kept` : ""));
+  };
+  rest();
+  plot.onpointerleave = rest;
   const veil = make("div", "window", plot);
   let range = facet.brush.length ? [facet.brush[0], facet.brush.at(-1)] : null;
   const show = () => {
@@ -49,6 +54,7 @@ function drawNumber(root, facet, colors, send) {
   let start = null, moved = false;
   plot.onpointerdown = (event) => { start = at(event); moved = false; plot.setPointerCapture(event.pointerId); };
   plot.onpointermove = (event) => {
+    tell(at(event));
     if (start === null) return;
     const here = at(event);
     moved ||= here !== start;
@@ -63,8 +69,8 @@ function drawNumber(root, facet, colors, send) {
   plot.onclick = (event) => { if (!moved && !range) send([at(event)]); };
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
-  plot.setAttribute("aria-label", `${facet.title}, ${facet.ends.join(" to ")}. Drag to take a range; with the ` +
-    "keyboard, left and right move the range, shift with them its upper end, Escape lets go of it.");
+  plot.setAttribute("aria-label", `${facet.title}, ${facet.ends.join(" to ")}. Drag to filter by a range; with the ` +
+    "keyboard, left and right move the range, with shift its upper end, Escape clears it.");
   let waiting = 0;
   plot.onkeydown = (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -80,6 +86,14 @@ function drawNumber(root, facet, colors, send) {
     clearTimeout(waiting);
     waiting = setTimeout(() => send(range ?? []), 500);
   };
+  return (counts) => {
+    chosen = counts && facet.chosen ? facet.chosen.map((_, k) => counts.kept(facet.tally, k)) : facet.chosen;
+    kept.forEach((bar, k) => {
+      const height = (97 * chosen[k]) / totals[1] / top;
+      bar.setAttribute("y", 100 - height);
+      bar.setAttribute("height", height);
+    });
+  };
 }
 
 function drawClasses(root, facet, colors, send) {
@@ -90,8 +104,8 @@ function drawClasses(root, facet, colors, send) {
     bar.type = "button";
     bar.setAttribute("aria-pressed", String(facet.brush.includes(k)));
     bar.disabled = facet.rest && k === facet.labels.length - 1;
-    bar.title = `${label}: ${many(facet.shown[k])} shown of ${many(facet.all[k])}` +
-      (facet.chosen ? `, ${many(facet.chosen[k])} of them selected` : "");
+    bar.title = `${label}: ${many(facet.shown[k])} shown of ${many(facet.all[k])} rows` +
+      (facet.chosen ? `, ${many(facet.chosen[k])} selected` : "");
     make("span", "name", bar, label);
     const track = make("span", "track", bar);
     for (const [values, total, color] of [[facet.all, totals[0], colors.all], [facet.shown, totals[1], colors.shown],
@@ -112,21 +126,33 @@ function drawClasses(root, facet, colors, send) {
 
 // The selected share of each group as a bar, and a line where the share of all samples lies.
 function drawShares(root, facet, colors, send) {
-  const most = Math.max(...facet.shares, facet.ratio, 1e-9);
-  facet.labels.forEach((label, k) => {
+  const bars = facet.labels.map((label, k) => {
     const bar = make("button", "bar share", root);
     bar.type = "button";
     bar.setAttribute("aria-pressed", String(facet.brush.includes(k)));
-    bar.title = `${label}: ${many(facet.selected[k])} of ${many(facet.n[k])} selected, ${percent(facet.shares[k])} ` +
-      `against ${percent(facet.ratio)} everywhere: ${facet.verdicts[k]}`;
     make("span", "name", bar, label);
     const track = make("span", "track", bar), part = make("i", "", track), line = make("b", "", track);
-    part.style.width = `${(100 * facet.shares[k]) / most}%`;
-    part.style.background = colors[facet.verdicts[k]];
-    line.style.left = `${(100 * facet.ratio) / most}%`;
-    make("span", "number", bar, percent(facet.shares[k]));
     bar.onclick = () => send(facet.brush.includes(k) ? [] : [k]);
+    return { bar, part, line, number: make("span", "number", bar) };
   });
+  const show = (selected, verdicts, ratio) => {
+    const shares = selected.map((count, k) => (facet.n[k] ? count / facet.n[k] : 0));
+    const most = Math.max(...shares, ratio, 1e-9);
+    bars.forEach(({ bar, part, line, number }, k) => {
+      bar.title = `${facet.labels[k]}: ${many(selected[k])} of ${many(facet.n[k])} selected, ${percent(shares[k])}; ` +
+        `all rows ${percent(ratio)}; ${verdicts[k]}`;
+      part.style.width = `${(100 * shares[k]) / most}%`;
+      part.style.background = colors[verdicts[k]];
+      line.style.left = `${(100 * ratio) / most}%`;
+      number.textContent = percent(shares[k]);
+    });
+  };
+  show(facet.selected, facet.verdicts, facet.ratio);
+  return (counts) => {
+    if (!counts) return show(facet.selected, facet.verdicts, facet.ratio);
+    const at = (what) => facet.codes.map((code) => counts[what](facet.tally, code));
+    show(at("kept"), at("verdict"), counts.share);
+  };
 }
 
 function mount({ data, parentElement, setTriggerValue }) {
@@ -135,6 +161,13 @@ function mount({ data, parentElement, setTriggerValue }) {
   if (!state) {
     STATES.set(parentElement, (state = { root: document.createElement("div") }));
     parentElement.append(state.root);
+    // while λ is dragged the map says what is selected
+    state.hear = (event) => {
+      if (!state.root.isConnected) STORE.bell.removeEventListener("counts", state.hear);
+      else state.recount(event.detail);
+    };
+    state.recount = (counts) => { for (const recount of state.recounts) recount(counts); };
+    STORE.bell.addEventListener("counts", state.hear);
   }
   const drawn = JSON.stringify(data);
   if (state.drawn === drawn) return;
@@ -143,6 +176,7 @@ function mount({ data, parentElement, setTriggerValue }) {
   root.className = data.small ? "strips small" : "strips";
   const focused = root.getRootNode().activeElement?.closest?.(".facet")?.dataset.name;
   root.replaceChildren();
+  state.recounts = [];
   for (const facet of data.facets) {
     const box = make("div", "facet", root);
     box.dataset.name = facet.name;
@@ -150,12 +184,15 @@ function mount({ data, parentElement, setTriggerValue }) {
     make("span", "", head, facet.title).title = facet.title;
     const send = (bars) => bars && setTriggerValue("brush", { name: facet.name, bars });
     if (facet.brush.length) {
-      const clear = make("button", "", head, "✕ let go");
+      const clear = make("button", "", head, "✕ clear");
       clear.type = "button";
-      clear.setAttribute("aria-label", `Let go of ${facet.title}`);
+      clear.setAttribute("aria-label", `Clear ${facet.title}`);
       clear.onclick = () => send([]);
     }
-    (facet.shares ? drawShares : facet.labels ? drawClasses : drawNumber)(box, facet, data.colors, send);
+    const recount = (facet.shares ? drawShares : facet.labels ? drawClasses : drawNumber)(box, facet, data.colors, send);
+    if (recount && facet.tally)
+      state.recounts.push((counts) => (counts && !counts.has(facet.tally) ? undefined : recount(counts)));
     if (focused === facet.name) box.querySelector(".plot, .bar")?.focus();
   }
+  if (STORE.counts) state.recount(STORE.counts);
 }

@@ -55,9 +55,9 @@ function tell(map, found) {
     const line = (names ? (names[layer.codes[mark]] ?? "") : "") + before + number + after;
     if (line && !lines.includes(line)) told.push(line);
   }
-  const count = (n) => n.toLocaleString("en-US"), hits = cell && map.dimming?.hits;
-  const held = cell && (hits ? `${count(hits[mark])} of ${count(counts[mark])} samples shown` :
-    `${count(counts[mark])} samples`);
-  if (cell) make("div", "", map.tip, `Its cell: ${held}, ${told.join(", ")}`);
+  const hits = cell && map.dimming?.hits;
+  const held = cell && (hits ? `${many(hits[mark])} of ${many(counts[mark])} rows shown` :
+    `${many(counts[mark])} rows`);
+  if (cell) make("div", "", map.tip, `Hexagon: ${held}, ${told.join(", ")}`);
   else if (told.length) make("div", "", map.tip, told.join(" · "));
 }

@@ -1,0 +1,60 @@
+"""Options of the commands on a corpus itself: open, prepare, copies."""
+
+from __future__ import annotations
+
+import argparse
+
+from datamask.cli.arguments import OUTPUT, add_corpus, add_inputs, add_json, add_runs_dir, whole
+
+
+def add_open(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `open`."""
+    group = parser.add_argument_group("Server")
+    group.add_argument("--port", type=whole, metavar="N", help="port to listen on (STREAMLIT_SERVER_PORT, else 8501)")
+    add_runs_dir(group, "--runs")
+    add_corpus(parser)
+
+
+def add_prepare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `prepare`."""
+    add_inputs(parser)
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="folder for the prepared shards")
+    parser.add_argument("--text_column", metavar="NAME", help="column with the texts (text)")
+    parser.add_argument("--id_column", metavar="NAME", help="column with the ids (made up if there is none)")
+    parser.add_argument(
+        "--embedder",
+        default="tfidf",
+        metavar="EMBEDDER",
+        help="what makes the features: tfidf; model2vec:PATH, a static embedding model in a local folder; or "
+        "MODULE:FUNCTION, your function from a list of texts to an array (tfidf)",
+    )
+    parser.add_argument("--dim", type=whole, metavar="D", help="dimensions of tfidf features (256)")
+    parser.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of the tfidf features (0)")
+    add_json(parser)
+
+
+def add_copies(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `copies`."""
+    group = parser.add_argument_group("Duplicates")
+    group.add_argument(
+        "--cosine",
+        type=float,
+        default=0.95,
+        metavar="C",
+        help="cosine of semantic duplicates, at least (0.95)",
+    )
+    group.add_argument(
+        "--times", type=float, default=4.0, metavar="K", help="also project to a corpus K times as large, above 1 (4)"
+    )
+    group.add_argument(
+        "--remove",
+        metavar="OUT.parquet",
+        help="write the rows without semantic duplicates: of each group the one with the highest quality is kept",
+    )
+    group.add_argument(
+        "--exact", action="store_true", help="with --remove: remove rows with equal features alone (off)"
+    )
+    output = parser.add_argument_group(OUTPUT)
+    add_runs_dir(output)
+    add_json(output)
+    add_corpus(parser)

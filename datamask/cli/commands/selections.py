@@ -1,0 +1,101 @@
+"""Options of the commands that select: select, plan, resume, sweep, study."""
+
+from __future__ import annotations
+
+import argparse
+
+from datamask.cli.arguments import (
+    OUTPUT,
+    add_corpus,
+    add_detach,
+    add_json,
+    add_own,
+    add_repeats,
+    add_run,
+    add_run_id,
+    add_runs_dir,
+    add_selection,
+    whole,
+)
+from datamask.cli.help_text import rare
+from datamask.runs.varying import STUDIES, variable
+
+
+def add_select(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `select`."""
+    add_selection(parser)
+    add_corpus(parser)
+    group = parser.add_argument_group(OUTPUT)
+    group.add_argument(
+        "--output", metavar="OUT.parquet", help="file for the selection (selection.parquet in the run folder)"
+    )
+    add_run(group)
+    rare(
+        group.add_argument(
+            "--weights",
+            metavar="OUT.csv|OUT.parquet",
+            help="also write how often to repeat each row: repeat weights, and whole counts in proportion",
+        ),
+        *add_repeats(group),
+        add_detach(group),
+    )
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `plan`."""
+    group = parser.add_argument_group("Forecast")
+    group.add_argument(
+        "--machines", type=whole, default=8, metavar="N", help="also forecast the time on this many machines (8)"
+    )
+    group.add_argument(
+        "--tokens", metavar="TOKENS", help="also forecast a corpus of this many tokens, such as 300G or 15T"
+    )
+    add_json(group)
+    add_selection(parser)
+    add_corpus(parser)
+
+
+def add_resume(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `resume`."""
+    add_run_id(parser)
+    parser.add_argument("--output", metavar="OUT.parquet", help="file for the selection (the one given to the run)")
+    add_own(parser)
+    add_detach(parser)
+    add_runs_dir(parser)
+    add_json(parser)
+
+
+def add_sweep(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `sweep`."""
+    group = parser.add_argument_group("Sweep")
+    group.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        required=True,
+        metavar="OPTION=VALUES",
+        help="option to vary: START:STOP:COUNT, as in lamb=0:1:11, or a list, as in seed=0,1,2; repeat it for all "
+        f"combinations. One of {', '.join(variable())}",
+    )
+    group.add_argument(
+        "--seeds", type=whole, default=1, metavar="N", help="seeds for each point with a random method (1)"
+    )
+    group.add_argument("--output", metavar="OUT", help="table of the points: .parquet, .csv or .json")
+    add_run(group)
+    add_selection(parser)
+    add_corpus(parser)
+
+
+def add_study(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `study`."""
+    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(STUDIES)}")
+    group = parser.add_argument_group("Study")
+    group.add_argument("--output", metavar="FOLDER", help="folder for tables and figure (study-KIND)")
+    group.add_argument(
+        "--objectives", metavar="NAME,NAME", help="objectives that the study `single` compares (all, or --objective)"
+    )
+    group.add_argument("--seeds", type=whole, default=3, metavar="N", help="seeds for each random method (3)")
+    group.add_argument("--quick", action="store_true", help="take few steps and few levels, as a quick check")
+    add_run(group)
+    add_selection(parser)
+    add_corpus(parser)

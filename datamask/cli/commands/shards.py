@@ -1,0 +1,54 @@
+"""Options of the commands on shards of any number: recipe, apply, task."""
+
+from __future__ import annotations
+
+import argparse
+
+from datamask.cli.arguments import add_inputs, add_json, add_option, add_runs_dir
+from datamask.options import CORPUS_OPTIONS, ROWS
+from datamask.recipes.apply import KINDS
+
+
+def add_recipe(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `recipe`."""
+    parser.add_argument("run", metavar="RUN", help="id of a run, from `runs list`, or a file written by this command")
+    parser.add_argument("--output", metavar="RECIPE.json", help="file for the recipe")
+    parser.add_argument("--sql", metavar="OUT.sql", help="file for the same rule as a DuckDB query (pairwise)")
+    add_runs_dir(parser)
+    add_json(parser)
+
+
+def add_apply(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `apply`."""
+    parser.add_argument("recipe", metavar="RECIPE", help="file written by `recipe`")
+    add_inputs(parser)
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="folder for one file per shard")
+    parser.add_argument(
+        "--as",
+        dest="kind",
+        default="ids",
+        metavar="KIND",
+        help=f"one of {', '.join(KINDS)}: the kept ids with their scores; 0 or 1 for each row; the kept rows with all "
+        "columns (ids)",
+    )
+    parser.add_argument(
+        "--refit",
+        action="store_true",
+        help="first estimate direction and threshold on all rows, in two passes, and print the value reached",
+    )
+    group = parser.add_argument_group(ROWS)
+    for name in ("id_column", "feature_column"):
+        group.add_argument(f"--{name}", metavar="NAME", help=f"{CORPUS_OPTIONS[name].line} (the name in the recipe)")
+    add_option(group, CORPUS_OPTIONS["drop_invalid"])
+    add_json(parser)
+
+
+def add_task(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `task`."""
+    parser.add_argument("call", metavar="CALL", help="file FOLDER/NAME.call, or the folder, to do all its open tasks")
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="with a folder: wait for more tasks until no run uses it; for the first one, ten minutes",
+    )
+    add_json(parser)

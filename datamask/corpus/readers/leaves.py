@@ -1,0 +1,111 @@
+"""Fields of nested columns by dotted names: ``metadata.score`` is the field ``score`` of the struct ``metadata``.
+
+`Shard.schema` names the leaves of every struct in place of the struct, so that a leaf can be an id, a quality or a
+color like any other column. `Shard.batches` reads the leaves that are asked for, and of parquet nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+LEAF = {b"datamask.leaf": b"yes"}
+"""Metadata of a field that lies in a struct."""
+
+Path = tuple[str, ...]
+"""The names from a column down to a leaf."""
+
+
+def leaves(fields: Sequence[pa.Field], above: Path = ()) -> Iterator[tuple[Path, pa.Field]]:
+    """Yield the path and the field of every leaf, in the order of the schema. A struct without fields has none."""
+    for field in fields:
+        path = (*above, field.name)
+        if pt.is_struct(field.type):
+            yield from leaves(list(field.type), path)
+        else:
+            yield path, field
+
+
+def leaf_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with the leaves of every struct in place of the struct, under dotted names.
+
+    A leaf whose dotted name is the name of a column, or of another leaf, is left out: the column has the name.
+
+    Example:
+        >>> leaf_schema(pa.schema({"id": pa.int64(), "metadata": pa.struct({"score": pa.float64()})})).names
+        ['id', 'metadata.score']
+    """
+    if not any(pt.is_struct(field.type) for field in schema):
+        return schema
+    paths = leaf_paths(schema)
+    named = [(".".join(path), path, field) for path, field in leaves(list(schema))]
+    fields = [
+        field if len(path) == 1 else field.with_name(name).with_metadata(LEAF)
+        for name, path, field in named
+        if len(path) == 1 or paths.get(name) == path
+    ]
+    return pa.schema(fields, schema.metadata)
+
+
+def is_leaf(field: pa.Field) -> bool:
+    """Return whether a field of `leaf_schema` lies in a struct: columns may have a dot in their name too."""
+    return field.metadata is not None and LEAF.keys() <= field.metadata.keys()
+
+
+def leaf_paths(schema: pa.Schema) -> dict[str, Path]:
+    """Return dotted name -> path of the leaves that lie in a struct."""
+    named = [(".".join(path), path) for path, _ in leaves(list(schema)) if len(path) > 1]
+    count = Counter([*schema.names, *(name for name, _ in named)])
+    return {name: path for name, path in named if count[name] == 1}
+
+
+def schema_of(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """Return the part of a schema that holds these columns and leaves, with structs cut to what is asked for.
+
+    Example:
+        >>> nested = pa.schema({"metadata": pa.struct({"score": pa.float64(), "url": pa.string()})})
+        >>> schema_of(nested, ["metadata.score"])
+        metadata: struct<score: double>
+          child 0, score: double
+    """
+    paths = leaf_paths(schema)
+    wanted: dict[str, pa.Field] = {}
+    for name in columns:
+        top = paths.get(name, (name,))[0]
+        wanted.setdefault(top, schema.field(top))
+    inside = {paths[name] for name in columns if name in paths}
+    return pa.schema([_cut(field, inside) if name not in columns else field for name, field in wanted.items()])
+
+
+def _cut(field: pa.Field, inside: set[Path], above: Path = ()) -> pa.Field:
+    path = (*above, field.name)
+    if path in inside or not pt.is_struct(field.type):
+        return field
+    below = [_cut(child, inside, path) for child in field.type if _holds((*path, child.name), inside)]
+    return field.with_type(pa.struct(below))
+
+
+def _holds(path: Path, inside: set[Path]) -> bool:
+    return any(leaf[: len(path)] == path for leaf in inside)
+
+
+def with_leaves(batch: pa.RecordBatch, schema: pa.Schema, columns: Sequence[str]) -> pa.RecordBatch:
+    """Return a batch whose columns include these, those in structs as columns of their own; a null struct has null.
+
+    Args:
+        batch: as the file has it, with at least these columns and leaves. schema: of the file.
+        columns: names, dotted ones included.
+    """
+    missing = [name for name in columns if name not in batch.schema.names]
+    if not missing:
+        return batch
+    paths = leaf_paths(schema)
+    for name in missing:
+        if name in paths:
+            top, *below = paths[name]
+            batch = batch.append_column(name, pc.struct_field(batch.column(top), below))
+    return batch

@@ -1,0 +1,135 @@
+"""What the Sweep section varies: any option of a selection, the arms of a paper's figure, or the part of the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from datamask import catalogue
+from datamask.errors import OptionError
+from datamask.options import OPTIONS, Choice, Number, Whole
+from datamask.runs.varying import STUDIES, Value, parse_vary, variable
+
+PARTS = "parts"
+"""The transfer check: a sweep over lambda on parts of the corpus."""
+
+PRESETS = {
+    "G": "Paper: masks per step (G)",
+    "single": "Paper: single metrics",
+    "acceleration": "Paper: acceleration",
+    "ablation": "Paper: step size and start",
+}
+"""The paper's figures: the studies of ``datamask study`` and what the menu calls them."""
+
+FIRST = ("select_ratio", "n_rollout")
+"""Options that stand before the presets."""
+
+LABELS: dict[str, str] = {
+    **{name: OPTIONS[name].label for name in FIRST},
+    **{name: PRESETS[name] for name in sorted(STUDIES, key=list(PRESETS).index)},
+    PARTS: "λ on parts of the corpus",
+    **{name: OPTIONS[name].label for name in variable() if name not in FIRST},
+    "estimator": "Method",
+}
+"""By the word in the address, what the menu calls it."""
+
+VALUES = {
+    "select_ratio": "0.05, 0.1, 0.2, 0.3, 0.5",
+    "n_rollout": "8, 32, 128",
+    PARTS: "0:1:11",
+    "lamb": "0:1:11",
+    "partial": "0.05, 0.1, 0.25, 1",
+    "max_lr": "1, 3, 10",
+    "min_lr": "0, 0.05, 0.5",
+    "temperature": "0.5, 1, 2, 4",
+    "clip": "0.1, 0.5, 1",
+    "prune": "0, 0.2, 0.4, 0.5",
+    "n_epochs": "50, 100, 200, 400",
+    "clusters": "25, 50, 100, 200",
+    "block_rows": "1000, 2000, 4000",
+    "seed": "0, 1, 2, 3, 4",
+    "collapse": "none, exact, 0.95",
+}
+"""What a text field of values starts with."""
+
+CHOSEN = {
+    "objective": ("facility", "pairwise"),
+    "estimator": ("relaxed", "counterfactual", "top-quality", "random"),
+}
+"""What a menu of values starts with; for other options with all of them."""
+
+
+def is_study(word: str) -> bool:
+    """Whether it is a figure of the paper, whose arms are fixed."""
+    return word in STUDIES
+
+
+def choices(word: str) -> tuple[str, ...]:
+    """The values that an option can have, where they can be counted; else empty."""
+    if word == "objective":
+        return tuple(entry.name for entry in catalogue.OBJECTIVES)
+    if word == "estimator":
+        return tuple(entry.name for entry in catalogue.ESTIMATORS)
+    kind = OPTIONS[word].kind if word in OPTIONS else None
+    return tuple(kind.meanings) if isinstance(kind, Choice) else ()
+
+
+def counted(word: str) -> bool:
+    """Whether the values are numbers, so that an axis has them in order."""
+    return isinstance(OPTIONS[word].kind, (Number, Whole))
+
+
+def methods(word: str) -> tuple[str, ...]:
+    """The methods that have an option, the quickest to understand first; empty where the method is what varies.
+
+    `datamask.catalogue.AUTO` among them: the solver of the objective.
+    """
+    masks = tuple(entry.name for entry in catalogue.ESTIMATORS if draws_masks(entry.name))
+    if word in ("estimator", "single", PARTS):
+        return ()
+    if is_study(word):
+        return tuple(sorted(masks, key=lambda name: name != "reinforce"))
+    owners = OPTIONS[word].owners
+    if not owners:
+        return catalogue.AUTO, *(entry.name for entry in catalogue.ESTIMATORS if entry.learns)
+    # REINFORCE is the paper's method, of which the paper's figures are
+    return tuple(sorted(owners, key=lambda name: name != "reinforce"))
+
+
+def draws_masks(method: str) -> bool:
+    """Whether a method learns by drawing masks, so that it takes steps and has a curve over time."""
+    return method != catalogue.AUTO and "n_rollout" in catalogue.estimator(method).defaults
+
+
+def seeded(word: str, method: str, objectives: Iterable[str]) -> bool:
+    """Whether runs of a kind depend on their seed, so that each value can be repeated with several.
+
+    Args:
+        method: of `methods`; where methods vary, some always depend on it. objectives: of the runs.
+    """
+    if word == "estimator" or is_study(word):
+        return True
+    solvers = [method] if method != catalogue.AUTO else [catalogue.auto(objective) for objective in objectives]
+    return any(catalogue.estimator(name).seeded for name in solvers)
+
+
+def over_time(word: str) -> bool:
+    """Whether it is drawn as values over seconds: what changes how masks are drawn and learned from."""
+    if word in OPTIONS:
+        return any(draws_masks(owner) for owner in OPTIONS[word].owners)
+    return word in ("G", "acceleration")
+
+
+def values_of(word: str, given: str | Sequence[str]) -> tuple[Value, ...]:
+    """The values that were typed or chosen. Raises OptionError: they are none of the option's."""
+    if not isinstance(given, str):
+        return tuple(given)
+    name = "lamb" if word == PARTS else word
+    try:
+        return parse_vary(f"{name}={given}")[1]
+    except OptionError:
+        shape = "names such as none, exact, 0.95"
+        if counted(name):
+            shape = "numbers such as 0.1, 0.3, 0.5 or START:STOP:COUNT such as 0:1:11"
+            if isinstance(OPTIONS[name].kind, Whole):
+                shape = "whole numbers such as 8, 32, 128 or START:STOP:COUNT such as 10:50:5"
+        raise OptionError(f"Values must be different {shape}, got {given!r}") from None

@@ -1,0 +1,160 @@
+"""The demo corpus, which comes with the program: opened by itself, with what was computed of it beforehand.
+
+It opens by itself where nothing was opened before. It does not where the command line names a corpus, where another
+corpus was opened, where the runs folder holds runs that were not made here, or where the variable `SWITCH` is ``off``.
+
+Map, run and ablation are copied into the runs folder when the demo is opened there, so that they are looked for in one
+place. Results in the cache are copied whenever they are missing; the run is copied once, so that one that somebody
+deletes does not come back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask import parquet
+from datamask.config import CorpusConfig
+from datamask.corpus import Corpus
+from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.data.allowed import allowed
+from datamask.dashboard.server.scripts import FOLDER, IS_INSTALLED
+from datamask.errors import DatamaskError, StoreError
+from datamask.files import replacing, replacing_folder, user_path, write_text
+from datamask.process import held
+from datamask.runs.store import RunStore
+from datamask.work.locks import only_one
+
+if TYPE_CHECKING:
+    from datamask.dashboard.data.openings import Opening, Openings
+
+log = logging.getLogger(__name__)
+
+DEMO = FOLDER / "sample_data" / "demo"
+CORPUS = DEMO / "demo.parquet"
+TITLE, RUN_ID = "Demo corpus", "demo-masks"
+
+NOTE = ".demo"
+"""In a runs folder: the demo was opened there."""
+
+SWITCH = "DATAMASK_SAMPLE"
+"""Variable of the environment; ``off``: nothing is opened that nobody asked for."""
+
+ALL = 1000
+"""Notes of openings that are looked at, the newest."""
+
+
+def old_sample() -> Path:
+    """Return the folder in which earlier versions built the sample: it still opens where it lies."""
+    if not IS_INSTALLED:
+        return FOLDER / "sample_data" / "built"
+    caches = user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return caches / "datamask" / f"sample-{hashlib.sha256(sys.prefix.encode()).hexdigest()[:8]}"
+
+
+def config() -> CorpusConfig:
+    """Return the demo as a corpus."""
+    return CorpusConfig(inputs=(str(CORPUS),))
+
+
+def results() -> Path:
+    """Return the folder with what was computed of the demo: cache and run."""
+    return CORPUS.parent / "results"
+
+
+def install(runs_dir: Path) -> None:
+    """Copy what was computed of the demo into a runs folder. Safe from any thread and process.
+
+    What cannot be written is logged: the demo opens all the same, and its map is computed.
+    """
+    try:
+        with only_one(runs_dir / ".demo.lock"):
+            for source in sorted(results().glob("cache/*/*.cache")):
+                target = RunStore(runs_dir).cache_dir / source.relative_to(results() / "cache")
+                if not target.is_file():
+                    with replacing(target) as part:
+                        shutil.copyfile(source, part)
+            if not (runs_dir / NOTE).is_file():
+                if (results() / RUN_ID).is_dir() and not (runs_dir / RUN_ID).exists():
+                    _install_run(runs_dir / RUN_ID)
+                write_text(runs_dir / NOTE, "")
+    except (DatamaskError, OSError) as error:
+        log.warning("what was computed of the demo is not copied: %s", error)
+
+
+def solve_ahead(corpus: Corpus, runs_dir: Path) -> None:
+    """Begin to solve the demo along λ, so that λ can be dragged at the first visit."""
+    live.unasked(corpus, lambda_points.settings_of(None), RunStore(runs_dir).cache_dir)
+
+
+def _install_run(target: Path) -> None:
+    """Copy the run. What names the corpus, ``demo.parquet`` where it was built, names the place where it lies here."""
+    name, here = CORPUS.name, str(CORPUS)
+    with replacing_folder(target) as part:
+        for source in (results() / RUN_ID).iterdir():
+            if source.suffix == ".json":
+                write_text(part / source.name, source.read_text().replace(json.dumps(name), json.dumps(here)))
+            elif source.suffix == ".parquet":
+                table = parquet.read_table(source)
+                at, field = table.schema.get_field_index("source_file"), table.schema.field("source_file")
+                files = pa.array([here] * table.num_rows).cast(field.type)
+                known = {key: text.replace(name.encode(), here.encode()) for key, text in _metadata(table).items()}
+                pq.write_table(table.set_column(at, field, files).replace_schema_metadata(known), part / source.name)
+            else:
+                shutil.copyfile(source, part / source.name)
+
+
+def _metadata(table: pa.Table) -> dict[bytes, bytes]:
+    return dict(table.schema.metadata or {})
+
+
+def begin(openings: Openings) -> Opening | None:
+    """Open the demo at the server's start, where it opens by itself; return its opening, else None."""
+    if not wanted(openings):
+        return None
+    _begun().add(openings.runs_dir.resolve())
+    return opening(openings)
+
+
+def opening(openings: Openings) -> Opening | None:
+    """Return the demo's opening, begun where there is none, for visitors who named no corpus.
+
+    None where `begin` opened none, or something else was opened since.
+    """
+    from datamask.dashboard.data.openings import opening_key
+
+    if openings.runs_dir.resolve() not in _begun() or not wanted(openings):
+        return None
+    return openings.get(opening_key(config())) or openings.start(config(), TITLE)
+
+
+def off() -> bool:
+    """Return whether the environment says that nothing opens by itself."""
+    return os.environ.get(SWITCH, "").lower() == "off"
+
+
+def wanted(openings: Openings) -> bool:
+    """Return whether the demo is to open by itself now."""
+    if off() or allowed().corpus is not None:
+        return False
+    opened = [*(each.config for each in openings.all()), *(note.config for note in openings.recent(ALL))]
+    if any(each != config() for each in opened):
+        return False
+    try:
+        return (openings.runs_dir / NOTE).is_file() or not RunStore(openings.runs_dir).list()
+    except StoreError:  # a runs folder that cannot be listed: the pages say so, where they need it
+        return False
+
+
+def _begun() -> set[Path]:
+    """Return the runs folders whose server has called `begin`."""
+    return held("demo by itself", set)

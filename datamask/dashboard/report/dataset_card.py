@@ -1,0 +1,187 @@
+"""A selection as a folder that a dataset hub takes: ids or rows, the recipe, the settings, a picture, and a card.
+
+The card is README.md with a YAML header, as Hugging Face reads it. It says what is kept, by which settings, with which
+values, and what an ablation found. It names no license: that of the rows is their owner's to say.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import datamask
+from datamask.config import RunConfig
+from datamask.corpus import open_corpus
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.projections import STAND_IN
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map import map_layout
+from datamask.dashboard.report import raster
+from datamask.dashboard.report.sentence import sentence
+from datamask.dashboard.report.summary import kept_by, summary
+from datamask.dashboard.runs import listing, outcome
+from datamask.errors import DatamaskError, Stopped, StoreError
+from datamask.evaluation.result import NO_RESULT
+from datamask.files import replacing_folder, write_text
+from datamask.runs import exports
+from datamask.runs.ablation_results import results
+from datamask.runs.export_table import EXPORTS, Export
+from datamask.runs.exports import Progress
+from datamask.runs.store import Run
+from datamask.storage.address import is_address
+
+SIZES = {10**k: name for k, name in enumerate(("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B"), start=3)}
+"""Rows below which -> the name of the upper end of a size class, as the hub calls it."""
+
+CARD, PICTURE, RECIPE, SETTINGS = "README.md", "map.png", "recipe.json", "settings.json"
+RECIPES: Export = next(export for export in EXPORTS if export.name == "recipe")
+DATA = {False: "data/selection.parquet", True: "data/rows.parquet"}
+"""Whether the rows are written, or the ids alone -> the file."""
+
+
+def write_dataset(
+    run: Run,
+    folder: str | Path,
+    cache_dir: Path,
+    *,
+    rows: bool = False,
+    progress: Progress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> list[str]:
+    """Write the folder, whole or not at all, and return the files in it.
+
+    Args:
+        run: a done one. cache_dir: where layouts and ablations are kept.
+        folder: which must be empty or not there.
+        rows: whether the selected rows are written with all columns of the shards, in place of the ids.
+
+    Raises:
+        InputError: rows are asked for, and a shard is gone or has changed since the run.
+        StoreError: the folder cannot be written. RunStateError: the run has not finished.
+        Stopped: `should_stop` answered true.
+
+    Example:
+        >>> write_dataset(RunStore("runs").get(run_id), "card", Path("runs/.cache"))
+        ['README.md', 'data/selection.parquet', 'map.png', 'settings.json']
+    """
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise StoreError(f"--card {target} exists already; name a new or an empty folder")
+    with replacing_folder(target) as place:
+        (place / "data").mkdir()
+        if rows:
+            exports.filtered_rows(run, place / DATA[rows], progress=progress, should_stop=should_stop)
+        else:
+            exports.write_ids(run, place / DATA[rows])
+        notes = []
+        if not RECIPES.missing(run):
+            try:
+                RECIPES.write(run, place / RECIPE, progress, should_stop)
+            except Stopped:
+                raise
+            except DatamaskError as error:
+                notes.append(f"The recipe is missing: {error}")
+        write_text(place / SETTINGS, json.dumps(_public(run.config).to_dict(), indent=2) + "\n")
+        picture = _picture(run, cache_dir, progress, should_stop)
+        if picture is not None:
+            (place / PICTURE).write_bytes(picture)
+        files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+        write_text(place / CARD, card(run, cache_dir, files, notes))
+    return sorted([*files, CARD])
+
+
+def _public(config: RunConfig) -> RunConfig:
+    """Return the settings with the names of local files in place of their paths: a card may be public."""
+    corpus = config.corpus
+    inputs, features, scores = map(_names, (corpus.inputs, corpus.features, corpus.scores))
+    return replace(config, corpus=replace(corpus, inputs=inputs, features=features, scores=scores))
+
+
+def _names(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path if is_address(path) else Path(path).name for path in paths)
+
+
+def _picture(
+    run: Run, cache_dir: Path, progress: Progress | None, should_stop: Callable[[], bool] | None
+) -> bytes | None:
+    """Return the map of the corpus with the selected rows colored, as PNG; None where the corpus does not open."""
+    if run.whole is not None:  # the map is of a sample
+        return None
+    try:
+        corpus: Corpus = open_corpus(run.config.corpus, progress=progress, should_stop=should_stop)
+    except Stopped:
+        raise
+    except DatamaskError:
+        return None
+    if corpus.fingerprint != run.facts().get("fingerprint"):
+        return None
+    layout = map_layout.layout(corpus, cache_dir)
+    points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
+    (picture,) = raster.panels(points, run.mask())
+    return base64.b64decode(picture.partition(",")[2])
+
+
+def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
+    """Return the card as Markdown.
+
+    Args:
+        run: a done one. cache_dir: where ablations are kept.
+        files: next to the card. notes: sentences about what is missing.
+    """
+    name, result = listing.name_of(run), run.status().result or NO_RESULT
+    fingerprint = str(run.facts().get("fingerprint") or "")
+    found = summary(kept_by(run), results(cache_dir, fingerprint) if fingerprint else [])
+    shares = [(term, result.calibrated.of(term)) for term in ("quality", "diversity")]
+    command = "datamask " + shlex.join(_public(run.config).arguments("selection.parquet"))
+    parts = [
+        _header(name, result.size.selected or 0, files),
+        f"# {_plain(name)}",
+        _plain(sentence(run)),
+        *([] if PICTURE not in files else [f"![Map of the corpus with the selected rows colored]({PICTURE})"]),
+        "## Result",
+        "\n".join(f"- {_plain(each)}" for each in (*found, *notes)),
+        "| | of the way from a random subset (0 %) to the best possible (100 %) |\n|---|---|\n"
+        + "\n".join(f"| {term} | {words.percent(share, 1)} |" for term, share in shares if share is not None),
+        *(_plain(each) for each in (outcome.certificate(run),) if each),
+        "## Settings",
+        f"    {command}",
+        "## Files",
+        "\n".join(f"- `{file}`" for file in files),
+        f"Made by datamask {datamask.__version__} ([the method](https://arxiv.org/abs/2512.24265)). The license of the "
+        "rows is that of their corpus.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _header(name: str, rows: int, files: list[str]) -> str:
+    data = next(file for file in files if file.startswith("data/"))
+    lines = [
+        f"pretty_name: {json.dumps(name)}",
+        "tags: [data-selection, pre-training, datamask]",
+        "task_categories: [text-generation]",
+        f"size_categories: [{size_class(rows)}]",
+        f"configs: [{{config_name: default, data_files: {json.dumps(data)}}}]",
+    ]
+    return "\n".join(["---", *lines, "---"])
+
+
+def size_class(rows: int) -> str:
+    """Return the hub's name for a number of rows.
+
+    Example:
+        >>> size_class(5400)
+        '1K<n<10K'
+    """
+    below = next((limit for limit in SIZES if rows < limit), None)
+    if below is None:
+        return "n>10B"
+    return f"n<{SIZES[below]}" if below == 1000 else f"{SIZES[below // 10]}<n<{SIZES[below]}"
+
+
+def _plain(text: str) -> str:
+    """Return text that a hub's Markdown shows as it is written: it has fewer marks than that of our pages."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in text).replace("\n", " ")

@@ -1,0 +1,155 @@
+"""What a data lead needs to know of a selection, in sentences: what is kept, is it better than what, where are the ids.
+
+Every sentence comes from what is stored. Where nothing was measured, the summary says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datamask.ablation.comparisons import BETTER, LEVEL, WORSE
+from datamask.ablation.methods import method_of
+from datamask.ablation.result import AblationResult
+from datamask.ablation.steering import GRAY, MODELS, track
+from datamask.config import SelectionConfig
+from datamask.dashboard.drawing import words
+from datamask.evaluation.result import NO_RESULT
+from datamask.runs.store import Run
+
+NOT_MEASURED = "Not measured yet: whether this selection is better than a baseline."
+
+VERDICTS = {BETTER: "better", LEVEL: "level", WORSE: "worse"}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the summary is about.
+
+    Attributes:
+        settings: of the selection. selected: rows that it keeps, of `n`; tokens: of these, None: not known.
+        eligible: rows that could be selected; None: not counted. run_id: of the run that it is; "": it is in no run.
+    """
+
+    settings: SelectionConfig
+    selected: int
+    n: int
+    tokens: float | None = None
+    eligible: int | None = None
+    run_id: str = ""
+
+
+def kept_by(run: Run) -> Kept:
+    """What a done run keeps, by its record."""
+    size, facts = (run.status().result or NO_RESULT).size, run.facts()
+    return Kept(
+        run.config.selection,
+        size.selected or 0,
+        size.n or 0,
+        size.tokens,
+        facts.get("eligible"),
+        run.id,
+    )
+
+
+def summary(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
+    """The sentences, in order.
+
+    Args:
+        results: the stored ablations of its corpus, newest first.
+    """
+    return [_rows(kept), *_compared(kept, results), _duplicates(kept), _ids(kept)]
+
+
+def _rows(kept: Kept) -> str:
+    if not kept.selected or not kept.n:
+        return "The record does not say how many rows it keeps."
+    told = f", {words.count(kept.tokens)} tokens" if kept.tokens else ""
+    share = words.percent(kept.selected / kept.n, 1)
+    what = "run" if kept.run_id else "selection"
+    return f"The {what} keeps {words.count(kept.selected)} of {words.count(kept.n)} rows ({share}{told})."
+
+
+def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
+    """How its method did in the newest finished ablation that fits, target by target."""
+    finished = [result for result in results if not result.provisional and result.judge != MODELS[1]]
+    finished = [result for result in finished if result.question.target is None or not result.question.target.steers]
+    if not finished:
+        return [NOT_MEASURED]
+    rows = kept.n or finished[0].n
+    found = ((result, place) for result in finished if (place := method_of(result, kept.settings, rows)) is not None)
+    result, place = next(found, (finished[0], None))
+    if place is None:
+        return [
+            f"Not measured for this selection. The ablation compared {len(result.methods)} other methods at select "
+            f"ratio {result.question.ratio:g}, without rules."
+        ]
+    if any(target.circular for target in result.targets):
+        return [
+            (
+                "Not measured for this selection: the target of the ablation is circular, because it is made "
+                "from the quality."
+            )
+        ]
+    return [*_verdicts(result, place), *_doubt(result, place, results)]
+
+
+def _verdicts(result: AblationResult, place: int) -> list[str]:
+    """Against random in one sentence, against the best simple baseline of each target in one for each verdict."""
+    assert result.comparisons is not None
+    method, of = result.methods[place], len(result.targets)
+    said = []
+    if place != 0:
+        targets = range(of)
+        counts = [difference.verdict for at in targets if (difference := result.to_random(place, at)) is not None]
+        said.append(
+            f"By an ablation over {result.seeds} seeds, {method.label} is better than random on "
+            f"{counts.count(BETTER)} of {of} {'target' if of == 1 else 'targets'} and worse on {counts.count(WORSE)}."
+        )
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in VERDICTS}
+    own = []
+    for at, target in enumerate(result.targets):
+        best, difference = result.comparisons.best_simple[at], result.to_simple(place, at)
+        if best == place:
+            own.append(target.label)
+        elif difference is not None:
+            by_verdict[difference.verdict].append(f"{target.label} ({result.methods[best].label})")
+    for verdict, word in VERDICTS.items():
+        if by_verdict[verdict]:
+            than = "with" if verdict == LEVEL else "than"
+            said.append(f"It is {word} {than} the best simple baseline for {'; '.join(by_verdict[verdict])}.")
+    if own:
+        said.append(f"It is itself the best simple baseline for {'; '.join(own)}.")
+    return said
+
+
+def _doubt(result: AblationResult, place: int, results: Sequence[AblationResult]) -> list[str]:
+    """Why the result may color nothing; and that it is about the method."""
+    method = result.methods[place]
+    about = (
+        f"The ablation compares methods on parts of the corpus of {result.rows:,} rows. It measures the method, "
+        "not this selection."
+    )
+    shown = track([result, *results], method.objective or result.question.objectives[0], result.question.ratio)
+    return [*([shown.reason] if shown.state == GRAY else []), about]
+
+
+def _duplicates(kept: Kept) -> str:
+    """How many duplicates were left out before the selection."""
+    settings = kept.settings
+    if settings.collapse == "none":
+        return "No duplicates were removed before the selection."
+    kind = "exact" if settings.collapse == "exact" else f"semantic (cosine at least {settings.collapse})"
+    others = settings.prune > 0 or settings.ban is not None or settings.given is not None
+    if kept.eligible is None or not kept.n or others:
+        return f"Only the best row of {kind} duplicates could be selected. The number of removed rows was not counted."
+    return f"Before the selection, {words.count(kept.n - int(kept.eligible))} {kind} duplicates were removed."
+
+
+def _ids(kept: Kept) -> str:
+    if not kept.run_id:
+        return "The ids are in no run folder yet. Download them, or press Keep as run."
+    return (
+        f"The ids are in selection.parquet in the folder of run {kept.run_id}. Export them, the rows or masks "
+        f"with datamask runs export {kept.run_id}."
+    )

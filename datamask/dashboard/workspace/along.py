@@ -1,0 +1,190 @@
+"""What is known of the workspace's problem along λ: the shown run, stored runs, solved points, and answers between."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from datamask.dashboard.analyses.frontier import tables as frontier
+from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint
+from datamask.dashboard.map import scene
+from datamask.dashboard.shell import session
+from datamask.dashboard.workspace.workspace import Workspace
+from datamask.errors import DatamaskError
+from datamask.evaluation.result import NO_RESULT
+from datamask.runs.store import Run
+
+ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
+"""Of the session: the last selection that was made for a chosen lambda; the problems that were prepared unasked."""
+
+ASKED = 0.3
+"""Seconds an answer is waited for at a time."""
+
+
+@dataclass(frozen=True)
+class Along:
+    """What is known of one problem along lambda.
+
+    Attributes:
+        behind: the solver that is kept ready; None: none is, or lambda cannot be moved.
+        own: the shown run; None: there is none, or it has no lambda or no values on this scale.
+        points: selections by rising lambda, of each lambda one.
+        lasting: those of `points` that are stored runs, the shown one last.
+    """
+
+    behind: live.Session | None
+    own: LambdaPoint | None
+    points: tuple[LambdaPoint, ...]
+    lasting: tuple[LambdaPoint, ...]
+
+    @property
+    def stamp(self) -> str:
+        """Names the points, among all beside the same run: it changes when one of them does."""
+        solved = "" if self.behind is None else f"{self.behind.number} {self.behind.solved[0]} {self.final}"
+        return f"{solved} {[(point.lamb, point.joint) for point in self.lasting]}"
+
+    @property
+    def final(self) -> bool:
+        """Whether all is solved and proved that will be."""
+        return self.behind is not None and self.behind.ready
+
+    @property
+    def answering(self) -> bool:
+        """Whether the solver can be asked for a selection."""
+        return self.behind is not None and self.behind.alive and not self.behind.preparing
+
+
+def under_way(along: Along) -> bool:
+    """Whether selections are being solved."""
+    return along.behind is not None and along.behind.alive and not along.behind.job.ended
+
+
+def known(workspace: Workspace, *, begin: bool = False, stored: bool = True, near: float | None = None) -> Along:
+    """What is known now.
+
+    Args:
+        begin: have the points prepared where that takes so little time that nobody has to ask for it.
+        stored: whether other stored runs are looked at.
+        near: of these, only the one nearest to this lambda is read; None: all of them.
+    """
+    refused = bool(workspace.refusal)
+    behind = None if refused else live.find(workspace.corpus, workspace.settings)
+    if begin and behind is None and not refused:
+        behind = _begun(workspace)
+    own = _own(workspace)
+    lasting = _stored(workspace, near) if stored and not refused else []
+    if own is not None:
+        lasting.append(own)
+    solved = behind.solved[1] if behind is not None and behind.alive else ()
+    points = lambda_points.with_stored([lambda_points.of_solved(point) for point in solved], lasting)
+    return Along(behind, own, tuple(points), tuple(lasting))
+
+
+def answer(workspace: Workspace, along: Along, lamb: float, seconds: float) -> LambdaPoint | None:
+    """The selection at a lambda that is none of the points; None where the solver has not found one by then.
+
+    It is solved for this lambda where that takes moments; else it is the quick one. Ask again: it is under way.
+    """
+    behind = along.behind
+    if behind is None or not along.answering or not behind.quick:
+        return None
+    kept = st.session_state.get(ANSWER)
+    if kept is not None and kept.asked == (behind.number, lamb, behind.ready):
+        point: LambdaPoint = kept.point
+        return point
+    refined, ready = lambda_points.refined(workspace.corpus, workspace.settings), behind.ready
+    found = (behind.refined if refined else behind.answer)(lamb, seconds)
+    if found is None:
+        return None
+    point = lambda_points.of_answer(found)
+    st.session_state[ANSWER] = _Kept((behind.number, lamb, ready), point)
+    return point
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The last answer: asking again would take the solver from what it is solving.
+
+    Attributes:
+        asked: solver, lambda, and whether all was solved and proved by then.
+    """
+
+    asked: tuple[int, float, bool]
+    point: LambdaPoint
+
+
+def _begun(workspace: Workspace) -> live.Session | None:
+    """A solver that nobody asked for, once: few are held, and one that made room must not take another's each time."""
+    problem = live.key_of(workspace.corpus, workspace.settings)
+    begun = st.session_state.setdefault(BEGUN, set())
+    needed = workspace.run is None or workspace.lamb is not None
+    if problem in begun or not lambda_points.prepared_unasked(workspace.corpus, workspace.settings, needed):
+        return None
+    behind = live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir)
+    if behind is not None:
+        begun.add(problem)
+    return behind
+
+
+def _own(workspace: Workspace) -> LambdaPoint | None:
+    """The shown run as a point."""
+    if workspace.run is None:
+        return None
+    selected = scene.run_columns(workspace.run).selected
+    return _of_run(workspace.run, workspace.corpus.fingerprint, selected, shown=True)
+
+
+def _of_run(run: Run, fingerprint: str, selected: np.ndarray, *, shown: bool) -> LambdaPoint | None:
+    spot = frontier.spot_of(run, fingerprint)
+    if spot is None or not spot.priced:
+        return None
+    estimated = (run.status().result or NO_RESULT).estimate is not None
+    return lambda_points.of_run(spot, selected, exact=not estimated, shown=shown)
+
+
+def _stored(workspace: Workspace, near: float | None) -> list[LambdaPoint]:
+    """What stored runs found for this problem at their lambdas, on one scale, the shown one left out."""
+    alike = _alike(workspace)
+    if near is not None and alike:
+        nearest = min(abs(lamb - near) for lamb, _ in alike)
+        alike = [(lamb, run) for lamb, run in alike if abs(lamb - near) <= nearest]
+    points = []
+    for _, run in alike:
+        with contextlib.suppress(DatamaskError, OSError):  # discarded since it was listed
+            # the record of a run is written last
+            changed = (run.path / "status.json").stat().st_mtime_ns
+            point = _stored_point(run.id, changed, workspace.corpus.fingerprint, run)
+            if point is not None and point.rows == len(workspace.corpus):
+                points.append(point)
+    return points
+
+
+def _alike(workspace: Workspace) -> list[tuple[float, Run]]:
+    """The other runs that solve this problem, each with its lambda. Reads no table."""
+    fingerprint = workspace.corpus.fingerprint
+    spot = None if workspace.run is None else frontier.spot_of(workspace.run, fingerprint)
+    scale = None if spot is None else spot.scale
+    found = []
+    for run in workspace.runs:
+        with contextlib.suppress(DatamaskError):  # discarded since it was listed
+            if run is workspace.run or run.whole is not None:
+                continue
+            if not lambda_points.posed_alike(workspace.settings, run.config.selection):
+                continue
+            spot = frontier.spot_of(run, fingerprint)
+            if spot is not None and spot.scale == (scale := scale or spot.scale):
+                found.append((spot.lamb, run))
+    return found
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _stored_point(run_id: str, changed: int, fingerprint: str, _run: Run) -> LambdaPoint | None:
+    try:
+        selected = _run.mask()
+    except DatamaskError:  # a damaged run is listed elsewhere, with its reason
+        return None
+    return _of_run(_run, fingerprint, selected, shown=False)

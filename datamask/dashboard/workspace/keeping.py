@@ -1,0 +1,122 @@
+"""The current selection kept as a run: the same problem at its λ, solved in the background, shown once it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import streamlit as st
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard.data.openings import OpenCorpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import listing, outcome
+from datamask.dashboard.shell import session
+from datamask.dashboard.workspace.selection import Selection
+from datamask.dashboard.workspace.workspace import Workspace
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+from datamask.runs.warm import warm_start
+
+STARTED = "explore_next_run"
+"""Of the session: the run that was started beside another, and the one that was shown then (None: none was)."""
+
+
+def keep(workspace: Workspace, selection: Selection) -> None:
+    """Start the run of a selection. For a button's `on_click`; what cannot be done is kept in `trouble`."""
+    start(workspace.opened, workspace.runs, selection.settings)
+
+
+def start(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, rules: int = 0) -> None:
+    """Start a run, unless one of these settings is under way, and show it once it has ended.
+
+    What cannot be done is kept in `trouble`.
+
+    Args:
+        runs: earlier ones on the corpus, to start from. rules: how many the run obeys.
+    """
+    try:
+        with session.starting():
+            run = under_way(opened, settings) or begin(opened, runs, settings, rules)
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    note(run)
+
+
+def note(run: Run) -> None:
+    """Have a run that was started here be shown once it has ended."""
+    st.session_state[STARTED] = (run.id, st.query_params.get("run"))
+
+
+def started() -> Run | None:
+    """The run that was started here and is under way; None: there is none."""
+    run, active = _noted()
+    return run if active else None
+
+
+def ended() -> bool:
+    """Return whether the run that was started here has ended since `arrive`: a small one takes less than a drawing."""
+    run, active = _noted()
+    return run is not None and not active
+
+
+def _noted() -> tuple[Run | None, bool]:
+    """Return the run that was started here, None where there is none any more, and whether it is under way."""
+    with contextlib.suppress(DatamaskError):  # discarded meanwhile
+        if STARTED in st.session_state:
+            run = session.store().get(st.session_state[STARTED][0])
+            return run, run.status().active
+    return None, False
+
+
+def arrive() -> None:
+    """Show the run that was started here once it has ended, where nobody has gone on to another one meanwhile. Call it
+    before anything is drawn.
+    """
+    if STARTED not in st.session_state:
+        return
+    run, active = _noted()
+    if active:
+        return
+    _, shown = st.session_state.pop(STARTED)
+    if run is None:
+        return
+    if not run.has_selection:
+        story = outcome.story(run)
+        if story is not None:
+            trouble = st.session_state.get("trouble")
+            failure = f"{listing.name_of(run)}: {story.heading}. {words.unmarked(story.text)}"
+            st.session_state["trouble"] = f"{trouble} {failure}" if trouble else failure
+    elif st.query_params.get("run") == shown:
+        session.choose_run(run.id)
+
+
+def begin(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, rules: int, name: str = "") -> Run:
+    """Make a run and queue it.
+
+    Args:
+        runs: earlier ones on the corpus, to start from. rules: how many it obeys. name: empty: made from the settings.
+
+    Raises:
+        StoreError: the runs folder cannot be written.
+    """
+    name = name or outcome.proposed_name(
+        settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, rules
+    )
+    run = session.store().create(RunConfig(opened.config, settings, name))
+    start_from = warm_start(settings, runs, opened.corpus.fingerprint)
+    if start_from is not None:
+        with run.writer() as writer:
+            writer.update_facts(start_from=start_from)
+    session.run_queue().submit(run.id)
+    return run
+
+
+def under_way(opened: OpenCorpus, settings: SelectionConfig) -> Run | None:
+    """The run with these settings that a first press began, here or in another tab."""
+    for run in session.store().list():
+        with contextlib.suppress(DatamaskError):  # of a damaged record nobody knows what it asked
+            if run.status().active and run.config.corpus == opened.config and run.config.selection == settings:
+                return run
+    return None

@@ -1,0 +1,145 @@
+"""The strip on top of every page: the current selection in one line, kept as a run or downloaded with one press."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from datamask.dashboard.analyses.lambda_slider import evidence_track, lambda_points, live
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import listing
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell.garbage import settled
+from datamask.dashboard.workspace import along, files, keeping, wording
+from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace.current import Current
+from datamask.dashboard.workspace.selection import Selection
+from datamask.dashboard.workspace.workspace import Workspace
+from datamask.runs import ablation_results
+
+KEY = "strip"
+"""Of the strip's place. It is dimmed while the map draws another selection."""
+
+HEIGHT = 36
+"""Pixels."""
+
+EVERY = 1.0
+"""Seconds between two looks at whether the selection of the chosen λ is there."""
+
+STYLE = f"""<style>
+.st-key-{KEY} {{min-height: {HEIGHT}px}}
+@media (min-width: 701px) {{
+.st-key-{KEY} {{flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none}}
+.st-key-{KEY} p {{white-space: nowrap}}
+}}
+.st-key-{KEY} button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
+:root[data-lambda-moved] .st-key-{KEY} {{opacity: 0.4}}
+</style>"""
+
+
+def show(workspace: Workspace | None) -> Current | None:
+    """Draw the strip, and give the current selection that the page shows; None where no corpus is open."""
+    if workspace is None:
+        with st.container(key=KEY, horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption("No selection yet.", width="content")
+        return None
+    current = currently.current(workspace)
+    with st.container(key=KEY, horizontal=True, vertical_alignment="center", gap="small"):
+        _draw(current)
+    return current
+
+
+def _draw(current: Current) -> None:
+    workspace, selection = current.workspace, current.selection
+    if selection is not None:
+        if selection.run is None and along.under_way(current.along):
+            st.fragment(_line_while_proving, run_every=EVERY)(current)
+        else:
+            _line(workspace, selection)
+    if current.waits or (selection is None and along.under_way(current.along)):
+        st.fragment(_watch, run_every=EVERY)(current)
+    elif selection is None:
+        _offer(current)
+    if selection is None:
+        return
+    if selection.run is not None:
+        st.caption(f"run {words.named(listing.name_of(selection.run), 40)}", width="content")
+    elif keeping.started() is not None:
+        st.caption("solving; then kept as a run", width="content")
+    else:
+        st.button(
+            "Keep as run",
+            key="strip_keep",
+            icon=":material/bookmark_add:",
+            type="tertiary",
+            on_click=keeping.keep,
+            args=(workspace, selection),
+        )
+    st.download_button(
+        wording.download(selection),
+        files.content(workspace.corpus, selection),
+        on_click="ignore",
+        file_name=files.name(selection),
+        mime="application/vnd.apache.parquet",
+        # another file has another button: an old one is never pressed for a new file
+        key=f"strip_download_{selection.key}_{selection.name}",
+        icon=":material/download:",
+        type="tertiary",
+    )
+
+
+def _line(workspace: Workspace, selection: Selection, *, proving: bool = False) -> None:
+    """The selection in words.
+
+    Args:
+        proving: whether its gap may still become smaller.
+    """
+    results = ablation_results.results(session.store().cache_dir, workspace.corpus.fingerprint)
+    target = str(st.session_state.get(evidence_track.TARGET) or "")
+    measured = evidence_track.strip_part(results, selection.settings, target)
+    said = wording.parts(workspace.corpus, selection, [measured] if measured else [], proving=proving)
+    st.markdown(f"**{words.plain(said[0])}** · " + " · ".join(words.plain(part) for part in said[1:]), width="content")
+
+
+def _line_while_proving(current: Current) -> None:
+    """The same, its gap as it is proved by now; once all is proved, the page is drawn with it."""
+    settled()
+    if not along.under_way(along.known(current.workspace, stored=False)):
+        st.rerun()
+    selection = currently.newest(current)
+    if selection is not None:
+        _line(current.workspace, selection, proving=True)
+
+
+def _solve(workspace: Workspace) -> None:
+    live.session(workspace.corpus, workspace.settings, session.store().cache_dir)
+
+
+def _watch(current: Current) -> None:
+    """What is being solved; once it is there, the page is drawn with it."""
+    settled()
+    workspace = current.workspace
+    known = along.known(workspace, near=currently.wanted(workspace))
+    point, waits = currently.at(workspace, known, 0.0)
+    if not waits or (point is not None and current.selection is None):
+        st.rerun()
+    wanted = currently.wanted(workspace)
+    job = None if known.behind is None else known.behind.job
+    progress = "" if job is None or job.ended else f", {words.percent(job.share)} prepared"
+    st.caption(f"solving λ {wanted:g}{progress}", width="content")
+
+
+def _offer(current: Current) -> None:
+    """Nothing is selected, and it takes too long to begin without being asked."""
+    workspace = current.workspace
+    seconds = lambda_points.expected_seconds(workspace.corpus, workspace.settings)
+    takes = "" if seconds is None else f" (about {words.roughly(seconds)})"
+    error = "" if current.along.behind is None else current.along.behind.error
+    st.caption(words.plain(words.unmarked(error), 200) if error else "Nothing is selected yet.", width="content")
+    st.button(
+        f"Solve λ {currently.wanted(workspace):g}{takes}",
+        key="strip_solve",
+        icon=":material/bolt:",
+        type="tertiary",
+        on_click=_solve,
+        args=(workspace,),
+    )

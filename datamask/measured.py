@@ -1,0 +1,209 @@
+"""Values that are measured of a selection, and how records store them.
+
+They are frozen, light to import, and know no torch: objectives and evaluation make them, runs store them, and pages
+read them. `datamask.evaluation.result.RunResult` puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
+
+from datamask.schemas import COUNT, EVERY, NONE, NUMBER, TEXT, Complete, Schema, decode, encode, stored
+
+
+@dataclass(frozen=True)
+class TermValues:
+    """Values of one subset: of quality, of diversity, and of both weighed by lambda.
+
+    Attributes:
+        quality, diversity, joint: None where the value is not known.
+    """
+
+    quality: float | None = stored(NUMBER | NONE)
+    diversity: float | None = stored(NUMBER | NONE)
+    joint: float | None = stored(NUMBER | NONE)
+
+    SCHEMA: ClassVar[Schema] = {"quality": NUMBER | NONE, "diversity": NUMBER | NONE, "joint": NUMBER | NONE}
+
+    def of(self, measure: str) -> float | None:
+        """Return the value of ``quality``, ``diversity`` or ``joint``."""
+        values = {"quality": self.quality, "diversity": self.diversity, "joint": self.joint}
+        return values[measure]
+
+    def to_dict(self) -> dict[str, Any]:
+        return encode(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> TermValues:
+        return decode(cls, record)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The two ends of a term's calibrated scale.
+
+    Attributes:
+        random: raw value of a random subset of size S; maps to 0.
+        best: raw value of the best subset known for this term alone; maps to 1.
+        best_kind: ``proved`` (no selection of S samples has a higher value, to the digits shown) or ``best found``.
+    """
+
+    random: float
+    best: float
+    best_kind: str
+
+    SCHEMA: ClassVar[Schema] = Complete(random=NUMBER, best=NUMBER, best_kind=TEXT)
+
+    @property
+    def constant(self) -> bool:
+        """Whether no selection differs from another on this term, so that it has no scale."""
+        return not self.best - self.random > 1e-9 * max(abs(self.best), abs(self.random))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Anchor:
+        return cls(record["random"], record["best"], record["best_kind"])
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """The ends of the calibrated scale of every term.
+
+    Attributes:
+        quality: of quality; None where they are not known.
+        diversity: of every diversity objective, by its name.
+    """
+
+    quality: Anchor | None = None
+    diversity: Mapping[str, Anchor] = field(default_factory=dict)
+
+    SCHEMA: ClassVar[Schema] = {"quality": Anchor.SCHEMA, "diversity": {EVERY: Anchor.SCHEMA}}
+
+    def to_dict(self) -> dict[str, Any]:
+        record: dict[str, Any] = {} if self.quality is None else {"quality": self.quality.to_dict()}
+        return record | {"diversity": {name: anchor.to_dict() for name, anchor in self.diversity.items()}}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Anchors:
+        quality, diversity = record.get("quality"), record.get("diversity") or {}
+        return cls(
+            None if quality is None else Anchor.from_dict(quality),
+            {name: Anchor.from_dict(anchor) for name, anchor in diversity.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An exact value, estimated.
+
+    Attributes:
+        value: the estimate. low, high: ends of its 95 % interval; low is at least the value read off the lists.
+        rows: how many rows were compared with all members.
+    """
+
+    value: float
+    low: float
+    high: float
+    rows: int
+
+    SCHEMA: ClassVar[Schema] = Complete(value=NUMBER, low=NUMBER, high=NUMBER, rows=COUNT)
+
+    def scaled(self, slope: float, offset: float = 0.0) -> Estimate:
+        """The estimate of ``slope * value + offset``; `slope` is not negative."""
+        return replace(
+            self,
+            value=slope * self.value + offset,
+            low=slope * self.low + offset,
+            high=slope * self.high + offset,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Estimate:
+        return cls(record["value"], record["low"], record["high"], record["rows"])
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """What is known about a neighbor graph.
+
+    Attributes:
+        kind: ``exact`` or ``approximate``.
+        k: K, the length of the lists.
+        recall: share of the true neighbors that the lists hold.
+        recall_rows: how many rows that was measured on; 0 where the graph is exact.
+    """
+
+    kind: str
+    k: int
+    recall: float
+    recall_rows: int
+
+    SCHEMA: ClassVar[Schema] = Complete(kind=TEXT, k=COUNT, recall=NUMBER, recall_rows=COUNT)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the lists miss neighbors."""
+        return self.kind == "approximate"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> GraphFacts:
+        return cls(record["kind"], record["k"], record["recall"], record["recall_rows"])
+
+
+@dataclass(frozen=True)
+class RowClasses:
+    """How many eligible rows a proof decides.
+
+    Attributes:
+        inside: rows that are in every selection at least as good. outside: rows that are in none of them.
+        open: rows that some of them have and others not, as far as is proved.
+    """
+
+    inside: int
+    outside: int
+    open: int
+
+    SCHEMA: ClassVar[Schema] = Complete(inside=COUNT, outside=COUNT, open=COUNT)
+
+    @property
+    def settled(self) -> int:
+        """Rows that are in all of them or in none."""
+        return self.inside + self.outside
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> RowClasses:
+        return cls(record["inside"], record["outside"], record["open"])
+
+
+@dataclass(frozen=True)
+class WeightTotals:
+    """What the inclusion weights come to.
+
+    Attributes:
+        sum: of all weights. samples: how many rows have one above 0.
+    """
+
+    sum: float
+    samples: int
+
+    SCHEMA: ClassVar[Schema] = Complete(sum=NUMBER, samples=COUNT)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> WeightTotals:
+        return cls(record["sum"], record["samples"])

@@ -1,0 +1,100 @@
+"""What a result offers for the current selection, and what it says of it, next to the stored result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamask.ablation.offers import measured, offers
+from datamask.ablation.steering import track
+from tests.ablation.made import ROBUST, made_result
+
+SIMPLE_WINS = np.array([[5.0, 5.0, 5.0], [4.5, 4.5, 4.5], [5.2, 5.1, 5.1], [4.8, 4.9, 4.9]])
+
+
+def confirmed(truth: np.ndarray):
+    """A result and that of its second proxy model."""
+    result = made_result(truth)
+    second = made_result(truth, seeds=3, judge="transformer", question=result.question.by("transformer"))
+    return [result, second]
+
+
+def test_several_targets_recommend_the_method_that_is_never_far_behind():
+    stored = confirmed(ROBUST)
+    (offer,) = offers(track(stored, "facility", 0.3))
+    recommended = stored[0].recommendation
+    assert offer.method == recommended.method and offer.moves and offer.method.lamb == 0.7
+    assert offer.sentence.startswith("λ 0.7 is the safest for an unknown target: at most 0.1")
+    assert f"{recommended.regret:.3f} nats per word" in offer.sentence
+
+
+def test_one_target_recommends_its_best_lambda_next_to_the_best_simple_baseline():
+    stored = confirmed(ROBUST)
+    # the one target that the wanted offer is about; on it top quality is best of all
+    recommended = offers(track(stored, "facility", 0.3, target="t0"))[-1]
+    assert recommended.moves and recommended.method.lamb == 0.7
+    assert (
+        "better than random for target 0, and worse than the best simple baseline, Top quality" in recommended.sentence
+    )
+    # on the third one no lambda can be told apart from random
+    assert not any(offer.moves for offer in offers(track(stored, "facility", 0.3, target="t2")))
+
+
+def test_where_no_joint_method_beats_the_best_simple_baseline_that_baseline_is_offered():
+    stored = confirmed(SIMPLE_WINS)
+    (offer,) = offers(track(stored, "facility", 0.3))
+    assert offer.method.name == "top-quality" and not offer.moves
+    assert "No joint method beats the best simple baseline on any of 3 targets" in offer.sentence
+    assert offer.sentence.endswith("The safest baseline is Top quality.")
+    # one proxy model alone: that nothing was better is said all the same
+    assert offers(track(stored[:1], "facility", 0.3)) == [offer]
+    (single,) = [one for one in offers(track(stored, "facility", 0.3, target="t1")) if not one.moves]
+    assert single.sentence == "No joint method beats the best simple baseline, Top quality, for target 1."
+
+
+def test_a_simple_baseline_that_is_most_robust_is_offered_as_a_run():
+    # a joint method is best on one target and far behind on the others
+    truth = np.array([[5.0, 5.0, 5.0], [4.9, 4.8, 4.8], [4.7, 5.4, 5.4], [5.3, 5.3, 5.3]])
+    stored = confirmed(truth)
+    assert stored[0].summaries[2].better_than_simple
+    (offer,) = offers(track(stored, "facility", 0.3))
+    assert offer.method == stored[0].recommendation.method and offer.method.simple and not offer.moves
+    assert offer.sentence.startswith("Top quality is the safest for an unknown target: at most 0.")
+
+
+def test_a_recommendation_without_a_claim_over_random_says_so():
+    # what is best on the first target is far behind on the others; the most robust method is level with random
+    truth = np.array([[5.0, 5.0, 5.0], [4.0, 6.0, 6.0], [4.99, 4.99, 4.99], [5.3, 5.3, 5.3]])
+    stored = confirmed(truth)
+    recommended = offers(track(stored, "facility", 0.3))[-1]
+    (summary,) = [each for each in stored[0].summaries if each.method == recommended.method]
+    assert not summary.better and recommended.sentence.endswith("It is better than random on none of them.")
+
+
+def test_nothing_is_recommended_without_a_colored_track():
+    stored = confirmed(ROBUST)
+    assert offers(track(stored[:1], "facility", 0.3)) == []
+    assert offers(track(stored, "facility", 0.1)) == [] == offers(track([], "facility", 0.3))
+    assert offers(track([made_result(ROBUST, seeds=3)], "facility", 0.3)) == []
+
+
+@pytest.mark.parametrize("lamb", [0.0, 0.7])
+def test_the_strip_counts_the_targets_of_a_tried_lambda(lamb):
+    stored = confirmed(ROBUST)
+    place = {0.0: 2, 0.7: 3}[lamb]
+    verdicts = [stored[0].to_random(place, at).verdict for at in range(3)]
+    said = measured(track(stored, "facility", 0.3), lamb)
+    assert said.startswith(f"better than random for {verdicts.count('better')} of 3 targets")
+    assert ("worse for 3" in said) == (verdicts.count("worse") == 3)
+
+
+def test_the_strip_says_nothing_that_was_not_measured():
+    stored = confirmed(ROBUST)
+    shown = track(stored, "facility", 0.3)
+    assert measured(shown, 0.35) == "", "nothing between tried lambdas"
+    assert measured(track(stored, "pairwise", 0.3), 0.7) == "" == measured(track(stored, "facility", 0.1), 0.7)
+    assert measured(track(stored, "facility", 0.3, rules=True), 0.7) == ""
+    assert measured(track([made_result(ROBUST, seeds=3)], "facility", 0.3), 0.7) == ""
+    contradicted = [stored[0], confirmed(10 - ROBUST)[1]]
+    assert measured(track(contradicted, "facility", 0.3), 0.7) == ""
+    assert measured(track(stored, "facility", 0.3, target="t0"), 0.7) == "better than random for target 0"

@@ -1,0 +1,144 @@
+"""The demo opens by itself where nothing was opened before; what was computed of it is copied into the runs folder."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig
+from datamask.corpus.projections import layouts
+from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.data import demo
+from datamask.dashboard.data.allowed import allowed
+from datamask.dashboard.data.openings import Openings
+from datamask.dashboard.map import map_layout
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import write_shard
+
+ROOT = Path(__file__).resolve().parents[3]
+LONG = 240.0
+
+
+@pytest.fixture(autouse=True)
+def switched_on(monkeypatch) -> None:
+    monkeypatch.delenv(demo.SWITCH, raising=False)
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch) -> None:
+    """The demo is another one, of 1,200 rows, of which nothing was computed."""
+    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "small")
+    monkeypatch.setattr(demo, "CORPUS", tmp_path / "small")
+
+
+@pytest.fixture
+def openings(tmp_path) -> Openings:
+    return Openings(tmp_path / "runs")
+
+
+def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(openings, monkeypatch):
+    monkeypatch.setattr(layouts, "compute_layout", None)
+    opening = demo.begin(openings)
+    opening.job.wait(LONG)
+    store = RunStore(openings.runs_dir)
+    assert opening.title == demo.TITLE and len(opening.corpus) > 5_000 and not opening.sample
+    assert map_layout.layout(opening.corpus, store.cache_dir) is not None
+    (run,) = store.list()
+    assert run.status().state == "done" and run.config.corpus == opening.config
+    assert demo.opening(openings) is opening
+    behind = live.find(opening.corpus, lambda_points.settings_of(None))
+    behind.wait(LONG)
+    assert behind.ready and len(behind.solved[1]) == lambda_points.GRID_SIZE
+    opening.wait(LONG)
+
+
+def test_a_run_that_somebody_deleted_does_not_come_back_but_the_map_does(tmp_path):
+    store = RunStore(tmp_path / "runs")
+    demo.install(store.root)
+    store.remove(demo.RUN_ID)
+    shutil.rmtree(store.cache_dir)
+    demo.install(store.root)
+    assert store.list() == [] and list(store.cache_dir.glob("*/*.cache"))
+
+
+def test_two_servers_at_once_and_a_second_start_change_nothing(tmp_path):
+    threads = [threading.Thread(target=demo.install, args=(tmp_path / "runs",)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (run,) = RunStore(tmp_path / "runs").list()
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*") if path.is_file()}
+    demo.install(tmp_path / "runs")
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*") if path.is_file()}
+    assert before == after and run.status().state == "done"
+
+
+def test_a_runs_folder_that_cannot_be_written_is_said_in_the_log(tmp_path, caplog):
+    (tmp_path / "runs").write_text("a file where a folder is expected")
+    demo.install(tmp_path / "runs")
+    assert "not copied" in caplog.text
+
+
+def test_visitors_do_not_open_it_where_the_server_did_not_begin(openings):
+    assert demo.wanted(openings) and demo.opening(openings) is None
+
+
+def test_it_opens_again_after_a_restart_although_runs_were_made(small, openings):
+    demo.begin(openings).wait(LONG)
+    RunStore(openings.runs_dir).create(RunConfig(demo.config()))
+    again = demo.begin(Openings(openings.runs_dir))
+    again.wait(LONG)
+    assert again.ready and len(again.corpus) == 1_200
+
+
+def test_not_where_there_are_runs_already(small, openings):
+    RunStore(openings.runs_dir).create(RunConfig(CorpusConfig(("mine.parquet",))))
+    assert demo.begin(openings) is None and openings.all() == []
+    assert not (openings.runs_dir / demo.NOTE).exists()
+
+
+def test_not_where_another_corpus_was_opened(small, openings, tmp_path):
+    demo.begin(openings).wait(LONG)
+    own = openings.start(write_shard(tmp_path / "mine.parquet"), "mine")
+    assert demo.opening(openings) is None
+    own.wait(LONG)
+    assert demo.begin(Openings(openings.runs_dir)) is None
+
+
+def test_the_sample_that_an_earlier_version_built_still_opens_by_its_link(small, openings, tmp_path, monkeypatch):
+    old = tmp_path / "old" / "built"
+    shutil.copytree(ROOT / "sample_data" / "tiny", old)
+    first = openings.start(CorpusConfig((str(old),)), "Sample corpus", sample=True)
+    first.wait(LONG)
+    assert demo.begin(Openings(openings.runs_dir)) is None
+    again = Openings(openings.runs_dir).resume(first.key, lambda config: None)
+    again.wait(LONG)
+    assert again.ready and again.sample and again.corpus.fingerprint == first.corpus.fingerprint
+
+
+def test_not_where_the_command_line_names_a_corpus(openings, monkeypatch):
+    monkeypatch.setattr(allowed(), "corpus", CorpusConfig(("mine.parquet",)))
+    assert demo.begin(openings) is None and openings.all() == []
+
+
+def test_not_where_it_is_switched_off(openings, monkeypatch):
+    monkeypatch.setenv(demo.SWITCH, "off")
+    assert demo.begin(openings) is None and openings.all() == []
+
+
+def test_a_runs_folder_that_cannot_be_read_opens_nothing(tmp_path):
+    (tmp_path / "runs").write_text("a file where a folder is expected")
+    assert demo.begin(Openings(tmp_path / "runs")) is None
+
+
+def test_another_corpus_under_its_name_gets_none_of_its_results(openings, tmp_path, monkeypatch):
+    pq.write_table(pa.concat_tables([pq.read_table(demo.CORPUS)[:500]]), tmp_path / "demo.parquet")
+    monkeypatch.setattr(demo, "CORPUS", tmp_path / "demo.parquet")
+    demo.begin(openings).wait(LONG)
+    assert RunStore(openings.runs_dir).list() == []

@@ -1,0 +1,91 @@
+"""How long a run will take, from what runs took: each part of it goes with what it goes with."""
+
+import pyarrow as pa
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.data import demo
+from datamask.dashboard.runs import run_time
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import write_shard
+
+N, DIM = 1000, 16
+
+
+def made(store, stepping=1.0, after=0.5, graph=0.0, ends=0.0, rest=0.25, steps=50, run_id=None, **options):
+    """A done run that took `stepping` for its steps, `after` for swaps and bound, `rest` for all else."""
+    run = store.create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(**options)), run_id=run_id)
+    with run.writer() as writer:
+        writer.update_facts(fingerprint="f", n=N, dim=DIM)
+        for line, seconds in ((1, stepping / steps), (steps, stepping), (steps + 1, stepping + after)):
+            writer.append_metrics({"step": line, "seconds": seconds})
+        writer.write_selection(pa.table({"id": [1]}), {})
+        summary = {
+            "n": N,
+            "selected": round(N * options.get("select_ratio", 0.3)),
+            "steps": steps,
+            "seconds": stepping + after,
+            "seconds_graph": graph,
+            "seconds_ends": ends,
+            "seconds_total": stepping + after + graph + ends + rest,
+        }
+        writer.finish("done", None, "converged", summary=summary)
+    return run
+
+
+def expected(store, **options):
+    config = SelectionConfig.from_options(**options)
+    return run_time.expected(config, N, DIM, config.size(N), "f", store.list())[0]
+
+
+def test_graph_and_ends_are_kept_for_later_runs_of_their_size(tmp_path):
+    store = RunStore(tmp_path)
+    made(store, graph=60.0, ends=8.0, steps=1, estimator="relaxed")
+    assert expected(store, estimator="relaxed") == pytest.approx(1.75)
+    # lists of a smaller selection are longer, those of a larger one are kept; ends are those of a size
+    assert expected(store, estimator="relaxed", select_ratio=0.1) == pytest.approx(69.75)
+    assert expected(store, estimator="relaxed", select_ratio=0.5) == pytest.approx(9.75)
+    made(store, graph=70.0, ends=8.0, steps=1, estimator="relaxed", select_ratio=0.1)
+    assert expected(store, estimator="relaxed", select_ratio=0.1) == pytest.approx(1.75)
+
+
+def test_another_method_finds_the_graph_kept(tmp_path):
+    store = RunStore(tmp_path)
+    made(store, estimator="counterfactual", n_epochs=50, select_ratio=0.1)
+    made(store, graph=60.0, ends=8.0, steps=1, estimator="relaxed", select_ratio=0.2)
+    assert expected(store, estimator="counterfactual", n_epochs=50, select_ratio=0.2) == pytest.approx(1.75)
+
+
+def test_swaps_and_bound_take_as_long_for_any_number_of_masks(tmp_path):
+    store = RunStore(tmp_path)
+    made(store, stepping=2.0, after=10.0, rest=0.0, estimator="counterfactual", n_epochs=50, n_rollout=2)
+    more = {"estimator": "counterfactual", "n_epochs": 100, "n_rollout": 4}
+    assert expected(store, **more) == pytest.approx(2.0 * 4 + 10.0)
+
+
+def test_one_run_on_a_busy_machine_says_little(tmp_path):
+    store = RunStore(tmp_path)
+    for stepping in (1.0, 1.2, 30.0):
+        made(store, stepping, rest=0.0, after=0.0, steps=1, estimator="relaxed")
+    assert expected(store, estimator="relaxed") == pytest.approx(1.2)
+
+
+def test_the_run_that_the_demo_brings_was_measured_elsewhere(tmp_path):
+    store = RunStore(tmp_path)
+    made(store, run_id=demo.RUN_ID, estimator="counterfactual", n_epochs=50)
+    assert expected(store, estimator="counterfactual", n_epochs=50) is None
+    made(store, stepping=3.0, estimator="counterfactual", n_epochs=50)
+    assert expected(store, estimator="counterfactual", n_epochs=50) == pytest.approx(3.75)
+
+
+def test_a_run_records_what_its_ends_took(tmp_path):
+    corpus, store = write_shard(tmp_path / "shard.parquet"), RunStore(tmp_path / "runs")
+    efforts = []
+    for lamb in (0.5, 0.2):
+        run = store.create(RunConfig(corpus, SelectionConfig.from_options(objective="pairwise", lamb=lamb)))
+        efforts.append(execute(run).effort)
+    first, later = efforts
+    assert 0 <= later.seconds_ends < first.seconds_ends < first.seconds_total
+    for effort in efforts:
+        assert effort.seconds + effort.seconds_graph + effort.seconds_ends <= effort.seconds_total

@@ -1,0 +1,102 @@
+"""Evidence on the lambda slider in a real browser: its marks, an offer that is taken, a cell that opens the Map."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.dashboard.map import map_layout
+from datamask.runs import ablation_results
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.ablation.made import ROBUST, made_result
+from tests.dashboard.made_runs import write_shard
+from tests.e2e.serving import STILL, served
+
+N = 600
+LONG = 60_000
+
+
+@pytest.fixture
+def ready(tmp_path):
+    """A run at lambda 0.5 and a confirmed ablation, on a corpus whose layout is there."""
+    config = write_shard(tmp_path / "shard.parquet", N)
+    corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
+    settings = SelectionConfig.from_options(objective="facility", estimator="relaxed", device="cpu")
+    run = store.create(RunConfig(config, settings, "first"))
+    execute(run, threads=1)
+    rng = np.random.default_rng(0)
+    keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
+    map_layout.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
+    result = made_result(ROBUST, fingerprint=corpus.fingerprint, n=N, rows=100)
+    second = replace(result, losses=result.losses[:3], judge="transformer", question=result.question.by("transformer"))
+    for each in (result, second):
+        assert ablation_results.save(store.cache_dir, each)
+    with served(tmp_path) as address:
+        yield address, run.id, result
+
+
+@pytest.mark.timeout(600)
+def test_marks_stand_at_tried_lambdas_and_an_offer_moves_the_slider(ready, browser_page: Page):
+    address, run_id, result = ready
+    page = browser_page
+    page.set_default_timeout(LONG)
+    page.goto(f"{address}/?run={run_id}")
+    expect(page.locator(".map[data-drawn='1']")).to_be_visible()
+    marks = page.locator(".lambda .lane span")
+    places = {method.lamb: place for place, method in enumerate(result.methods) if method.along_lambda}
+    expect(marks).to_have_count(len(places))
+    slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
+    box = slider.bounding_box()
+    for mark, (lamb, place) in zip(marks.all(), sorted(places.items()), strict=True):
+        seen = mark.bounding_box()
+        assert abs(seen["x"] + seen["width"] / 2 - (box["x"] + 8 + (box["width"] - 16) * lamb)) < 1.5
+        verdicts = [result.to_random(place, at).verdict for at in range(3)]
+        assert mark.get_attribute("class").split()[0] == max(set(verdicts) - {"level"}, key=verdicts.count)
+    # shapes differ, and colors do too
+    looks = [(mark.inner_html(), mark.locator("svg").evaluate("m => getComputedStyle(m).fill")) for mark in marks.all()]
+    assert len({shape for shape, _ in looks}) == len({color for _, color in looks}) == 2
+    why, reason = page.get_by_role("button", name="Why the track looks like this"), page.locator(".evidence .reason")
+    expect(reason).to_be_hidden()
+    why.focus()
+    page.keyboard.press("Enter")
+    expect(reason).to_have_text(re.compile("rank the methods alike"))
+    # it stands where the run does until the offer is taken
+    expect(slider).to_have_value("0.5")
+    page.get_by_role("button", name="Use λ 0.7", exact=True).click()
+    expect(slider).to_have_value("0.7", timeout=LONG)
+    expect(page).to_have_url(re.compile("lambda=0.7"), timeout=LONG)
+
+
+@pytest.mark.timeout(600)
+def test_a_pressed_cell_opens_its_selection_on_the_map(ready, browser_page: Page):
+    address, run_id, result = ready
+    page = browser_page
+    page.set_default_timeout(LONG)
+    page.goto(f"{address}/evidence?run={run_id}")
+    figure = page.locator(".js-plotly-plot").first
+    expect(figure).to_be_visible()
+    page.wait_for_function(STILL)
+    figure.scroll_into_view_if_needed()
+    cells = figure.evaluate(
+        """plot => { const size = plot._fullLayout._size, place = plot.getBoundingClientRect();
+        return { x: place.x + size.l, y: place.y + size.t, width: size.w, height: size.h,
+            names: plot._fullLayout.yaxis.ticktext } }"""
+    )
+    row = cells["names"].index("Facility location λ 0.7")
+    # near the left end of the cell of the second target
+    across, down = (1 + 0.1) / len(result.targets), (row + 0.5) / len(cells["names"])
+    at = cells["x"] + cells["width"] * across, cells["y"] + cells["height"] * down
+    page.mouse.move(*at)
+    page.mouse.click(*at)
+    expect(page.locator(".map[data-drawn='1']")).to_be_visible()
+    expect(page).to_have_url(re.compile(f"run={run_id}.*lambda=0.7"))
+    # the track is about the target of the cell
+    expect(page.locator(".lambda .lane span").last).to_have_attribute("title", re.compile("for target 1"))

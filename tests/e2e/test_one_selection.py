@@ -1,0 +1,361 @@
+"""λ is dragged, and every number, tick, share and id on Map, Runs, Compare and Export is that of one selection.
+
+All that is shown is held against pandas over the shard and the downloaded ids; these ids against the library's solver,
+which is asked for the same λ.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus import Corpus, open_corpus
+from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.dashboard.data import demo
+from datamask.dashboard.map import map_layout
+from datamask.evaluation.live import Live, open_live
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import write_shard
+from tests.e2e.serving import STILL, served
+from tests.e2e.test_walk import go, saved
+
+N = 600
+LAMBDAS = (0.37, 0.9, 0.2)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is known of a corpus without the dashboard: its shard, and what a selection of it is worth.
+
+    Attributes:
+        live: the library's solver of the slider's problem; of it, the ends of diversity's scale.
+        compared: bool ``(N,)``, the selection of the run that is compared; None: there is none.
+    """
+
+    disk: pd.DataFrame
+    live: Live
+    compared: np.ndarray | None = None
+
+    @cached_property
+    def unit(self) -> np.ndarray:
+        """The features, float64, each of length 1."""
+        features = np.stack(self.disk.feature_arr).astype(float)
+        return features / np.linalg.norm(features, axis=1, keepdims=True)
+
+    @cached_property
+    def score(self) -> pd.Series:
+        """Quality, as it stands in the shard."""
+        return self.disk.quality_score.astype(float)
+
+    def kept(self, ids: list[str]) -> np.ndarray:
+        """Which rows these ids are, bool ``(N,)``."""
+        kept = self.disk.chunk_id.isin(ids).to_numpy()
+        assert kept.sum() == len(ids)
+        return kept
+
+    def raw_diversity(self, kept: np.ndarray) -> float:
+        """By the objective's definition, in float64."""
+        chosen = self.unit[kept]
+        if self.live._config.objective == "pairwise":
+            total = chosen.sum(axis=0)
+            return -(total @ total - len(chosen)) / (len(chosen) * (len(chosen) - 1))
+        return float((self.unit @ chosen.T).max(axis=1).clip(0).mean())
+
+    def worth(self, kept: np.ndarray) -> tuple[float, float]:
+        """Quality and diversity as shares of the attainable gain; 0 is random, 1 the best that either reaches alone."""
+        mean, best = self.score.mean(), self.score.nlargest(int(kept.sum())).mean()
+        scale = self.live.posed.calibrated.terms[0].scale
+        return (self.score[kept].mean() - mean) / (best - mean), (self.raw_diversity(kept) - scale.zero) * scale.slope
+
+    def is_as_good_as_solved(self, kept: np.ndarray, lamb: float) -> None:
+        """The selection is worth what the library finds at this λ; a search by swaps may end elsewhere, as high."""
+        self.live.solve(lamb)
+        if self.live.provable(lamb):
+            self.live.prove(lamb)
+        solved = self.live.answer(lamb)
+        quality, diversity = self.worth(kept)
+        assert kept.sum() == solved.mask.sum()
+        assert abs(lamb * quality + (1 - lamb) * diversity - solved.joint) <= solved.gap + 1e-5
+        if self.live._config.objective == "pairwise":
+            assert np.array_equal(kept, solved.mask)
+
+
+def of(corpus: Corpus, objective: str, path: Path, compared: np.ndarray | None = None) -> Shard:
+    """What is known of an open corpus of one shard, at the default select ratio."""
+    settings = SelectionConfig.from_options(objective=objective, device="cpu")
+    return Shard(pd.read_parquet(path), open_live(corpus, settings, path.parent / "cache"), compared)
+
+
+def placed(config: CorpusConfig, store: RunStore) -> Corpus:
+    """The corpus, with a layout and neighbors on disk, so that nothing but λ is under way."""
+    corpus = open_corpus(config)
+    rng = np.random.default_rng(0)
+    keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
+    map_layout.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
+    return corpus
+
+
+def selected_in(folder: Path) -> np.ndarray:
+    """The selection of a run's folder, bool ``(N,)``."""
+    return pd.read_parquet(folder / "rows.parquet").selected.to_numpy().astype(bool)
+
+
+def solved_along(page: Page) -> None:
+    """Wait until λ is solved and proved all along, so that nothing changes by itself any more."""
+    expect(page.locator(".signs .solved").nth(20)).to_be_attached()
+    expect(page.locator(".lambda").get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+
+
+def drag(page: Page, lamb: float) -> None:
+    """Drag the slider there, let go, and wait until the page around it has followed."""
+    slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
+    expect(slider).to_be_enabled()
+    box, value = slider.bounding_box(), float(slider.input_value())
+    assert box is not None
+
+    def to(share: float) -> None:
+        # the middle of the thumb moves along the track less its own width
+        page.mouse.move(box["x"] + 8 + (box["width"] - 16) * share, box["y"] + box["height"] / 2)
+
+    to(value)
+    page.mouse.down()
+    for share in np.linspace(value, lamb, 12):
+        to(float(share))
+    expect(page.locator(".st-key-strip")).to_have_css("opacity", "0.4")
+    # shares follow while the hand is on the slider, those of the λ that is drawn
+    expect(page.locator(".st-key-explore_figures")).to_have_css("opacity", "1")
+    drawn, before = page.locator(".lambda").get_attribute("data-shown"), counted(page)
+    page.mouse.up()
+    followed(page, lamb)
+    if drawn == f"{lamb:g}":
+        after = counted(page)
+        assert before["regions"] == after["regions"] and before["bars"] == after["bars"]
+        assert before["groups"].keys() & after["groups"].keys()
+        assert all(after["groups"].get(name, bar) == bar for name, bar in before["groups"].items())
+    else:
+        assert lamb == 0.37 and drawn == "0.35"
+
+
+def counted(page: Page) -> dict:
+    """What the page says of regions, groups and bars, in words and heights."""
+    groups = page.locator(".st-key-explore_figures .bar.share").evaluate_all("bars => bars.map((bar) => bar.title)")
+    heights = "bars => bars.map((bar) => Number(bar.getAttribute('height')).toFixed(6))"
+    return {
+        "regions": page.locator(".names .name").all_text_contents(),
+        "groups": {bar.partition(":")[0]: bar for bar in groups},
+        "bars": page.locator(".st-key-explore_figures rect").evaluate_all(heights),
+    }
+
+
+def plain(text: str) -> str:
+    return text.replace("\xa0", " ")
+
+
+def followed(page: Page, lamb: float) -> str:
+    """The strip's line, once it says that λ and all is drawn."""
+    strip = page.locator(".st-key-strip")
+    expect(strip).to_contain_text(f"λ {lamb:g} · ")
+    expect(strip).to_have_css("opacity", "1")
+    page.wait_for_function(STILL)
+    return plain(strip.get_by_test_id("stMarkdown").first.inner_text())
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %".replace("-", "−")
+
+
+def grid(table: Locator) -> pd.DataFrame:
+    """What a table shows, cell by cell; one that scrolls holds the rows in view alone."""
+    expect(table.locator("td").first).to_be_attached()
+    rows = table.locator("tr").evaluate_all("rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))")
+    return pd.DataFrame(rows[1:], columns=rows[0])
+
+
+TOLD = """plots => plots.map((plot) => {
+  const box = plot.getBoundingClientRect(), told = [];
+  for (let x = box.left + 0.25; x < box.right; x += 0.5) {
+    plot.dispatchEvent(new PointerEvent("pointermove", {clientX: x, clientY: box.top + 2, bubbles: true}));
+    const bar = plot.parentElement.querySelector(".counts").textContent;
+    if (told.at(-1) !== bar) told.push(bar);
+  }
+  plot.dispatchEvent(new PointerEvent("pointerleave"));
+  return told;
+})"""
+"""What each histogram says under the pointer, from its first bar to its last."""
+
+BARS = 40
+
+
+def hold_the_map(page: Page, shard: Shard, kept: np.ndarray) -> None:
+    """Legend, headline, numbers at the slider, regions, groups, histograms and list, against pandas."""
+    n, count = len(shard.disk), int(kept.sum())
+    for text in (f"selected {count:,}", f"not selected {n - count:,}"):
+        expect(page.locator(".panel .key").get_by_text(text, exact=True)).to_be_visible()
+    tokens = f", {shard.disk.n_tokens.sum():,} tokens"
+    said = plain(page.locator(".st-key-explore_headline").inner_text())
+    assert f"{n:,} of {n:,} rows shown{tokens} · {count:,} selected, {percent(count / n)}" in said, said
+
+    quality, diversity = shard.worth(kept)
+    numbers = plain(page.locator(".lambda .numbers").inner_text())
+    for wanted in (f"Quality {percent(quality, 1)}", f"Diversity {percent(diversity, 1)}", f"{count:,} rows"):
+        assert wanted in numbers, (wanted, numbers)
+    if shard.compared is not None:
+        of_run = (kept & shard.compared).sum() / shard.compared.sum()
+        assert f"keeps {percent(of_run, 1)} of" in numbers, numbers
+
+    shares = pd.Series(kept).groupby(shard.disk.source.astype(str).to_numpy()).agg(["sum", "size", "mean"])
+    bars = page.locator(".st-key-explore_figures .bar.share")
+    told = [plain(bar) for bar in bars.evaluate_all("bars => bars.map((bar) => bar.title)")]
+    assert len(told) == min(8, len(shares))
+    for bar in told:
+        row = shares.loc[bar.partition(":")[0]]
+        assert f": {row['sum']:,.0f} of {row['size']:,.0f} selected, {percent(row['mean'])}; " in bar, bar
+    regions = page.locator(".names .name").evaluate_all("all => all.map((one) => [one.title, one.innerText])")
+    assert len(regions) >= 3
+    for region, drawn in regions:
+        row = shares.loc[region.partition(":")[0]]
+        said = f"{row['size']:,.0f} rows, {percent(row['mean'])} selected, {percent(count / n)} of all rows"
+        assert said in plain(region) and plain(drawn).endswith(percent(row["mean"])), (region, drawn)
+
+    histograms = page.locator(".st-key-explore_figures [role=group]").evaluate_all(TOLD)
+    kept_of = [[int(bar.rsplit(", ", 1)[1].split()[0].replace(",", "")) for bar in bars] for bars in histograms]
+    assert kept_of and all(sum(bars) == count for bars in kept_of), "every histogram counts every row once"
+    # quality bar by bar, between the percentiles 0.5 and 99.5; what lies beyond is counted at the ends
+    edges = np.linspace(*np.percentile(shard.score, [0.5, 99.5]), BARS + 1)
+    counted = [np.histogram(shard.score[rows].clip(edges[0], edges[-1]), edges)[0] for rows in (kept | True, kept)]
+    for place, bar in enumerate(histograms[0]):
+        rows, rows_kept = (int(counts[place]) for counts in counted)
+        assert bar == f"{edges[place]:,.4g} to {edges[place + 1]:,.4g}: {rows:,} rows, {rows_kept:,} kept"
+
+    listed = grid(page.locator(".st-key-explore_reader table")).set_index("chunk_id")
+    ticks = pd.Series(kept, shard.disk.chunk_id.to_numpy()).loc[listed.index]
+    assert len(listed) >= 5 and (listed.kept == "true").tolist() == ticks.tolist()
+
+
+def hold_the_comparison(page: Page, shard: Shard, kept: np.ndarray) -> None:
+    """Overlap and values of the run and the current selection."""
+    a = shard.compared
+    assert a is not None
+    labels, values = (page.get_by_test_id(f"stMetric{part}").all_inner_texts() for part in ("Label", "Value"))
+    counts = {"Kept": a & kept, "Lost": a & ~kept, "Gained": kept & ~a}
+    wanted = {"Overlap": percent((a & kept).sum() / (a | kept).sum())}
+    wanted |= {name: f"{rows.sum():,}" for name, rows in counts.items()}
+    assert dict(zip(labels, map(plain, values), strict=True)) == wanted
+    share = kept.mean()  # both take as many
+    expect(page.get_by_text(f"by chance {percent(share / (2 - share))}".replace(" %", "\xa0%"))).to_be_visible()
+    table = grid(page.get_by_test_id("stDataFrame").first.locator("table"))
+    quality, diversity = (100 * value for value in shard.worth(kept))
+    shown = table.iloc[1][["quality", "diversity", "rows", "tokens", "mean quality"]].astype(float)
+    tokens, mean = shard.disk.n_tokens[kept].sum(), shard.score[kept].mean()
+    assert shown.tolist() == pytest.approx([quality, diversity, kept.sum(), tokens, mean], rel=1e-4)
+
+
+def hold(page: Page, folder: Path, shard: Shard, lamb: float) -> None:
+    """All four pages at one λ."""
+    said = followed(page, lamb)
+    download = re.compile(rf"^Download [\d,]+ ids \(λ {lamb:g}\)$")
+    ids = pq.read_table(saved(page, download, folder))["chunk_id"].to_pylist()
+    kept = shard.kept(ids)
+    shard.is_as_good_as_solved(kept, lamb)
+    n, count, (quality, diversity) = len(kept), int(kept.sum()), shard.worth(kept)
+    worth = f"{count:,} of {n:,} rows · Quality {percent(quality)} · Diversity {percent(diversity)}"
+    assert worth in said, (worth, said)
+    hold_the_map(page, shard, kept)
+    # the whole list: which of its rows are ticked
+    listed = pd.read_csv(saved(page, re.compile("^CSV, "), folder)).set_index("chunk_id")
+    assert listed.loc[shard.disk.chunk_id, "selected"].tolist() == kept.tolist()
+
+    go(page, "Runs", "Runs")
+    assert followed(page, lamb) == said
+    assert pq.read_table(saved(page, download, folder))["chunk_id"].to_pylist() == ids
+    if shard.compared is not None:
+        page.get_by_role("tab", name="Compare").click()
+        expect(page.get_by_test_id("stMetric").first).to_be_visible()
+        assert followed(page, lamb) == said
+        hold_the_comparison(page, shard, kept)
+        page.get_by_role("tab", name="All runs").click()
+        expect(page.get_by_role("heading", level=1, name="Runs", exact=True)).to_be_visible()
+        assert followed(page, lamb) == said
+    go(page, "Export", "Export")
+    assert followed(page, lamb) == said
+    assert pd.read_csv(saved(page, "CSV", folder))["chunk_id"].tolist() == ids
+    tokens = shard.disk.n_tokens[kept].sum()
+    keeps = f"{count:,} of {n:,} rows ({percent(count / n, 1)}, {tokens:,} tokens)"
+    assert keeps in plain(page.get_by_test_id("stMain").inner_text())
+    report = saved(page, "Download report (HTML)", folder).read_text(encoding="utf-8")
+    assert f"λ {lamb:g}" in report and f"{shard.score[kept].mean():.6g}" in report and f"--lamb {lamb:g}" in report
+    go(page, "Map", "Map")
+    assert followed(page, lamb) == said
+
+
+@pytest.mark.timeout(600)
+def test_on_the_demo_all_pages_follow_lambda(browser_page: Page, tmp_path):
+    page = browser_page
+    shard = Shard(
+        pd.read_parquet(demo.CORPUS),
+        open_live(open_corpus(demo.config()), SelectionConfig.from_options(), tmp_path / "cache"),
+        selected_in(demo.results() / demo.RUN_ID),
+    )
+    with served(tmp_path, DATAMASK_SAMPLE="") as address:
+        page.goto(f"{address}/?names=source")
+        followed(page, 0.5)
+        solved_along(page)
+        for lamb in LAMBDAS:
+            drag(page, lamb)
+            hold(page, tmp_path, shard, lamb)
+
+
+@pytest.mark.timeout(600)
+def test_beside_a_run_all_pages_follow_lambda(browser_page: Page, tmp_path):
+    page, store, path = browser_page, RunStore(tmp_path / "runs"), tmp_path / "shard.parquet"
+    config = write_shard(path, N)
+    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
+    run = store.create(RunConfig(config, settings, "first"))
+    execute(run, threads=1)
+    shard = of(placed(config, store), "pairwise", path, selected_in(run.path))
+    with served(tmp_path) as address:
+        page.goto(f"{address}/?run={run.id}&names=source")
+        followed(page, 0.5)
+        prepare = page.get_by_role("button", name="Prepare λ")
+        prepare.or_(page.locator(".signs .solved").nth(20)).first.wait_for()
+        if prepare.is_visible():
+            prepare.click()
+        solved_along(page)
+        for lamb in LAMBDAS:
+            drag(page, lamb)
+            hold(page, tmp_path, shard, lamb)
+        # a reload is another session, and shows the same
+        page.reload()
+        followed(page, LAMBDAS[-1])
+
+
+@pytest.mark.timeout(600)
+def test_an_uploaded_corpus_without_text_opens_solved_and_follows_lambda(browser_page: Page, tmp_path):
+    page, store, upload = browser_page, RunStore(tmp_path / "runs"), tmp_path / "upload.parquet"
+    write_shard(tmp_path / "made.parquet", N)
+    pq.write_table(pq.read_table(tmp_path / "made.parquet").drop_columns(["text"]), upload)
+    shard = of(placed(CorpusConfig((str(upload),)), store), "facility", upload)
+    with served(tmp_path) as address:
+        page.goto(f"{address}/data")
+        page.get_by_role("radio", name="Upload").or_(page.get_by_role("button", name="Upload")).first.click()
+        page.locator("input[type=file]").set_input_files(upload)
+        expect(page.get_by_text("8 dimensions")).to_be_visible()
+        page.wait_for_function(STILL)
+        page.get_by_test_id("stButton").get_by_role("button", name="Open", exact=True).click()
+        expect(page.locator(".st-key-menu").get_by_text(f"{N} rows")).to_be_visible()
+        followed(page, 0.5)
+        go(page, "Map", "Map")
+        solved_along(page)
+        for lamb in LAMBDAS:
+            drag(page, lamb)
+            hold(page, tmp_path, shard, lamb)

@@ -1,0 +1,63 @@
+"""A window of 400 pixels, and the height of the menu while work is under way."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.config import RunConfig
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import finish_run
+from tests.e2e.serving import STILL, served
+from tests.e2e.test_map import opening  # noqa: F401 (a fixture)
+
+HEIGHT = "() => document.querySelector('.st-key-menu').getBoundingClientRect().height"
+
+
+@pytest.mark.parametrize("width", [1440, 1000, 400])
+def test_the_menu_keeps_its_height_while_work_starts(tmp_path: Path, opening, browser_page: Page, width: int):  # noqa: F811
+    store = RunStore(tmp_path / "runs")
+    browser_page.set_viewport_size({"width": width, "height": 800})
+    with served(tmp_path) as address, contextlib.ExitStack() as writers:
+        heights = []
+        for count in range(3):
+            if count:
+                name = f"a run with a rather long name {count}"
+                run = store.create(RunConfig(opening.config, name=name), run_id=f"busy-{count}")
+                writers.enter_context(run.writer()).set_status("running")
+            browser_page.goto(f"{address}/export?corpus={opening.key}")
+            expect(browser_page.get_by_test_id("stPopoverButton").filter(has_text="Help")).to_be_visible()
+            expect(browser_page.locator(".st-key-live [data-testid=stProgress]")).to_have_count(count)
+            expect(browser_page.locator(".st-key-menu_corpus")).to_contain_text("240 rows")
+            browser_page.wait_for_function(STILL)
+            heights.append(browser_page.evaluate(HEIGHT))
+        assert heights[0] == heights[1] == heights[2]
+        # both can be stopped, also with the keyboard
+        browser_page.get_by_role("button", name="Stop", exact=True).last.focus()
+        expect(browser_page.get_by_role("button", name="Stop", exact=True).last).to_be_in_viewport()
+
+
+def test_on_a_phone_the_result_comes_first_and_one_map_is_shown_at_a_time(tmp_path, opening, browser_page):  # noqa: F811
+    corpus, store = opening.corpus, RunStore(tmp_path / "runs")
+    runs = [
+        finish_run(store, corpus, opening.config, sign * corpus.quality, name=name)
+        for sign, name in ((1, "one"), (-1, "two"))
+    ]
+    browser_page.set_viewport_size({"width": 400, "height": 800})
+    with served(tmp_path) as address:
+        browser_page.goto(f"{address}/runs?corpus={opening.key}")
+        browser_page.wait_for_function(STILL)
+        table, form = (browser_page.locator(f".st-key-runs_{part}").bounding_box() for part in ("picture", "controls"))
+        assert table["y"] < 800 and form["y"] >= table["y"] + table["height"] and table["width"] > 350
+        browser_page.goto(f"{address}/runs?view=compare&corpus={opening.key}&compare={runs[0].id},{runs[1].id}")
+        stages = browser_page.locator(".map .stage")
+        expect(stages).to_have_count(3)
+        for place in (0, 1, 2):
+            seen = [stages.nth(k).is_visible() for k in range(3)]
+            assert seen == [k == place for k in range(3)]
+            assert stages.nth(place).bounding_box()["width"] > 300
+            browser_page.get_by_role("button", name="Next map").click()
+        expect(stages.first).to_be_visible()

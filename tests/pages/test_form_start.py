@@ -1,0 +1,67 @@
+"""The form of Runs starts at the problem of the current selection, and keeps what is chosen until that is another."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from datamask.dashboard.shell import session
+from datamask.runs.run_queue import run_queue
+from tests.dashboard.made_runs import finish_run
+
+RUNS, LONG = "pages/runs.py", 240.0
+FORM = ("lamb", "objective", "select_ratio")
+
+
+@pytest.fixture
+def run(store, opened, mapped):
+    return finish_run(
+        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7, select_ratio=0.4
+    )
+
+
+def form(app) -> tuple:
+    assert not app.exception
+    return tuple(app.session_state[f"form_{name}"] for name in FORM)
+
+
+def test_it_starts_at_the_shown_run_and_at_a_moved_lambda(page, opened, run):
+    assert form(page(RUNS, corpus=opened.key, run=run.id)) == (0.7, "pairwise", 0.4)
+    app = page(RUNS, corpus=opened.key, run=run.id, **{"lambda": "0.37"})
+    assert form(app) == (0.37, "pairwise", 0.4)
+    assert app.slider(key="form_lamb").value == 0.37
+
+
+def test_what_is_chosen_stays_until_the_problem_is_another(page, opened, run):
+    app = page(RUNS, corpus=opened.key, run=run.id)
+    app.slider(key="form_lamb").set_value(0.2).run()
+    assert form(app.run()) == (0.2, "pairwise", 0.4)
+    app.session_state[session.LAMBDA] = 0.9
+    assert form(app.run()) == (0.9, "pairwise", 0.4)
+
+
+def test_without_a_run_it_starts_in_the_middle(page, opened, mapped):
+    assert form(page(RUNS, corpus=opened.key)) == (0.5, "facility", 0.3)
+
+
+def test_settings_of_a_run_that_were_copied_stay(page, opened, run):
+    app = page(RUNS, corpus=opened.key, run=run.id)
+    app.slider(key="form_lamb").set_value(0.2).run()
+    app.button(key="use_settings").click().run()
+    assert form(app.run()) == (0.7, "pairwise", 0.4)
+
+
+def test_a_run_of_the_form_does_not_change_what_is_chosen_for_the_next(page, opened, store, mapped, runs_dir):
+    app = page(RUNS, corpus=opened.key)
+    app.selectbox(key="form_objective").set_value("pairwise")
+    app.slider(key="form_lamb").set_value(0.2).run()
+    app.button(key="start").click().run()
+    (run,) = store.list()
+    app.slider(key="form_lamb").set_value(0.9).run()
+    deadline = time.monotonic() + LONG
+    while run.status().active:
+        assert time.monotonic() < deadline, "the run did not end"
+        time.sleep(0.05)
+    run_queue(runs_dir).close(10)
+    assert form(app.run()) == (0.9, "pairwise", 0.3)

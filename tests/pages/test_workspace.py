@@ -1,0 +1,294 @@
+"""One current selection: at any λ the strip, the map, its parts and the file say the same as pandas over the ids."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.export import selection_panel
+from datamask.dashboard.report.current import report_of
+from datamask.dashboard.workspace import along, files, keeping, wording
+from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace.current import Current
+from datamask.dashboard.workspace.workspace import Workspace
+from datamask.runs import ablation_results
+from datamask.runs.execute import execute
+from datamask.runs.run_queue import run_queue
+from tests.ablation.made import ROBUST, made_result
+from tests.dashboard.made_runs import finish_run
+from tests.pages.reading import downloads, menu, parcels, titles
+
+LONG = 240.0
+PAGES = ("app.py", "pages/runs.py", "pages/evidence.py", "pages/data.py", "pages/export.py")
+
+pytestmark = pytest.mark.usefixtures("live_of_its_own")
+
+
+@pytest.fixture
+def run(opened, store):
+    """A run that was really made, at λ 0.5."""
+    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25, device="cpu")
+    run = store.create(RunConfig(opened.config, settings, "R"))
+    execute(run, threads=1)
+    return run
+
+
+@pytest.fixture
+def file(monkeypatch):
+    """The file behind the strip's download, in the last drawing."""
+    made = {}
+    content = files.content
+
+    def noted(corpus, selection):
+        given = content(corpus, selection)
+        made["table"] = pq.read_table(io.BytesIO(given() if callable(given) else given))
+        return given
+
+    monkeypatch.setattr(files, "content", noted)
+    return made
+
+
+def ready(opened, store, settings):
+    """The solver behind the slider, with everything solved."""
+    behind = live.session(opened.corpus, lambda_points.settings_of(settings), store.cache_dir)
+    behind.wait(LONG)
+    assert behind.ready, behind.error
+    return behind
+
+
+def strip(app) -> str:
+    """The strip's line."""
+    return next(text.value.replace("\\", "") for text in app.markdown if text.value.startswith("**λ"))
+
+
+def one(value):
+    return value[0] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("lamb", [0.5, 0.37, 0.9, 0.2])
+def test_every_part_of_the_map_follows_lambda(page, opened, store, mapped, run, file, lamb):
+    behind = ready(opened, store, run.config.selection)
+    app = page(corpus=opened.key, run=run.id, **({} if lamb == 0.5 else {"lambda": f"{lamb:g}"}))
+    disk = pd.read_parquet(opened.config.inputs[0])
+    kept = disk.chunk_id.isin(file["table"]["chunk_id"].to_pylist()).to_numpy()
+    answer = behind.refined(lamb, LONG)
+    if lamb != 0.5:
+        assert np.array_equal(kept, answer.mask)
+    assert kept.sum() == 60
+    said = strip(app)
+    assert f"**λ {lamb:g}**" in said and "60 of 240 rows" in said
+    reached = [round(100 * share) for share in (answer.quality, answer.diversity)]
+    assert "Quality {} % · Diversity {} %".format(*reached) in said
+    # what is drawn
+    sent = parcels(app)
+    drawn = np.zeros(len(disk), bool)
+    drawn[sent["ground"]["rows"]] = sent["0"]["codes"].astype(bool)
+    assert np.array_equal(drawn, kept)
+    # histograms and groups beside the map
+    strips = [
+        json.loads(c.proto.json) for c in app.get("bidi_component") if c.proto.component_name == "datamask_strips"
+    ]
+    for facet in (facet for drawn_strip in strips for facet in drawn_strip["facets"]):
+        if "chosen" in facet:
+            assert sum(facet["chosen"]) == kept.sum(), facet["name"]
+        elif facet["name"] == "source":
+            shares = pd.Series(kept).groupby(disk.source.astype(str)).mean()
+            assert facet["shares"] == pytest.approx([shares[label] for label in facet["labels"]])
+    # the list and the headline
+    table = app.dataframe[0].value
+    at = disk.set_index("chunk_id").index.get_indexer(table["chunk_id"])
+    assert table["selected"].tolist() == kept[at].tolist()
+    assert any("**60** selected, 25" in text.value for text in app.markdown)
+
+
+def test_lambda_goes_with_every_link_and_back(page, opened, store, mapped, run, file):
+    behind = ready(opened, store, run.config.selection)
+    for script in PAGES:
+        app = page(script, corpus=opened.key, run=run.id, **{"lambda": "0.37"})
+        assert "60 of 240 rows" in strip(app) and "**λ 0.37**" in strip(app)
+        assert all("lambda=0.37" in link for link in menu(app).values())
+        assert one(app.query_params["lambda"]) == "0.37"
+        kept = file["table"]["chunk_id"].to_pylist()
+        assert kept == [
+            i for i, inside in zip(opened.corpus.ids.to_pylist(), behind.refined(0.37, LONG).mask) if inside
+        ]
+
+
+def test_another_run_comes_with_its_own_lambda(page, opened, store, mapped, run):
+    ready(opened, store, run.config.selection)
+    other = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.9)
+    app = page(corpus=opened.key, run=run.id, **{"lambda": "0.37"})
+    app.selectbox(key="explore_run").select(other.id).run()
+    assert "**λ 0.9**" in strip(app) and "lambda" not in app.query_params
+    assert not any("lambda" in link for link in menu(app).values())
+
+
+def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, store, mapped, run, file):
+    settings = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25, "device": "cpu"}
+    other = store.create(RunConfig(opened.config, SelectionConfig.from_options(lamb=0.8, **settings), "S"))
+    execute(other, threads=1)
+    app = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.7"})
+    assert "**λ 0.8**" in strip(app)
+    assert file["table"]["chunk_id"].to_pylist() == other.selection()["chunk_id"].to_pylist()
+
+
+def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, monkeypatch, file):
+    app = page(corpus=opened.key)
+    assert any(button.key == "strip_solve" for button in app.button)
+    assert titles(app) == ["Quality"]
+    monkeypatch.setattr(lambda_points, "NEEDED", 45.0)
+    for script in PAGES:
+        app = page(script, corpus=opened.key)
+        behind = live.find(opened.corpus, lambda_points.settings_of(None))
+        behind.wait(LONG)
+        app.run()
+        assert "**λ 0.5**" in strip(app) and "facility, ratio 0" in strip(app) and "72 of 240 rows" in strip(app)
+    solved = behind.refined(0.5, LONG).mask
+    assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved).to_pylist()
+    assert titles(page(corpus=opened.key)) == ["Selected at λ 0.5"]
+
+
+def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened, store):
+    settings = SelectionConfig.from_options(objective="pairwise", device="cpu")
+    behind = ready(opened, store, settings)
+    (point,) = [point for point in behind.solved[1] if point.answer.lamb == 0.9]
+    workspace = Workspace(opened, None, [], {}, [], lambda_points.settings_of(settings), 0.9)
+    known = along.known(workspace)
+    drawn = currently.selection(workspace, lambda_points.of_solved(point))
+    assert drawn.gap is not None
+    early = Current(workspace, known, replace(drawn, gap=None), False)
+    assert currently.newest(early) == replace(early.selection, gap=drawn.gap)
+    assert " so far" in " ".join(wording.parts(opened.corpus, drawn, proving=True))
+    assert " so far" not in " ".join(wording.parts(opened.corpus, drawn))
+    # another selection is for the next drawing of the page
+    other = replace(early.selection, bits=~drawn.bits)
+    assert currently.newest(replace(early, selection=other)) is other
+
+
+def test_keep_as_run_stores_what_is_shown(page, opened, store, mapped, run, runs_dir):
+    ready(opened, store, run.config.selection)
+    app = page(corpus=opened.key, run=run.id, **{"lambda": "0.2"})
+    app.button(key="strip_keep").click().run()
+    (kept,) = [other for other in store.list() if other.id != run.id]
+    deadline = time.monotonic() + LONG
+    while kept.status().active:
+        assert time.monotonic() < deadline, "the run did not end"
+        time.sleep(0.05)
+    app.run()
+    assert one(app.query_params["run"]) == kept.id and "lambda" not in app.query_params
+    assert "**λ 0.2**" in strip(app) and keeping.STARTED not in app.session_state
+    settings = kept.config.selection
+    assert (settings.objective, settings.lamb, settings.select_ratio) == ("pairwise", 0.2, 0.25)
+    run_queue(runs_dir).close(10)
+
+
+def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, store, mapped, run, monkeypatch):
+    read = []
+    monkeypatch.setattr(along, "_stored_point", lambda run_id, *rest: read.append(run_id))
+    for lamb in (0.1, 0.3, 0.6):
+        finish_run(
+            store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", estimator="relaxed",
+            select_ratio=0.25, lamb=lamb, anchors=run.status().to_dict()["summary"]["anchors"], name=f"{lamb}",
+        )  # fmt: skip
+    page("pages/export.py", corpus=opened.key, run=run.id)
+    assert not read
+    page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.2"})
+    assert len(set(read)) <= 2
+
+
+def test_export_downloads_and_reports_what_lambda_was_moved_to(page, opened, store, mapped, run, file, monkeypatch):
+    behind = ready(opened, store, run.config.selection)
+    made = []
+    monkeypatch.setattr(selection_panel, "report_of", lambda *given: made.append(report_of(*given)) or made[-1])
+    buttons = {}
+    download_button = selection_panel.st.download_button
+
+    def noted(label, data, **options):
+        buttons[label] = data() if callable(data) else data
+        return download_button(label, data, **options)
+
+    monkeypatch.setattr(selection_panel.st, "download_button", noted)
+    page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
+    disk = pd.read_parquet(opened.config.inputs[0])
+    kept = disk[behind.refined(0.9, LONG).mask]
+    assert pd.read_csv(io.BytesIO(buttons["CSV"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
+    assert pd.read_parquet(io.BytesIO(buttons["Parquet"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
+    about = json.loads(pq.read_table(io.BytesIO(buttons["Parquet"])).schema.metadata[b"datamask"])
+    assert about["lambda"] == 0.9 and not about["preview"] and about["selection"]["objective"] == "pairwise"
+    (text,) = made
+    assert "λ 0.9" in text and "60 of 240 rows" in text and f"{kept.quality_score.mean():.6g}" in text
+    assert f"<td class=number>{kept.n_tokens.sum():,}</td>" in text and "--lamb 0.9" in text
+    for source, share in (disk.chunk_id.isin(kept.chunk_id)).groupby(disk.source.astype(str)).mean().items():
+        assert f">{source}" in text and f"{100 * share:.0f}" in text
+
+
+def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mapped, run):
+    ready(opened, store, run.config.selection)
+    moved = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
+    assert {button.label for button in downloads(moved)} == {"Parquet", "CSV", "Download report (HTML)"}
+    summed_up = moved.markdown[-1].value.replace("\\", "")
+    assert "The selection keeps 60 of 240 rows" in summed_up and "in no run folder yet" in summed_up
+    own = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.5"})
+    assert len(downloads(own)) == 8
+
+
+def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, store, mapped, run):
+    behind = ready(opened, store, run.config.selection)
+    answer = behind.refined(0.9, LONG)
+    app = page("pages/runs.py", view="compare", tab="Values", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
+    own = run.rows(["selected"])["selected"].to_numpy()
+    shared = int((own & answer.mask).sum())
+    metric = {shown.label: shown.value for shown in app.metric}
+    assert metric["Kept"] == str(shared) and metric["Overlap"] == f"{100 * shared / (120 - shared):.0f}\xa0%"
+    sent = parcels(app)
+    drawn = np.zeros(len(own), bool)
+    drawn[sent["ground"]["rows"]] = np.isin(sent["1"]["codes"], [1, 3])  # kept or gained
+    assert np.array_equal(drawn, answer.mask)
+    values = next(table.value for table in app.dataframe if "mean quality" in table.value)
+    assert values["run"].tolist() == ["A · R", "B · current, λ 0.9"]
+    disk = pd.read_parquet(opened.config.inputs[0])
+    assert values["mean quality"].tolist()[1] == pytest.approx(disk.quality_score[answer.mask].mean())
+    differ = next(table.value for table in app.dataframe if "Setting" in table.value)
+    assert any("λ" in name or "Balance" in name for name in differ["Setting"])
+    # at the run's own lambda there is nothing else to compare
+    alone = page("pages/runs.py", view="compare", corpus=opened.key, run=run.id)
+    assert any("one more finished run" in heading.value for heading in alone.subheader)
+
+
+def test_runs_shows_the_learned_run_of_that_lambda_and_says_which(page, opened, store, mapped, run):
+    ready(opened, store, run.config.selection)
+    learned = finish_run(
+        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", select_ratio=0.25,
+        estimator="counterfactual", lamb=0.9, name="learned",
+    )  # fmt: skip
+    app = page("pages/runs.py", corpus=opened.key)
+    app.session_state["opened_on_run"] = run.id
+    app.session_state["explore_lambda_of"] = (opened.corpus.fingerprint, run.id)
+    app.session_state["explore_lambda"] = 0.9
+    app.run()
+    assert not app.exception
+    assert any(
+        "learned" in c.value and "is not the current selection" in c.value and "λ 0" in c.value for c in app.caption
+    )
+    own = page("pages/runs.py", corpus=opened.key, run=learned.id)
+    assert not any("is not the current selection" in caption.value for caption in own.caption)
+
+
+def test_the_strip_says_what_an_ablation_measured(page, opened, store, mapped):
+    result = made_result(ROBUST, fingerprint=opened.corpus.fingerprint, n=240, rows=100)
+    assert ablation_results.save(store.cache_dir, result)
+    settings = {"objective": "facility", "estimator": "relaxed"}
+    for lamb, said in ((0.7, "better than random for 2 of 3 targets"), (0.35, "")):
+        run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, lamb=lamb, **settings)
+        app = page("pages/export.py", corpus=opened.key, run=run.id)
+        assert f"**λ {lamb:g}**" in strip(app)
+        assert ("better than random" in strip(app)) == bool(said) and said in strip(app)

@@ -1,0 +1,75 @@
+"""What was computed of the demo beforehand is found by those who look for it, believed, and true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.corpus.density import local_density
+from datamask.corpus.neighbors import build_neighbors
+from datamask.corpus.opening import open_corpus
+from datamask.dashboard.data import demo
+from datamask.dashboard.linked import topics
+from datamask.dashboard.map import map_layout
+from datamask.runs.ablation_results import results
+from datamask.runs.store import RunStore
+from sample_data import build
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "sample_data" / "demo"
+
+
+@pytest.fixture(scope="module")
+def table():
+    return pq.read_table(FOLDER / build.SHARD)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The demo's results in a folder of runs, and the open corpus."""
+    runs_dir = tmp_path_factory.mktemp("demo") / "runs"
+    demo.install(runs_dir)
+    return RunStore(runs_dir), open_corpus(demo.config())
+
+
+def test_its_map_and_names_are_found_and_believed(installed):
+    store, corpus = installed
+    layout = map_layout.layout(corpus, store.cache_dir)
+    assert layout.points.shape == (len(corpus), 2) and layout.fitted > 5_000 and layout.kept > 0.2
+    assert len(topics.load(corpus, store.cache_dir).codes) == len(corpus)
+    graph = build_neighbors(corpus.features, map_layout.CROWD + 1)
+    np.testing.assert_allclose(
+        map_layout.crowding(corpus, store.cache_dir), local_density(graph, map_layout.CROWD), atol=1e-3
+    )
+
+
+def test_its_run_is_done_on_this_corpus_and_its_quality_is_that_of_its_rows(installed, table):
+    store, corpus = installed
+    (run,) = store.list()
+    summary = run.status().to_dict()["summary"]
+    assert run.id == demo.RUN_ID == build.RUN_ID and run.status().state == "done"
+    assert run.config.corpus == demo.config() and run.facts()["fingerprint"] == corpus.fingerprint
+    assert run.config.selection.estimator == "counterfactual" and run.config.selection.lamb == 0.5
+    chosen = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    assert chosen.sum() == summary["selected"] == round(0.3 * len(corpus))
+    best = np.sort(table["quality_score"].to_numpy().astype(float))[::-1][: chosen.sum()].mean()
+    mean, kept = (table["quality_score"].to_numpy().astype(float)[rows].mean() for rows in (slice(None), chosen))
+    # 0 is a random selection, 1 the best possible
+    assert summary["calibrated"]["quality"] == pytest.approx((kept - mean) / (best - mean), abs=0.03)
+
+
+def test_its_ablation_is_found_and_is_of_this_corpus(installed):
+    store, corpus = installed
+    (result,) = results(store.cache_dir, corpus.fingerprint)
+    assert not result.provisional and result.question == build.QUESTION and result.n == len(corpus)
+    assert {target.label for target in result.targets} and len(result.methods) > 8
+
+
+def test_nothing_in_it_names_a_place_of_the_machine_that_built_it():
+    for path in FOLDER.rglob("*"):
+        if path.is_file() and path.suffix in (".json", ".jsonl", ".cache"):
+            content = path.read_bytes()
+            assert b"/tmp/" not in content and b"/root/" not in content and b"/home/" not in content, path
