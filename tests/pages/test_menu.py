@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from datamask.config import RunConfig
+from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.frame import frame
@@ -80,3 +81,11 @@ def test_what_is_made_of_the_sample_is_one_block_and_the_page_is_drawn_again_as_
     assert f"halt_{job.key}" in keys and f"halt_{mine.id}" not in keys
     assert "**Preparing the sample**" in said and words.plain("sample: solved: step 5 of 100") in said
     assert drawn_again == [1]
+
+
+def test_a_corpus_that_is_open_in_the_moment_of_a_drawing_is_shown(page, opened, mapped, monkeypatch):
+    reads, now = [], Opening.opened.fget
+    # when the page asked first it was still being read; when the menu was drawn it was there
+    monkeypatch.setattr(Opening, "opened", property(lambda opening: now(opening) if reads else reads.append(opening)))
+    app = page(corpus=opened.key)
+    assert not app.exception and "Selected by" in [box.label for box in app.selectbox]

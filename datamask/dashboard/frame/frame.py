@@ -137,6 +137,8 @@ def frame(title: str, question: str, about: str = "", *, view: str = "") -> Curr
     with st.container(gap="xxsmall"):
         _menu(question, about, sections.heading(title, view), opening)
         current = strip_panel.show(workspace)
+    if workspace is None and opening is not None and opening.ready:
+        st.rerun()  # opened since: nothing on this page waits for it any more
     trouble = st.session_state.pop("trouble", None)
     if trouble:
         st.warning(words.sentence(trouble))
