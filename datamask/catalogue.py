@@ -37,6 +37,17 @@ class ObjectiveEntry:
             On 18 000 texts warm learners ended 0.005 to 0.012 of the scale lower for graph cut, and 0.005 to 0.008 for
             DiSF; an objective of one's own starts cold because nobody has measured it.
         more: whether menus have it last, under *More*.
+        live: how it follows a slider of lambda: ``quick`` (selects anew at every lambda), ``slow`` (answers with what
+            was solved before), or empty: not at all.
+        live_seconds: of one idle core per row and dimension, to pose a problem and solve every lambda that the slider
+            solves before anyone asks: without rules, with rules, with a token budget. Measured on 20,000 rows of 256
+            dimensions (4 to 28 s); None: not known.
+        rule: whether its best selections are a rule of one row's own numbers.
+        one_end: whether swaps end where they end, however many steps of masks came before.
+        run_seconds: of one core per row and listed neighbor (dimension, where it needs no neighbors): for the ends of
+            the scales, the references, one mask, one whole solution, and the ending after steps and after one solution.
+        effort: of computing its value once more, as the scoreboard forecasts it.
+        comparison: how a row compares with the corpus, with room for *less* or *more* and for the share of the corpus.
     """
 
     name: str
@@ -48,6 +59,13 @@ class ObjectiveEntry:
     proof: str = ""
     warm: bool = False
     more: bool = False
+    live: str = ""
+    live_seconds: tuple[float, float, float] | None = None
+    rule: bool = False
+    one_end: bool = False
+    run_seconds: tuple[float, float, float, float, float, float] = (1e-6, 4e-8, 1.8e-8, 1e-6, 6e-7, 6e-7)
+    effort: float = 0.5
+    comparison: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,8 @@ class EstimatorEntry:
         return {name: option.owners[self.name] for name, option in OPTIONS.items() if self.name in option.owners}
 
 
+_CORRELATED = "it makes the members' feature dimensions {} correlated than {} of the corpus would"
+
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
     ObjectiveEntry(
         "facility",
@@ -100,6 +120,11 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         needs_neighbors=True,
         proof="dual",
         warm=True,
+        live="quick",
+        live_seconds=(3.6e-6, 3.6e-6, 5.5e-6),
+        one_end=True,
+        run_seconds=(3e-7, 4e-8, 1e-8, 2.5e-7, 1.2e-6, 1.2e-6),
+        effort=0.2,
     ),
     ObjectiveEntry(
         "pairwise",
@@ -109,6 +134,13 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "Selected rows should be dissimilar on average. Thins out crowded directions; does not see duplicates.",
         proof="relaxation",
         warm=True,
+        live="quick",
+        live_seconds=(8e-7, 1.3e-6, 2.2e-6),
+        rule=True,
+        one_end=True,
+        run_seconds=(6e-7, 2e-8, 1.1e-8, 1.1e-7, 7.5e-7, 1.4e-7),
+        effort=0.06,
+        comparison="it is {} similar to the selection as a whole than {} of the corpus",
     ),
     ObjectiveEntry(
         "disf",
@@ -117,6 +149,9 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "DiSF (feature decorrelation)",
         "The feature dimensions of the selected rows should be uncorrelated. Does not see duplicates; needs many "
         "more selected rows than dimensions.",
+        live="slow",
+        effort=0.85,
+        comparison=_CORRELATED,
     ),
     ObjectiveEntry(
         "vendi",
@@ -126,6 +161,9 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "Selected rows should point in many directions evenly: the logarithm of the Vendi score. Does not see "
         "duplicates.",
         proof="relaxation",
+        live="slow",
+        effort=0.2,
+        comparison="the members point its way {} than that of {} of the corpus",
     ),
     ObjectiveEntry(
         "disf_fixed",
@@ -136,6 +174,10 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         proof="relaxation",
         warm=True,
         more=True,
+        live="slow",
+        rule=True,
+        effort=0.54,
+        comparison=_CORRELATED,
     ),
     ObjectiveEntry(
         "graphcut",
@@ -145,6 +187,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "Selected rows should not be near neighbors of each other. Sees duplicates and is fast on any corpus.",
         needs_neighbors=True,
         more=True,
+        effort=0.11,
     ),
 )
 
@@ -261,6 +304,12 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         weighs=True,
     ),
 )
+
+LIVE = tuple(entry.name for entry in sorted(OBJECTIVES, key=lambda entry: entry.live) if entry.live)
+"""The objectives that follow a slider of lambda, the quick ones first."""
+
+RULED = tuple(entry.name for entry in OBJECTIVES if entry.rule)
+"""The objectives whose best selections are a rule of one row's own numbers."""
 
 AUTO = "auto"
 """In the place of an estimator's name: let `auto` choose."""

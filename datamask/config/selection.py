@@ -40,9 +40,6 @@ MASK_ROWS = 300_000_000
 FEWEST_STEPS = 8
 """Planned steps are at least so many."""
 
-SWAPPED_TO_ONE_END = ("facility", "pairwise")
-"""Objectives whose swaps end where they end, however many steps came before."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionConfig(SelectionOptions):
@@ -192,7 +189,7 @@ class SelectionConfig(SelectionOptions):
         """
         if self.n_epochs is None or self.n_rollout is None or self.partial is None:
             return self.n_epochs
-        swapped = self.polish == "swaps" and all(name in SWAPPED_TO_ONE_END for name, _ in self.terms)
+        swapped = self.polish == "swaps" and all(catalogue.objective(name).one_end for name, _ in self.terms)
         if n <= PLANNED_FROM or self.steps_chosen or not swapped:
             return self.n_epochs
         return min(self.n_epochs, max(FEWEST_STEPS, int(MASK_ROWS / (self.n_rollout * self.partial * n))))

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
@@ -42,9 +43,6 @@ GRID = (*(round(0.05 * k, 2) for k in range(20)), 0.99, 1.0)
 COARSE = tuple(round(0.1 * k, 1) for k in range(11))
 """The same for objectives that take long to solve and whose answers are all from solved lambdas."""
 
-QUICK = ("pairwise", "facility")
-SLOW = ("vendi", "disf", "disf_fixed")
-
 PROOF_STEPS = 300
 """Of facility's dual per lambda, from the prices of the nearest one proved."""
 
@@ -54,7 +52,7 @@ NO_BETTER = 1e-6
 
 def fits(config: SelectionConfig) -> bool:
     """Whether these settings can follow a slider: one of these objectives alone, on the calibrated scale."""
-    return config.objective in QUICK + SLOW and config.scale == "calibrated"
+    return config.objective in catalogue.LIVE and config.scale == "calibrated"
 
 
 def open_live(
@@ -90,7 +88,7 @@ class Live:
     def __init__(self, pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> None:
         if not fits(config):
             raise OptionError(
-                f"a live lambda needs --objective {', '.join(QUICK + SLOW)}, one of them alone, on the calibrated "
+                f"a live lambda needs --objective {', '.join(catalogue.LIVE)}, one of them alone, on the calibrated "
                 f"scale, got --objective {config.objective} --scale {config.scale}"
             )
         self._config = config
@@ -149,7 +147,7 @@ class Live:
     @property
     def grid(self) -> tuple[float, ...]:
         """Lambdas that are worth solving before anyone asks."""
-        return GRID if self._config.objective in QUICK else COARSE
+        return GRID if catalogue.objective(self._config.objective).live == "quick" else COARSE
 
     def provable(self, lamb: float) -> bool:
         """Whether `prove` has something to do at a lambda: it is solved, nothing is proved there, and can be."""

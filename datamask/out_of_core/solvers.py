@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import OptionError, poll_of
@@ -24,7 +25,7 @@ from datamask.out_of_core.exact_values import Candidate, exact_values
 from datamask.out_of_core.scale_ends import Start, scale_ends
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.recipes.recipe import RULED, Recipe, Thresholds
+from datamask.recipes.recipe import Recipe, Thresholds
 from datamask.recipes.weights import Weights
 
 BLOCK_ROWS = 1_000_000
@@ -260,7 +261,7 @@ def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
 
 SOLVERS: tuple[WholeSolver, ...] = (
     WholeSolver(
-        RULED,
+        catalogue.RULED,
         ("relaxed",),
         lambda config, rows, dim, size: streamed_dual.memory_bytes(rows, dim, config.block_rows or BLOCK_ROWS),
         lambda rows, dim, size: 0,
@@ -335,7 +336,7 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
                 )
             return solver
     able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)
-    if way_out == WAY_OUT and not set(names) <= set(RULED):
+    if way_out == WAY_OUT and not set(names) <= set(catalogue.RULED):
         way_out = SAMPLE_ALONE
     raise OptionError(
         f"--objective {config.objective} by {config.estimator} is not solved over all rows of a corpus out of core "

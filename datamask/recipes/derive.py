@@ -33,7 +33,7 @@ from datamask.recipes.learned import (
     weighted_moment,
 )
 from datamask.recipes.quality import total
-from datamask.recipes.recipe import RULED, FeatureColumn, Recipe, ScoreRule, Thresholds
+from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds
 from datamask.recipes.sharpening import sharpened
 from datamask.recipes.thresholds import thresholds_of
 from datamask.recipes.weights import slope
@@ -49,9 +49,9 @@ def refusal(config: SelectionConfig) -> str:
     """Why selections with these settings have no rule, in a sentence; "" where they have one."""
     if config.estimator == catalogue.IMPORTED.name:
         return "Imported ids have no rule; a recipe needs a run with pairwise or disf_fixed."
-    unruled = [name for name, _ in config.terms if name not in RULED]
+    unruled = [name for name, _ in config.terms if name not in catalogue.RULED]
     if unruled and config.lamb < 1:
-        way_out = f"Solve a run with {' or '.join(RULED)}, or a sum of them."
+        way_out = f"Solve a run with {' or '.join(catalogue.RULED)}, or a sum of them."
         if catalogue.objective(unruled[0]).proof == "relaxation":
             return f"Objective {unruled[0]} has no per-row rule. {way_out}"
         return f"Objective {unruled[0]} selects each row by its neighbors, so it has no per-row rule. {way_out}"

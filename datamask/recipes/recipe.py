@@ -40,9 +40,6 @@ MOST_DIMENSIONS = 65_536
 RUN = "[A-Za-z0-9._-]{1,255}"
 """What the id of a run looks like: a name of a folder."""
 
-RULED = ("pairwise", "disf_fixed")
-"""The objectives whose best selections are a rule of one row's own numbers."""
-
 
 @dataclass(frozen=True)
 class ScoreRule:
@@ -264,7 +261,9 @@ class Recipe:
                 "version that made it"
             )
         try:
-            unruled = [name for name in catalogue.objective_terms(fields.line("objective")) if name not in RULED]
+            unruled = [
+                name for name in catalogue.objective_terms(fields.line("objective")) if name not in catalogue.RULED
+            ]
         except OptionError as error:
             raise InputError(f"{source} is no recipe that can be applied: {error}") from error
         features = FeatureColumn.read(fields.within("features"))
@@ -288,7 +287,7 @@ class Recipe:
             notes=fields.lines("notes"),
         )
         if unruled and recipe.lamb < 1:
-            raise fields.error("objective", f"made of {' and '.join(RULED)}", recipe.objective)
+            raise fields.error("objective", f"made of {' and '.join(catalogue.RULED)}", recipe.objective)
         if recipe.length_column is None and (recipe.of == "tokens" or recipe.rule.length_weight > 0):
             raise fields.error("length_column", "the column that counts tokens", None)
         return recipe

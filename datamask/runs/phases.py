@@ -18,8 +18,6 @@ after them swaps, the bound, the values, and what is written."""
 
 _WORDS = {re.compile("Neighbour graph"): GRAPH, re.compile("finding what .* alone would select"): ENDS}
 
-LISTED, PAIRED = ("facility",), ("pairwise",)
-
 _APPROXIMATE, _COMPARED, _OFFERED = 7e-7, 3.5e-11, 6e-10
 """Seconds of a graph: by cells, per row and dimension; of all pairs, per pair and dimension, and per pair."""
 
@@ -56,21 +54,16 @@ def expected_seconds(
     by_masks = config.n_rollout is not None and steps is not None
     masks = float(steps or 0) * (config.n_rollout or 0) * (config.partial or 1.0) / cores**_THREADED
     for name, _ in config.terms:
-        # per row and neighbour, or per row and dimension: ends, references, a mask, a whole solution, the ending
-        if name in LISTED:
-            unit, costs = float(n) * listed, (3e-7, 4e-8, 1e-8, 2.5e-7, 1.2e-6)
-        elif name in PAIRED:
-            unit, costs = float(n) * dim, (6e-7, 2e-8, 1.1e-8, 1.1e-7, 7.5e-7 if by_masks else 1.4e-7)
-        else:
-            unit, costs = float(n) * dim, (1e-6, 4e-8, 1.8e-8, 1e-6, 6e-7)
-        ends, references, mask, solution, ending = (unit * cost for cost in costs)
+        entry = catalogue.objective(name)
+        unit = float(n) * (listed if entry.needs_neighbors else dim)
+        ends, references, mask, solution, after_steps, after_solution = (unit * cost for cost in entry.run_seconds)
         seconds[ENDS] += ends
         seconds[REFERENCES] += references
         if by_masks:
             seconds[LEARNING] += masks * mask
         elif catalogue.estimator(config.estimator).guided:
             seconds[LEARNING] += solution
-        seconds[ENDING] += ending
+        seconds[ENDING] += after_steps if by_masks else after_solution
     if config.exact_values:
         seconds[ENDING] += _COMPARED * n * selected * dim / cores
     return seconds

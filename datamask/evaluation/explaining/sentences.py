@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from datamask import catalogue
 from datamask.evaluation.explaining import explanation as states
 from datamask.evaluation.explaining.explanation import Explanation, Part
 
@@ -52,11 +53,6 @@ def _phrase(part: Part, explanation: Explanation) -> str:
         if part.value > 0:
             return f"its quality is above that of {_percent(explanation.facts['quality_above'])} of the corpus"
         return f"its quality is below that of {_percent(explanation.facts['quality_below'])} of the corpus"
-    if part.name == "pairwise":
-        return (
-            f"it is {'less' if part.value > 0 else 'more'} similar to the selection as a whole than "
-            f"{_percent(above if part.value > 0 else 1 - above)} of the corpus"
-        )
     if part.name == "facility":
         count = explanation.witness_counts.get("facility", 0)
         samples = f"{count:,} sample{'' if count == 1 else 's'}"
@@ -78,16 +74,8 @@ def _phrase(part: Part, explanation: Explanation) -> str:
     if part.name == "graphcut":
         count = explanation.witness_counts.get("graphcut", 0)
         return f"{count:,} of its near neighbours {'is' if count == 1 else 'are'} selected too"
-    if part.name == "vendi":
-        return (
-            f"the members point its way {'less' if part.value > 0 else 'more'} than that of "
-            f"{_percent(above if part.value > 0 else 1 - above)} of the corpus"
-        )
-    if part.name in ("disf", "disf_fixed"):
-        return (
-            f"it makes the members' feature dimensions {'less' if part.value > 0 else 'more'} correlated than "
-            f"{_percent(above if part.value > 0 else 1 - above)} of the corpus would"
-        )
+    if comparison := catalogue.objective(part.name).comparison:
+        return comparison.format("less" if part.value > 0 else "more", _percent(above if part.value > 0 else 1 - above))
     return f"its part in {part.name} is above that of {_percent(above)} of the corpus"
 
 

@@ -32,9 +32,6 @@ QUALITY = MeasureEntry(
     mean_quality,
 )
 
-_EFFORT = {"facility": 0.2, "pairwise": 0.06, "disf": 0.85, "disf_fixed": 0.54, "vendi": 0.2, "graphcut": 0.11}
-_OWN_EFFORT = 0.5
-
 
 def objective_measure(name: str) -> MeasureEntry:
     """The measure of an objective, by its name in the catalogue or as one's own ``module:Class``."""
@@ -46,7 +43,7 @@ def objective_measure(name: str) -> MeasureEntry:
         "higher",
         True,
         _POOL if entry.name == "facility" else _TANGENT,
-        _EFFORT.get(entry.name, _OWN_EFFORT),
+        entry.effort,
         objective,
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.lambda_question import STEERING
 from datamask.corpus import Corpus
@@ -47,18 +48,6 @@ POSED_BY = (
 
 GRID_SIZE = 22
 """Lambdas that are solved beforehand."""
-
-SECONDS = {
-    ("pairwise", "free"): 8e-7,
-    ("pairwise", "rules"): 1.3e-6,
-    ("pairwise", "tokens"): 2.2e-6,
-    ("facility", "free"): 3.6e-6,
-    ("facility", "rules"): 3.6e-6,
-    ("facility", "tokens"): 5.5e-6,
-}
-"""Per row and dimension, to pose a problem and solve the whole grid on one idle core, by the objective and by what
-limits the selection: 20,000 rows of 256 dimensions take 4 to 28 s. Facility location's lists take longer than that from
-some 100,000 rows on."""
 
 REFINED_WITHIN = 1.0
 """Seconds that solving for a lambda may take where the slider is let go; above, it is answered between solved ones."""
@@ -127,9 +116,12 @@ def settings_of(selection: SelectionConfig | None) -> SelectionConfig:
 
 def expected_seconds(corpus: Corpus, settings: SelectionConfig) -> float | None:
     """What preparing the slider will take; None where that is not known beforehand."""
-    limits = "tokens" if settings.budget is not None else "rules" if settings.ruled else "free"
-    rate = SECONDS.get((settings.objective, limits))
-    return None if rate is None else rate * corpus.features.size
+    terms = settings.terms
+    rates = catalogue.objective(terms[0][0]).live_seconds if len(terms) == 1 else None
+    if rates is None:
+        return None
+    free, rules, tokens = rates
+    return (tokens if settings.budget is not None else rules if settings.ruled else free) * corpus.features.size
 
 
 def refined(corpus: Corpus, settings: SelectionConfig) -> bool:
@@ -154,8 +146,8 @@ def prepared_unasked(corpus: Corpus, settings: SelectionConfig, needed: bool = F
 
 def refusal(settings: SelectionConfig) -> str:
     """Why these settings cannot follow a slider, in a sentence; empty where they can."""
-    if settings.objective not in live.OFFERED:
-        return f"λ can be dragged for {', '.join(live.OFFERED)}, one at a time. For {settings.objective}, start a run"
+    if settings.objective not in catalogue.LIVE:
+        return f"λ can be dragged for {', '.join(catalogue.LIVE)}, one at a time. For {settings.objective}, start a run"
     if settings.scale != "calibrated":
         return f"λ cannot be dragged on the {settings.scale} scale, where it has another meaning"
     return ""

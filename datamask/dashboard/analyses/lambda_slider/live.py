@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
@@ -40,11 +41,6 @@ session holds dual solutions, not the features."""
 
 REMEMBERED = 16
 """Results kept for whoever asked; the masks are the largest thing in them."""
-
-QUICK = ("pairwise", "facility")
-"""Objectives that answer anew at every lambda, and are prepared in moments; the others answer with what was solved."""
-
-OFFERED = (*QUICK, "disf", "vendi", "disf_fixed")
 
 FIRST = (0.0, 0.5, 1.0)
 """The lambdas that are solved first: the ends, and where the slider stands."""
@@ -119,7 +115,7 @@ class Session:
     @property
     def quick(self) -> bool:
         """Whether it selects anew at any lambda; else it answers with what was solved."""
-        return self._config.objective in QUICK
+        return quick(self._config)
 
     @property
     def solved(self) -> tuple[int, tuple[SolvedLambda, ...]]:
@@ -268,6 +264,11 @@ class Session:
             job.message = doing
             job.poll()
             yield
+
+
+def quick(config: SelectionConfig) -> bool:
+    """Whether a problem is prepared in moments and selected anew at any lambda; others answer with what was solved."""
+    return catalogue.objective(config.objective).live == "quick"
 
 
 def _cores() -> int:

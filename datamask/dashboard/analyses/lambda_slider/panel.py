@@ -223,8 +223,8 @@ def _asked(name: str, beside: Beside) -> None:
 
 def answers(workspace: Workspace) -> bool:
     """Whether the slider answers wherever it is let go, though nothing is solved yet."""
-    quick = workspace.settings.objective in live.QUICK and len(workspace.corpus) <= BEGUN_BY_MOVING
-    return quick and not workspace.refusal
+    small = len(workspace.corpus) <= BEGUN_BY_MOVING
+    return small and not workspace.refusal and live.quick(workspace.settings)
 
 
 def _on_one_scale(name: str, known: str, beside: Beside, points: Sequence[LambdaPoint]) -> Beside:
