@@ -114,11 +114,11 @@ def measure(problem: dict, options: argparse.Namespace, cache: str) -> dict:
 
 def machine() -> dict:
     """What the numbers depend on."""
-    from datamask.runs.study_report import machine as processor
+    from benchmarks import corpus
 
     threads = int(os.environ.get("OMP_NUM_THREADS") or thread_count(16))
     return {
-        "processor": processor(),
+        "processor": corpus.machine()["processor"],
         "torch_threads": threads,
         "graph_threads": thread_count(16),
         "python": platform.python_version(),

@@ -159,7 +159,7 @@ ALIASES = {
         ),
         "runs.execute",
     ),
-    **dict.fromkeys(("runs.study", "runs.study_report", "runs.in_python"), "runs.sweep"),
+    "runs.in_python": "runs.sweep",
     "runs.weights": "runs.recipe",
     "runs.attempt": "runs.run_queue",
     "runs.driver": "runs.run_queue",

@@ -37,9 +37,9 @@ def small(words: list[str], folder: Path) -> list[str]:
         words = [value if before == option else word for before, word in zip(["", *words], words)]
     if words[0] == "select":
         words[words.index("--output") + 1] = str(folder / "out.parquet")
-    if words[0] == "study":
-        words += ["--quick", "--seeds", "1", "--output", str(folder / "study")]
-        words += ["--objectives", "pairwise,disf"] if words[1] == "single" else []
+    if "--figure" in words:
+        words += ["--seeds", "1", "--n_epochs", "4"]
+        words += ["--objectives", "pairwise,disf"] if "single" in words else ["--n_rollout", "4"]
     return [*words, "--rows", "60", "--runs_dir", str(folder / "runs"), "--device", "cpu"]
 
 

@@ -25,7 +25,7 @@ from datamask.cli.scoring import score
 from datamask.cli.selecting import prepare, resume, select
 from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show, runs_stop
 from datamask.cli.streams import ReaderLeft, flush_stdout, prepare_streams
-from datamask.cli.sweeps import study, sweep
+from datamask.cli.sweeps import sweep
 from datamask.cli.tasks import task
 from datamask.errors import DatamaskError, Stopped
 from datamask.runs.attempt import one_sentence
@@ -35,7 +35,6 @@ HANDLERS = {
     "select": select,
     "plan": plan,
     "sweep": sweep,
-    "study": study,
     "resume": resume,
     "prepare": prepare,
     "score": score,

@@ -1,4 +1,4 @@
-"""The commands that do many runs: `sweep` and `study`."""
+"""The command that does many runs: `sweep`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import argparse
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamask.cli.common import BAD, DONE, FAULT, STOPPED, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.cli.streams import print_text
-from datamask.config import RunConfig
+from datamask.config import RunConfig, SelectionConfig
+from datamask.errors import OptionError
+from datamask.runs.paper_figures import SEEDS, arms, points_of
 from datamask.runs.rooted import absolute_corpus, rooted
 from datamask.runs.store import RunStore
-from datamask.runs.study_arms import arms, points_of
-from datamask.runs.varying import Plan, Point, parse_vary, points
+from datamask.runs.varying import FIGURES, Plan, Point, parse_vary, points
 from datamask.work.pace import TELLING_RUNS, RunPace
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def sweep(options: argparse.Namespace) -> int:
-    """`sweep`: the cross product of what is varied, as runs that share one corpus."""
-    spanned = points(given_options(options), [parse_vary(text) for text in options.vary], options.seeds)
+    """`sweep`: the cross product of what is varied, or the arms of a figure, as runs that share one corpus."""
+    spanned, arm_of = _spanned(options)
     plan = _plan(options, spanned)
     from datamask.runs import sweep as sweeps
 
@@ -36,7 +36,9 @@ def sweep(options: argparse.Namespace) -> int:
     pace = RunPace()
     with stop_on_signals() as stop, Progress(pace=pace if len(spanned) > TELLING_RUNS else None) as progress:
         done = sweeps.sweep(RunStore(options.runs_dir), plan, progress=progress, should_stop=stop.is_set, turn=pace.run)
-    rows = sweeps.whole_rows([point_done.row() for point_done in done])
+    # paths were made absolute in the plan, so points and results meet by place
+    named = [{"arm": arm_of[point.selection]} if arm_of else {} for point in spanned]
+    rows = sweeps.whole_rows([arm | point_done.row() for arm, point_done in zip(named, done)])
     if options.output is not None:
         sweeps.write_rows(rows, options.output)
     if options.json:
@@ -50,44 +52,26 @@ def sweep(options: argparse.Namespace) -> int:
     return _ending(done, len(plan.points))
 
 
-def study(options: argparse.Namespace) -> int:
-    """`study`: one of the paper's experiments, as a sweep with its own table and figure."""
-    studied = arms(
-        options.kind,
-        given_options(options),
-        seeds=options.seeds,
-        quick=options.quick,
-        objectives=options.objectives.split(",") if options.objectives else None,
-    )
-    plan = _plan(options, points_of(studied))
-    from datamask.runs import study as studies
-    from datamask.runs import study_report as report
+def _spanned(options: argparse.Namespace) -> tuple[tuple[Point, ...], dict[SelectionConfig, str]]:
+    """The points that were asked for, and the arm of each in a figure of the paper, by its settings.
 
-    folder = Path(options.output or f"study-{options.kind}").absolute()
-    check_apart("output", str(folder), plan.corpus.inputs)
-    check_output(str(folder / "study.md"), plan.corpus.inputs)
-    with stop_on_signals() as stop, Progress() as progress:
-        completed = studies.study(
-            options.kind, RunStore(options.runs_dir), plan, studied, progress=progress, should_stop=stop.is_set
-        )
-    ending = _ending(completed.done, len(plan.points))
-    if ending != DONE:
-        return ending
-    written = report.write(completed, folder)
-    if options.json:
-        print_json(
-            {
-                "study": options.kind,
-                "sweep": plan.id,
-                "rows": completed.rows,
-                "notes": completed.notes,
-                "output": [str(path) for path in written],
-            }
-        )
-    else:
-        print_text(report.markdown(completed))
-        print_text("\n".join(map(str, written)))
-    return DONE
+    Raises:
+        OptionError: neither or both of --vary and --figure, or settings that do not hold.
+    """
+    if (options.figure is None) == (not options.vary):
+        raise OptionError(f"sweep needs either --vary OPTION=VALUES or --figure {'|'.join(FIGURES)}")
+    if options.figure is None:
+        if options.objectives:
+            raise OptionError("--objectives is for --figure single; use --vary objective=NAME,NAME")
+        return points(
+            given_options(options),
+            [parse_vary(text) for text in options.vary],
+            1 if options.seeds is None else options.seeds,
+        ), {}
+    names = options.objectives.split(",") if options.objectives else None
+    seeds = SEEDS if options.seeds is None else options.seeds
+    drawn = arms(options.figure, given_options(options), seeds=seeds, objectives=names)
+    return points_of(drawn), {point.selection: arm.name for arm in reversed(drawn) for point in arm.points}
 
 
 def _plan(options: argparse.Namespace, spanned: Sequence[Point]) -> Plan:

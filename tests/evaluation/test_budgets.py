@@ -14,8 +14,8 @@ from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.runs.execute import execute
+from datamask.runs.paper_figures import arms
 from datamask.runs.store import RunStore
-from datamask.runs.study_arms import arms
 from tests.evaluation.made import corpus_of
 from tests.reference import budgets
 

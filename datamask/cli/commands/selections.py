@@ -1,4 +1,4 @@
-"""Options of the commands that select: select, plan, resume, sweep, study."""
+"""Options of the commands that select: select, plan, resume, sweep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from datamask.cli.arguments import (
     whole,
 )
 from datamask.cli.help_text import rare
-from datamask.runs.varying import STUDIES, variable
+from datamask.runs.paper_figures import SEEDS
+from datamask.runs.varying import FIGURES, variable
 
 
 def add_select(parser: argparse.ArgumentParser) -> None:
@@ -72,30 +73,20 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
         "--vary",
         action="append",
         default=[],
-        required=True,
         metavar="OPTION=VALUES",
         help="option to vary: START:STOP:COUNT, as in lamb=0:1:11, or a list, as in seed=0,1,2; repeat it for all "
         f"combinations. One of {', '.join(variable())}",
     )
     group.add_argument(
-        "--seeds", type=whole, default=1, metavar="N", help="seeds for each point with a random method (1)"
+        "--figure", metavar="NAME", help=f"repeat a figure of the paper in place of --vary: {', '.join(FIGURES)}"
+    )
+    group.add_argument(
+        "--objectives", metavar="NAME,NAME", help="objectives of --figure single (all, or the one of --objective)"
+    )
+    group.add_argument(
+        "--seeds", type=whole, metavar="N", help=f"seeds for each point with a random method (1; --figure: {SEEDS})"
     )
     group.add_argument("--output", metavar="OUT", help="table of the points: .parquet, .csv or .json")
-    add_run(group)
-    add_selection(parser)
-    add_corpus(parser)
-
-
-def add_study(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `study`."""
-    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(STUDIES)}")
-    group = parser.add_argument_group("Study")
-    group.add_argument("--output", metavar="FOLDER", help="folder for tables and figure (study-KIND)")
-    group.add_argument(
-        "--objectives", metavar="NAME,NAME", help="objectives that the study `single` compares (all, or --objective)"
-    )
-    group.add_argument("--seeds", type=whole, default=3, metavar="N", help="seeds for each random method (3)")
-    group.add_argument("--quick", action="store_true", help="take few steps and few levels, as a quick check")
     add_run(group)
     add_selection(parser)
     add_corpus(parser)

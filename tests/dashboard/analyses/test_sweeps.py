@@ -14,8 +14,8 @@ from datamask.dashboard.analyses.sweeps import chart, kinds, series, tables, tra
 from datamask.dashboard.drawing import words
 from datamask.errors import OptionError
 from datamask.options import OPTIONS
-from datamask.runs.study_arms import arms
-from datamask.runs.varying import STUDIES, points, variable
+from datamask.runs.paper_figures import arms
+from datamask.runs.varying import FIGURES, points, variable
 from tests.dashboard.made_runs import finish_run, write_shard
 
 
@@ -24,7 +24,7 @@ def stored(made, option):
 
 
 def test_every_option_that_a_sweep_varies_can_be_varied_here_with_the_values_it_starts_with():
-    assert set(kinds.LABELS) == {*variable(), *STUDIES, kinds.PARTS}
+    assert set(kinds.LABELS) == {*variable(), *FIGURES, kinds.PARTS}
     assert len(set(kinds.LABELS.values())) == len(kinds.LABELS)
     for word in variable():
         given = kinds.CHOSEN.get(word, kinds.choices(word)) or kinds.VALUES[word]

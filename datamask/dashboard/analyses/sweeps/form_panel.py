@@ -16,7 +16,7 @@ from datamask.dashboard.analyses.sweeps import kinds
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.runs import outcome
 from datamask.options import OPTIONS
-from datamask.runs.study_arms import STEPS, Arm, arms, points_of
+from datamask.runs.paper_figures import STEPS, Arm, arms, points_of
 from datamask.runs.varying import Plan, Point, points
 
 QUICK_STEPS = 200
@@ -47,11 +47,11 @@ def form(opened: OpenCorpus) -> Asked:
         format_func=kinds.LABELS.__getitem__,
         key="sweep_vary",
         persist_state="session",
-        help="One setting, or a figure of the paper as in `datamask study`.",
+        help="One setting, or a figure of the paper as in `datamask sweep --figure`.",
     )
-    given = "" if kinds.is_study(word) else _values(word)
+    given = "" if kinds.is_figure(word) else _values(word)
     # a figure over time and curves of parts are of one objective
-    several = word == "single" or not (kinds.is_study(word) or word == kinds.PARTS)
+    several = word == "single" or not (kinds.is_figure(word) or word == kinds.PARTS)
     settings = frontier_form.shared(opened, several, without=(word,))
     options: dict[str, Any] = {name: value for name, value in settings.options.items() if name != word}
     methods = kinds.methods(word)
@@ -68,7 +68,7 @@ def form(opened: OpenCorpus) -> Asked:
     def plans() -> list[Plan]:
         if not settings.objectives:
             return []
-        if kinds.is_study(word):
+        if kinds.is_figure(word):
             first = {} if word == "single" else {"objective": settings.objectives[0]}
             names = settings.objectives if word == "single" else None
             made.extend(arms(word, {**options, **first}, seeds=seeds, objectives=names))
@@ -149,9 +149,9 @@ def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, in
         "Steps",
         10,
         100_000,
-        STEPS if kinds.is_study(word) else QUICK_STEPS,
+        STEPS if kinds.is_figure(word) else QUICK_STEPS,
         step=100,
-        key="study_steps" if kinds.is_study(word) else "sweep_steps",
+        key="study_steps" if kinds.is_figure(word) else "sweep_steps",
         persist_state="session",
         help="Update steps of each run. The paper uses 5,000.",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datamask import catalogue
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, Choice, Number, Whole
-from datamask.runs.varying import STUDIES, Value, parse_vary, variable
+from datamask.runs.varying import FIGURES, Value, parse_vary, variable
 
 PARTS = "parts"
 """The transfer check: a sweep over lambda on parts of the corpus."""
@@ -18,14 +18,14 @@ PRESETS = {
     "acceleration": "Paper: acceleration",
     "ablation": "Paper: step size and start",
 }
-"""The paper's figures: the studies of ``datamask study`` and what the menu calls them."""
+"""The paper's figures, as ``datamask sweep --figure`` names them, and what the menu calls them."""
 
 FIRST = ("select_ratio", "n_rollout")
 """Options that stand before the presets."""
 
 LABELS: dict[str, str] = {
     **{name: OPTIONS[name].label for name in FIRST},
-    **{name: PRESETS[name] for name in sorted(STUDIES, key=list(PRESETS).index)},
+    **{name: PRESETS[name] for name in sorted(FIGURES, key=list(PRESETS).index)},
     PARTS: "λ on parts of the corpus",
     **{name: OPTIONS[name].label for name in variable() if name not in FIRST},
     "estimator": "Method",
@@ -58,9 +58,9 @@ CHOSEN = {
 """What a menu of values starts with; for other options with all of them."""
 
 
-def is_study(word: str) -> bool:
+def is_figure(word: str) -> bool:
     """Whether it is a figure of the paper, whose arms are fixed."""
-    return word in STUDIES
+    return word in FIGURES
 
 
 def choices(word: str) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def methods(word: str) -> tuple[str, ...]:
     masks = tuple(entry.name for entry in catalogue.ESTIMATORS if draws_masks(entry.name))
     if word in ("estimator", "single", PARTS):
         return ()
-    if is_study(word):
+    if is_figure(word):
         return tuple(sorted(masks, key=lambda name: name != "reinforce"))
     owners = OPTIONS[word].owners
     if not owners:
@@ -106,7 +106,7 @@ def seeded(word: str, method: str, objectives: Iterable[str]) -> bool:
     Args:
         method: of `methods`; where methods vary, some always depend on it. objectives: of the runs.
     """
-    if word == "estimator" or is_study(word):
+    if word == "estimator" or is_figure(word):
         return True
     solvers = [method] if method != catalogue.AUTO else [catalogue.auto(objective) for objective in objectives]
     return any(catalogue.estimator(name).seeded for name in solvers)

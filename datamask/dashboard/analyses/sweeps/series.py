@@ -16,8 +16,8 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError
 from datamask.options import OPTIONS
+from datamask.runs.paper_figures import Arm
 from datamask.runs.store import Run
-from datamask.runs.study_arms import Arm
 from datamask.runs.varying import Value
 
 FREE = ("seed", "device")
@@ -32,7 +32,7 @@ class Level:
     """One value of what varies.
 
     Attributes:
-        name: of the value, in words. value: itself; None: an arm of a study. runs: those with it, newest first.
+        name: of the value, in words. value: itself; None: an arm of a figure. runs: those with it, newest first.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""The arms of a study: which settings stand beside each other, with how many seeds. Loads no torch."""
+"""The arms of the paper's figures: settings that a sweep puts beside each other, with how many seeds. No torch.
+
+What the paper says of each figure, and what came out here, is in docs/studies.md.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options import OPTIONS
-from datamask.runs.varying import STUDIES, Point, points
+from datamask.runs.varying import FIGURES, Point, points
 
-STEPS, QUICK_STEPS = 1000, 12
-RATES, QUICK_RATES = (1.0, 3.0, 10.0, 30.0), (3.0, 10.0)
-GROUPS, QUICK_GROUPS = (32, 64, 128, 256, 512), (2, 4, 8)
-PARTIALS, QUICK_PARTIALS = (0.05, 0.1, 0.25, 1.0), (0.5, 1.0)
-PRUNES, QUICK_PRUNES = (0.2, 0.4, 0.5), (0.5,)
+STEPS = 1000
+RATES = (1.0, 3.0, 10.0, 30.0)
+GROUPS = (32, 64, 128, 256, 512)
+PARTIALS, USUAL_PARTIAL = (0.05, 0.1, 0.25, 1.0), 0.1
+PRUNES = (0.2, 0.4, 0.5)
+SEEDS = 3
 
 PROBLEM = tuple(
     name
@@ -28,7 +32,7 @@ PROBLEM = tuple(
 
 @dataclass(frozen=True)
 class Arm:
-    """One setting of a study: its name, what is studied in it, and its runs (one per seed)."""
+    """One setting of a figure: its name, the values that it sets, and its runs (one per seed)."""
 
     name: str
     levels: tuple[tuple[str, Any], ...]
@@ -36,48 +40,53 @@ class Arm:
 
 
 def arms(
-    kind: str, given: Mapping[str, Any], *, seeds: int = 3, quick: bool = False, objectives: Sequence[str] | None = None
+    figure: str, given: Mapping[str, Any], *, seeds: int = SEEDS, objectives: Sequence[str] | None = None
 ) -> tuple[Arm, ...]:
-    """The arms of a study.
+    """Return the arms of a figure of the paper.
 
     Args:
-        kind: one of `STUDIES`.
-        given: options as for `SelectionConfig.from_options`; what a study varies overrides them. Left out or auto, the
+        figure: one of `FIGURES`.
+        given: options as for `SelectionConfig.from_options`; what a figure varies overrides them. Left out or auto, the
             estimator is ``reinforce`` (``auto`` in ``single``), the objective ``pairwise`` and the steps
             `STEPS`.
         seeds: runs per arm whose estimator is random.
         objectives: of ``single``; None: the objective given, else all.
 
     Raises:
-        OptionError: settings do not hold, or `kind` is unknown.
+        OptionError: settings do not hold, or `figure` is unknown.
+
+    Examples:
+        >>> from datamask.runs.paper_figures import arms
+        >>> [arm.name for arm in arms("G", {})]
+        ['G 32', 'G 64', 'G 128', 'G 256', 'G 512', 'reference: relaxed']
     """
-    if kind not in STUDIES:
-        raise OptionError(f"KIND must be one of {', '.join(STUDIES)}, got {kind!r}")
+    if figure not in FIGURES:
+        raise OptionError(f"--figure must be one of {', '.join(FIGURES)}, got {figure!r}")
     given = {
         name: value
         for name, value in given.items()
         if value is not None and (name, value) != ("estimator", catalogue.AUTO)
     }
     if "budget" in given:
-        raise OptionError("--budget: a study compares selections of one number of rows; use --select_ratio")
-    if kind == "single":
+        raise OptionError(
+            "--budget: a figure of the paper compares selections of one number of rows; use --select_ratio"
+        )
+    if figure == "single":
         names = objectives or (
             [given["objective"]] if "objective" in given else [entry.name for entry in catalogue.OBJECTIVES]
         )
-        return _single(given, names, seeds, quick)
+        return _single(given, names, seeds)
     if objectives:
-        raise OptionError(f"--objectives is of the study single; give the study {kind} one --objective")
-    base = {"objective": "pairwise", "estimator": "reinforce", "n_epochs": QUICK_STEPS if quick else STEPS, **given}
+        raise OptionError(f"--objectives is for --figure single; give --figure {figure} one --objective")
+    base = {"objective": "pairwise", "estimator": "reinforce", "n_epochs": STEPS, **given}
     drawing = [entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults]
     if catalogue.estimator(base["estimator"]).name not in drawing:
         raise OptionError(
-            f"--estimator must be {' or '.join(drawing)} for the study {kind}, which varies how masks "
+            f"--estimator must be {' or '.join(drawing)} for --figure {figure}, which varies how masks "
             f"are drawn and learned from, got {base['estimator']}; its last row is a reference by the "
             "best solver in any case"
         )
-    if quick:
-        base = {"n_rollout": 4, **base}
-    varied = {"ablation": _ablation, "acceleration": _acceleration, "G": _group_size}[kind](base, seeds, quick)
+    varied = {"ablation": _ablation, "acceleration": _acceleration, "G": _group_size}[figure](base, seeds)
     return (*varied, _reference(base))
 
 
@@ -94,15 +103,12 @@ def _arm(name: str, base: Mapping[str, Any], levels: Mapping[str, Any], seeds: i
     )
 
 
-def _single(given: Mapping[str, Any], names: Sequence[str], seeds: int, quick: bool) -> tuple[Arm, ...]:
-    base = dict(given)
-    if quick:
-        base = {"n_epochs": QUICK_STEPS, **base}
-    base.pop("objective", None)
+def _single(given: Mapping[str, Any], names: Sequence[str], seeds: int) -> tuple[Arm, ...]:
+    base = {name: value for name, value in given.items() if name != "objective"}
     lamb = base.pop("lamb", 0.5)
     if not 0 < lamb < 1:
         raise OptionError(
-            f"--lamb must be above 0 and below 1 in the study single, which compares it with both, got {lamb}"
+            f"--lamb must be above 0 and below 1 with --figure single, which compares it with both, got {lamb}"
         )
     first = names[0]
     plain = {name: base[name] for name in PROBLEM if name in base}
@@ -118,14 +124,12 @@ def _single(given: Mapping[str, Any], names: Sequence[str], seeds: int, quick: b
     return tuple(arms)
 
 
-def _ablation(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
+def _ablation(base: Mapping[str, Any], seeds: int) -> list[Arm]:
     full = int(base["n_epochs"])
-    rates: Sequence[float] = QUICK_RATES if quick else RATES
-    steps: Sequence[int] = (6, 12) if quick else (full // 4, full // 2, full, 2 * full)
-    usual = base.get("max_lr", SelectionConfig.from_options(estimator=base["estimator"]).max_lr or rates[-1])
+    usual = base.get("max_lr", SelectionConfig.from_options(estimator=base["estimator"]).max_lr or RATES[-1])
     arms = []
     for init in ("same", "quality"):
-        for rate in rates:
+        for rate in RATES:
             arms.append(
                 _arm(
                     f"lr {rate:g}, init {init}",
@@ -134,8 +138,8 @@ def _ablation(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
                     seeds,
                 )
             )
-        for count in steps:
-            if count != full or usual not in rates:
+        for count in (full // 4, full // 2, full, 2 * full):
+            if count != full or usual not in RATES:
                 arms.append(
                     _arm(
                         f"{count:,} steps, init {init}",
@@ -147,28 +151,25 @@ def _ablation(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
     return arms
 
 
-def _acceleration(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
-    partials: Sequence[float] = QUICK_PARTIALS if quick else PARTIALS
-    usual = 0.5 if quick else 0.1
+def _acceleration(base: Mapping[str, Any], seeds: int) -> list[Arm]:
     # pruning must leave more rows than are selected
-    prunes = [
-        share for share in (QUICK_PRUNES if quick else PRUNES) if 1 - share > base.get("select_ratio", 0.3) + 0.01
-    ]
+    prunes = [share for share in PRUNES if 1 - share > base.get("select_ratio", 0.3) + 0.01]
     kinds: list[tuple[str, dict[str, Any]]] = [
         ("plain", {}),
-        *((f"batch share {share:g}", {"partial": share}) for share in partials if share != usual),
+        *((f"batch share {share:g}", {"partial": share}) for share in PARTIALS if share != USUAL_PARTIAL),
         *((f"pruned by {share:g}", {"prune": share}) for share in prunes),
         ("start from quality", {"init": "quality"}),
     ]
     if prunes:
         kinds.append((f"pruned by {prunes[-1]:g}, start from quality", {"prune": prunes[-1], "init": "quality"}))
     return [
-        _arm(name, base, {"partial": usual, "prune": 0.0, "init": "same", **levels}, seeds) for name, levels in kinds
+        _arm(name, base, {"partial": USUAL_PARTIAL, "prune": 0.0, "init": "same", **levels}, seeds)
+        for name, levels in kinds
     ]
 
 
-def _group_size(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
-    return [_arm(f"G {size}", base, {"n_rollout": size}, seeds) for size in (QUICK_GROUPS if quick else GROUPS)]
+def _group_size(base: Mapping[str, Any], seeds: int) -> list[Arm]:
+    return [_arm(f"G {size}", base, {"n_rollout": size}, seeds) for size in GROUPS]
 
 
 def _reference(base: Mapping[str, Any]) -> Arm:
