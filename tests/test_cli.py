@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from scipy.sparse.csgraph import connected_components
@@ -199,6 +200,27 @@ def test_without_output_the_selection_is_in_the_run_folder(here, capsys):
     capsys.readouterr()
     assert run("resume", stored.id) == 0
     assert f"Selection: {stored.path.absolute() / 'selection.parquet'}" in capsys.readouterr().out
+
+
+def test_the_name_of_the_output_says_how_it_is_written(here, capsys):
+    assert run("select", "in.parquet", "--output", "out.CSV", *FAST) == 0
+    assert run("select", "in.parquet", "--output", "out.parquet", *FAST) == 0
+    table, written = pq.read_table("out.parquet"), pa.csv.read_csv("out.CSV")
+    assert written.column_names == table.column_names
+    assert written["chunk_id"].cast(table["chunk_id"].type).to_pylist() == table["chunk_id"].to_pylist()
+
+
+def test_prepare_says_in_words_what_it_wrote_and_the_next_command(here, capsys):
+    lines = [json.dumps({"text": f"a text of {n} words", "id": n}) for n in range(9)]
+    Path("texts.jsonl").write_text("\n".join(lines))
+    assert run("select", "texts.jsonl") == 2
+    path = here / "texts.jsonl"
+    assert f"make features with `python -m datamask prepare {path} --output prepared`" in capsys.readouterr().err
+    assert run("prepare", "texts.jsonl", "--output", "prepared") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Wrote 9 rows to ") and "dimensions by TF-IDF, fitted on 9 texts" in lines[1]
+    assert lines[-1] == "Next: python -m datamask select prepared --output selection.parquet"
+    assert not any("None" in line or "{" in line for line in lines)
 
 
 def test_folders_globs_and_hyphens(here, capsys):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from datamask import catalogue
 from datamask.cli.common import (
@@ -182,5 +184,22 @@ def prepare(options: argparse.Namespace) -> int:
     if options.json:
         print_json(report)
     else:
-        print_text("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in report.items()))
+        print_text(_prepared(report, options.output))
     return DONE
+
+
+def _prepared(report: Mapping[str, Any], output: str) -> str:
+    """What `prepare` wrote, for people, and the command that comes next."""
+    files = report["files"]
+    lines = [
+        f"Wrote {report['rows']:,} rows to {files[0] if len(files) == 1 else f'{len(files):,} files in {output}'}."
+    ]
+    for reason, count in report["dropped"].items():
+        lines.append(f"Left out {count:,} {'row' if count == 1 else 'rows'}: {reason}.")
+    if report["embedder"] is not None:
+        lines.append(f"Features: {report['dim']} dimensions by {report['embedder']} (digest {report['digest'][:12]}).")
+    elif report["dim"] is not None:
+        lines.append(f"Features: {report['dim']} dimensions by TF-IDF, fitted on {report['fitted_on']:,} texts.")
+    lines += report["notes"]
+    lines.append(f"Next: {shell(['select', output, '--output', 'selection.parquet'])}")
+    return "\n".join(lines)

@@ -267,9 +267,10 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
             f"{path} has several columns that could be the {role} ({_listed(plausible(schema, role))}); "
             f"choose one with {OPTIONS[role]}"
         )
+    prepare = f"python -m datamask prepare {path} --output prepared"
     way_out = {
-        "feature": "; make features with `python -m datamask prepare`, or name their shards with --features",
-        "quality": "; make scores with `python -m datamask prepare`, or name their shards with --scores",
+        "feature": f"; make features with `{prepare}`, or name their shards with --features",
+        "quality": f"; make scores with `{prepare}`, or name their shards with --scores",
         "id": "",
     }[role]
     raise InputError(f"{path} has no {role} column ({WANTS[role]}); its columns are {_listed(schema.names)}{way_out}")

@@ -45,8 +45,15 @@ Progress = Callable[[float, str], None]
 
 
 def write_selection(run: Run, path: str | Path) -> None:
-    """Write OUT.parquet: one row per selected sample, strongest first, the config in its metadata."""
-    write_table(Path(path), run.selection())
+    """Write one row per selected sample, strongest first: CSV if the name ends in ``.csv``, else parquet.
+
+    Parquet has the config in its metadata.
+    """
+    if Path(path).suffix.lower() == ".csv":
+        with replacing(path) as part:
+            part.write_bytes(selected_csv(run))
+    else:
+        write_table(Path(path), run.selection())
 
 
 def note_unwritten(run: Run, why: str | None) -> None:
@@ -79,14 +86,9 @@ def write_ids(run: Run, path: str | Path) -> str:
     Raises:
         OptionError: it ends in neither.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix == ".parquet":
-        write_selection(run, path)
-    elif suffix == ".csv":
-        with replacing(path) as part:
-            part.write_bytes(selected_csv(run))
-    else:
+    if Path(path).suffix.lower() not in (".csv", ".parquet"):
         raise OptionError(f"--ids must end in .csv or .parquet, got {str(path)!r}")
+    write_selection(run, path)
     return str(path)
 
 

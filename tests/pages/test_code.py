@@ -130,6 +130,15 @@ def test_the_bare_address_reopens_the_last_corpus(page, runs_dir, tmp_path, monk
     assert "corpus" not in page("pages/data.py").query_params
 
 
+def test_the_bare_address_passes_over_a_corpus_that_only_another_server_may_read(page, runs_dir, tmp_path, elsewhere):
+    for path in (write_shard(tmp_path / "mine.parquet").inputs[0], str(elsewhere / "first" / "shard.parquet")):
+        last = Openings(runs_dir).start(CorpusConfig((path,)), "before")
+        last.wait(240)
+    app = page()
+    assert app.query_params["corpus"] != last.key and not app.warning
+    assert [opening.config.inputs[0] for opening in openings(runs_dir).all()] == [str(tmp_path / "mine.parquet")]
+
+
 def test_a_link_to_no_corpus_is_one_sentence(page):
     app = page(corpus="nothing-of-that-name")
     assert [warning.value for warning in app.warning] == [

@@ -28,7 +28,9 @@ def add_select(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser)
     group = parser.add_argument_group(OUTPUT)
     group.add_argument(
-        "--output", metavar="OUT.parquet", help="file for the selection (selection.parquet in the run folder)"
+        "--output",
+        metavar="OUT.parquet|OUT.csv",
+        help="file for the selected ids and their numbers (selection.parquet in the run folder)",
     )
     add_run(group)
     rare(
@@ -59,7 +61,9 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 def add_resume(parser: argparse.ArgumentParser) -> None:
     """Add the options of `resume`."""
     add_run_id(parser)
-    parser.add_argument("--output", metavar="OUT.parquet", help="file for the selection (the one given to the run)")
+    parser.add_argument(
+        "--output", metavar="OUT.parquet|OUT.csv", help="file for the selection (the one given to the run)"
+    )
     add_own(parser)
     add_detach(parser)
     add_runs_dir(parser)

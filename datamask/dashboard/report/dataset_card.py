@@ -42,6 +42,12 @@ RECIPES: Export = next(export for export in EXPORTS if export.name == "recipe")
 DATA = {False: "data/selection.parquet", True: "data/rows.parquet"}
 """Whether the rows are written, or the ids alone -> the file."""
 
+COLUMNS = (
+    "Columns of the ids: the id under its own name; `rank`, 1 is the strongest row; `score`, λ times "
+    "`marginal_quality` plus 1 - λ times `marginal_diversity`, which are what the row adds to the selection; "
+    "`quality`, the score of the corpus; `logit`, of learned masks only; `source_file` and `source_row`."
+)
+
 
 def write_dataset(
     run: Run,
@@ -134,11 +140,12 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
     """
     name, result = listing.name_of(run), run.status().result or NO_RESULT
     fingerprint = str(run.facts().get("fingerprint") or "")
-    found = summary(kept_by(run), results(cache_dir, fingerprint) if fingerprint else [])
+    data = next(file for file in files if file.startswith("data/"))
+    found = summary(kept_by(run, data), results(cache_dir, fingerprint) if fingerprint else [])
     shares = [(term, result.calibrated.of(term)) for term in ("quality", "diversity")]
     command = "datamask " + shlex.join(_public(run.config).arguments("selection.parquet"))
     parts = [
-        _header(name, result.size.selected or 0, files),
+        _header(name, result.size.selected or 0, data),
         f"# {_plain(name)}",
         _plain(sentence(run)),
         *([] if PICTURE not in files else [f"![Map of the corpus with the selected rows colored]({PICTURE})"]),
@@ -151,14 +158,14 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         f"    {command}",
         "## Files",
         "\n".join(f"- `{file}`" for file in files),
+        *([] if data != DATA[False] else [COLUMNS]),
         f"Made by datamask {datamask.__version__} ([the method](https://arxiv.org/abs/2512.24265)). The license of the "
         "rows is that of their corpus.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _header(name: str, rows: int, files: list[str]) -> str:
-    data = next(file for file in files if file.startswith("data/"))
+def _header(name: str, rows: int, data: str) -> str:
     lines = [
         f"pretty_name: {json.dumps(name)}",
         "tags: [data-selection, pre-training, datamask]",

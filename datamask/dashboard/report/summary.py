@@ -29,6 +29,7 @@ class Kept:
     Attributes:
         settings: of the selection. selected: rows that it keeps, of `n`; tokens: of these, None: not known.
         eligible: rows that could be selected; None: not counted. run_id: of the run that it is; "": it is in no run.
+        file: where the ids lie for whoever reads the summary; "": in the run's folder.
     """
 
     settings: SelectionConfig
@@ -37,10 +38,11 @@ class Kept:
     tokens: float | None = None
     eligible: int | None = None
     run_id: str = ""
+    file: str = ""
 
 
-def kept_by(run: Run) -> Kept:
-    """What a done run keeps, by its record."""
+def kept_by(run: Run, file: str = "") -> Kept:
+    """What a done run keeps, by its record; `file` as in `Kept`."""
     size, facts = (run.status().result or NO_RESULT).size, run.facts()
     return Kept(
         run.config.selection,
@@ -49,6 +51,7 @@ def kept_by(run: Run) -> Kept:
         size.tokens,
         facts.get("eligible"),
         run.id,
+        file,
     )
 
 
@@ -147,6 +150,8 @@ def _duplicates(kept: Kept) -> str:
 
 
 def _ids(kept: Kept) -> str:
+    if kept.file:
+        return f"The ids are in {kept.file}."
     if not kept.run_id:
         return "The ids are in no run folder yet. Download them, or press Keep as run."
     return (

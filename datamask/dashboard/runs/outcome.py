@@ -3,7 +3,6 @@ is not finished."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from datamask import catalogue
@@ -120,12 +119,12 @@ def certificate(run: Run) -> str | None:
         return None
     kind = "on listed neighbors" if result.certificate.holds_for == LISTED else "for this objective"
     calibrated = run.config.selection.scale == "calibrated"
-    # rounded up: the sentence is true as it is written
-    near = f"{math.ceil(1e4 * gap - 1e-3) / 100:.2f}{words.GAP}%" if calibrated else words.value(gap)
+    optimal = calibrated and gap < ROUNDING
+    near = f"{0.0 if optimal else words.gap_percent(gap):.2f}{words.GAP}%" if calibrated else words.value(gap)
     which = f"that fills {size.budget:,.0f} tokens" if size.budget else f"of {size.selected or 0:,} rows"
     which += f" with the {size.given:,} given rows" if size.given else ""
     which += " under the same rules" if rules(run) else ""
-    head = f"Optimal {kind} (gap {near})" if calibrated and gap < ROUNDING else f"Gap {near} {kind}"
+    head = f"Optimal {kind} (gap {near})" if optimal else f"Gap {near} {kind}"
     return (
         f"{head}: no selection {which} has a joint value above {words.value(bound)}; this one has "
         f"{words.value(bound - gap)}."

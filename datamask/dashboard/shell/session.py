@@ -258,14 +258,26 @@ def opening_of_the_command_line() -> Opening | None:
 def _last(check: Callable[[CorpusConfig], None]) -> Opening | None:
     """The opening of the corpus that was opened last, on a server of one machine; None where nothing was opened.
 
+    Another server of the same runs folder may have opened one that this server may not read: then the one before it.
     Where other machines reach the server, what one visitor opened is nothing that the next one asked for.
 
     Args:
         check: as of `Openings.resume`.
+
+    Raises:
+        Outside: all that were opened lately lie outside the roots; the sentence is about the last one.
     """
     if not on_loopback() or demo.off():
         return None
-    return next((all_openings().resume(note.key, check) for note in all_openings().recent(1)), None)
+    refusal: Outside | None = None
+    for note in all_openings().recent():
+        try:
+            return all_openings().resume(note.key, check)
+        except Outside as error:
+            refusal = refusal or error
+    if refusal is not None:
+        raise refusal
+    return None
 
 
 def check_readable(config: CorpusConfig) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.analyses.lambda_slider import live
 from datamask.dashboard.drawing import words
 from datamask.dashboard.workspace.selection import Selection
 
@@ -29,7 +28,7 @@ def parts(corpus: Corpus, selection: Selection, more: Sequence[str] = (), *, pro
     if selection.diversity is not None:
         said.append(f"Diversity {'' if selection.exact else '≥ '}{words.percent(selection.diversity)}")
     if selection.gap is not None:
-        said.append(f"gap {live.percent_within(selection.gap):g}{words.GAP}%{' so far' if proving else ''}")
+        said.append(f"gap {words.gap_percent(selection.gap):.2f}{words.GAP}%{' so far' if proving else ''}")
     if selection.preview:
         said.append("preview")
     return [*filter(None, said), *more]

@@ -25,6 +25,11 @@ def test_percent(share, expected):
     assert spaced(words.percent(share)) == expected
 
 
+@pytest.mark.parametrize("gap, expected", [(0.001641, 0.17), (0.0016, 0.16), (1e-7, 0.01), (0.0, 0.01), (0.2, 20.0)])
+def test_a_gap_is_rounded_up(gap, expected):
+    assert words.gap_percent(gap) == expected
+
+
 def test_percent_keeps_the_digits_asked_for():
     assert spaced(words.percent(0.12345, 2)) == "12.35 %"
 

@@ -347,8 +347,7 @@ def proof_words(spot: Spot) -> str:
     """How near the best a point is proved to be; empty where nothing is proved."""
     if spot.gap is None:
         return ""
-    within = "0.01" if spot.gap < 1e-4 else f"{100 * spot.gap:.2f}"
-    return f"Gap {within}{words.GAP}% for this objective and λ."
+    return f"Gap {words.gap_percent(spot.gap):.2f}{words.GAP}% for this objective and λ."
 
 
 def hull_only(objective: str) -> bool:

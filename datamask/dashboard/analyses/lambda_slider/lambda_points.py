@@ -18,7 +18,6 @@ from datamask.config import SelectionConfig
 from datamask.config.lambda_question import STEERING
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.frontier.tables import Spot
-from datamask.dashboard.analyses.lambda_slider import live
 from datamask.dashboard.analyses.which_lambda.tables import measure
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import Ends, common_ends
@@ -344,7 +343,7 @@ def proof_words(gap: float | None, final: bool) -> str:
     """How near the best possible, in a few words; empty where nothing is proved or proofs still change."""
     if gap is None:
         return ""
-    known = f"gap {live.percent_within(gap):.2f}{words.GAP}%"
+    known = f"gap {words.gap_percent(gap):.2f}{words.GAP}%"
     return known if final else f"{known}, still solving"
 
 

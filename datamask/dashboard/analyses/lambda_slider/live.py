@@ -281,12 +281,7 @@ def _cores() -> int:
 def _shown(solved: SolvedLambda) -> tuple[float, float, float | None, float | None]:
     """What tells one picture of a solved lambda from another: which selection it is, and its proof as it is worded."""
     answer = solved.answer
-    return answer.lamb, answer.joint, answer.solved_at, None if answer.gap is None else percent_within(answer.gap)
-
-
-def percent_within(gap: float) -> float:
-    """A gap in percent, as pages say it: two decimals, and never less than one hundredth."""
-    return max(round(100 * gap, 2), 0.01)
+    return answer.lamb, answer.joint, answer.solved_at, None if answer.gap is None else words.gap_percent(answer.gap)
 
 
 def proof_words(gap: float | None, final: bool) -> str:
@@ -298,7 +293,7 @@ def proof_words(gap: float | None, final: bool) -> str:
     """
     if gap is None:
         return ""
-    gain = f"within {percent_within(gap):.2f}{words.GAP}% of the best possible at this λ"
+    gain = f"within {words.gap_percent(gap):.2f}{words.GAP}% of the best possible at this λ"
     if final:
         return f"This selection is {gain}."
     return f"Still solving: so far this selection is {gain}."
