@@ -87,6 +87,7 @@ $(BIN)/python:
 
 $(VENV)/.run-ready: requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install $(PIP_OPTIONS) -r requirements.txt
+	$(BIN)/python -m pip install $(PIP_OPTIONS) --no-deps --editable .
 	@touch $@
 
 $(VENV)/.pytest-ready: requirements-dev.txt $(VENV)/.run-ready

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import pkgutil
 import re
@@ -14,7 +15,7 @@ import pytest
 
 import datamask
 from benchmarks.readme import table
-from datamask import catalogue
+from datamask import catalogue, cli
 from datamask.cli import HANDLERS
 from datamask.config import RunConfig
 from datamask.runs.store import RunStore
@@ -27,6 +28,8 @@ PYTHON = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 EXAMPLES = list(dict.fromkeys(re.findall(r"```python\n(.*?)```", README + PYTHON, re.DOTALL)))
 SHORT = 100
 """Lines of the README, at most: what it is, how it starts, what goes in and comes out. The rest is in docs/."""
+
+WORDS = ("bridges", "trees", "rivers", "stars", "letters", "numbers", "songs")
 
 DOCUMENTS = [
     path
@@ -71,8 +74,29 @@ def test_command_lines_are_understood(document):
     from datamask.cli.parser import parse
 
     text = re.sub(r" \\\n +", " ", document.read_text(encoding="utf-8"))
-    for line in re.findall(r"^ {4}python -m datamask (.*?)(?: +#.*)?$", text, re.MULTILINE):
+    for line in re.findall(r"^ {4}(?:python -m )?datamask (.*?)(?: +#.*)?$", text, re.MULTILINE):
         parse(line.split())
+
+
+def test_the_tutorial_leads_from_texts_to_ids(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "text-to-ids.md").read_text(encoding="utf-8")
+    texts = [f"Text {n} tells of {WORDS[n % 7]} and {WORDS[n % 5]} in {n * n} words." for n in range(100)]
+    rows = [{"id": f"a{n}", "text": text, "score": n % 11 / 2} for n, text in enumerate(texts)]
+    Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    run = ""
+    for line in re.findall(r"^ {4}datamask (.*?)$", page, re.MULTILINE):
+        if line.startswith("open"):
+            continue
+        assert cli.main(line.replace("RUN", run).split()) == 0, capsys.readouterr().err
+        if line.startswith("select"):
+            run = RunStore("runs").list()[0].id
+    with Path("ids.csv").open(encoding="utf-8") as file:
+        kept = list(csv.DictReader(file))
+    assert len(kept) == 30 and {row["chunk_id"] for row in kept} <= {row["id"] for row in rows}
+    by_id = {row["id"]: row["score"] for row in rows}
+    assert all(float(row["quality"]) == by_id[row["chunk_id"]] for row in kept)
+    assert Path("card/README.md").is_file()
 
 
 def test_every_command_is_on_the_page_of_commands():
