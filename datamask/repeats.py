@@ -37,12 +37,17 @@ class Amount:
 AS_SELECTED = Amount()
 
 
-def weightless(estimator: str, why: str = "it only says which rows are selected") -> str:
-    """The sentence that an estimator has no inclusion weights, and which have."""
+def weightless(estimator: str, why: str = "") -> str:
+    """The sentence that an estimator has no inclusion weights, and which have.
+
+    Args:
+        why: it has none under these settings, as a sentence without its stop; empty: it only says which rows are in.
+    """
     *relaxed, last = [entry.name for entry in catalogue.OBJECTIVES if entry.proof == "relaxation"]
     having = [entry.name for entry in catalogue.ESTIMATORS if entry.weighs and entry.name != "relaxed"]
+    why = why or f"estimator {estimator} has no repeat weights: it only says which rows are selected"
     return (
-        f"estimator {estimator} has no repeat weights: {why}. Use relaxed with {', '.join(relaxed)} or {last} or "
+        f"{why}. Use relaxed with {', '.join(relaxed)} or {last} or "
         f"a sum of them, or {', '.join(having[:-1])} or {having[-1]}"
     )
 
@@ -56,7 +61,10 @@ def refusal(config: SelectionConfig) -> str:
         unrelaxed = [name for name, _ in config.terms if catalogue.objective(name).proof != "relaxation"]
         return weightless("relaxed", f"repeat weights are not available for {unrelaxed[0]}") if unrelaxed else ""
     if config.quotas:
-        return weightless(config.estimator, "masks under --quota have none") + "; relaxed has them under quotas too"
+        return (
+            weightless(config.estimator, "masks under --quota have no repeat weights")
+            + "; relaxed has them under quotas too"
+        )
     return ""
 
 

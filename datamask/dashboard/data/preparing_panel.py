@@ -84,7 +84,9 @@ def show(
             return
         _open_made(name, open_corpus)
         background.ending(name, "Stopped. Start again to continue from the finished embeddings.")
-        st.caption("Adds a quality score by rules, embeddings and token counts, and opens the result.")
+        st.caption(
+            "Adds embeddings and token counts, and a quality score by rules if no column is called score. Opens the result."
+        )
         if pressed(
             "Create scores and embeddings",
             type=weight,

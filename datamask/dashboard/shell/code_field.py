@@ -40,7 +40,7 @@ def show(config: CorpusConfig, roots: Iterable[FilePath], visitor: str, runs_dir
     if not named:  # it is a link below an allowed folder that leads out
         return
     with st.form(f"{key}_by_code", border=False):
-        code = st.text_input("Code from the server's terminal", key=f"{key}_code", max_chars=20, help=HELP)
+        code = st.text_input("One-time code from the server's terminal", key=f"{key}_code", max_chars=20, help=HELP)
         submitted = st.form_submit_button(
             f"Allow {words.plain(', '.join(map(str, named)), 200)}", key=key, icon=":material/lock_open:"
         )
