@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import lambda_point, lambda_points, live
 from datamask.dashboard.export import selection_panel
 from datamask.dashboard.report.current import report_of
 from datamask.dashboard.workspace import along, files, keeping, wording
@@ -163,7 +163,7 @@ def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened
     (point,) = [point for point in behind.solved[1] if point.answer.lamb == 0.9]
     workspace = Workspace(opened, None, [], {}, [], lambda_points.settings_of(settings), 0.9)
     known = along.known(workspace)
-    drawn = currently.selection(workspace, lambda_points.of_solved(point))
+    drawn = currently.selection(workspace, lambda_point.of_solved(point))
     assert drawn.gap is not None
     early = Current(workspace, known, replace(drawn, gap=None), False)
     assert currently.newest(early) == replace(early.selection, gap=drawn.gap)

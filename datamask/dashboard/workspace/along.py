@@ -9,8 +9,8 @@ import numpy as np
 import streamlit as st
 
 from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
-from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint
+from datamask.dashboard.analyses.lambda_slider import lambda_point, lambda_points, live
+from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import session
 from datamask.dashboard.workspace.workspace import Workspace
@@ -80,7 +80,7 @@ def known(workspace: Workspace, *, begin: bool = False, stored: bool = True, nea
     if own is not None:
         lasting.append(own)
     solved = behind.solved[1] if behind is not None and behind.alive else ()
-    points = lambda_points.with_stored([lambda_points.of_solved(point) for point in solved], lasting)
+    points = lambda_points.with_stored([lambda_point.of_solved(point) for point in solved], lasting)
     return Along(behind, own, tuple(points), tuple(lasting))
 
 
@@ -100,7 +100,7 @@ def answer(workspace: Workspace, along: Along, lamb: float, seconds: float) -> L
     found = (behind.refined if refined else behind.answer)(lamb, seconds)
     if found is None:
         return None
-    point = lambda_points.of_answer(found)
+    point = lambda_point.of_answer(found)
     st.session_state[ANSWER] = _Kept((behind.number, lamb, ready), point)
     return point
 
@@ -143,7 +143,7 @@ def _of_run(run: Run, fingerprint: str, selected: np.ndarray, *, shown: bool) ->
     if spot is None or not spot.priced:
         return None
     estimated = (run.status().result or NO_RESULT).estimate is not None
-    return lambda_points.of_run(spot, selected, exact=not estimated, shown=shown)
+    return lambda_point.of_run(spot, selected, exact=not estimated, shown=shown)
 
 
 def _stored(workspace: Workspace, near: float | None) -> list[LambdaPoint]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datamask.dashboard.analyses.lambda_slider import lambda_points
-from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint
+from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.map import scene
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace.along import Along

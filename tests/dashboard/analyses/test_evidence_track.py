@@ -11,7 +11,7 @@ from datamask.ablation.offers import offers
 from datamask.ablation.steering import track
 from datamask.config import SelectionConfig
 from datamask.dashboard.analyses.lambda_slider import below_random, evidence_track
-from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint
+from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from tests.ablation.made import ROBUST, made_result
 
 

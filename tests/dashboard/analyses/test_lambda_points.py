@@ -11,7 +11,7 @@ import pytest
 from datamask.config import Quota, SelectionConfig
 from datamask.config.lambda_question import Target
 from datamask.dashboard.analyses.lambda_slider import lambda_points
-from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint
+from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import common_ends
 from datamask.dashboard.map.layers import Selection

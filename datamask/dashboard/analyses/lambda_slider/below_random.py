@@ -9,8 +9,9 @@ from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.analyses.frontier.tables import TOLERANCE, Spot
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
-from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint, Mark
+from datamask.dashboard.analyses.lambda_slider import lambda_point, lambda_points, live
+from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
+from datamask.dashboard.analyses.lambda_slider.lambda_points import Mark
 from datamask.dashboard.drawing import words
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
@@ -30,7 +31,7 @@ def warning(corpus: Corpus, settings: SelectionConfig, runs: Sequence[Run]) -> s
     problem = lambda_points.settings_of(settings)
     behind = live.find(corpus, problem)
     solved = behind.solved[1] if behind is not None and behind.alive else ()
-    known: list[LambdaPoint | Spot] = [lambda_points.of_solved(point) for point in solved]
+    known: list[LambdaPoint | Spot] = [lambda_point.of_solved(point) for point in solved]
     for run in runs:
         with contextlib.suppress(DatamaskError):  # a damaged record is listed elsewhere, with its reason
             if run.whole is None and lambda_points.posed_alike(problem, run.config.selection):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint
+from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.linked import groups
 from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.map.parcels import pack

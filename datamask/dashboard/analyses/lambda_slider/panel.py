@@ -21,7 +21,8 @@ import streamlit as st
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.explanation import explanations
 from datamask.dashboard.analyses.lambda_slider import below_random, counts, lambda_points, live
-from datamask.dashboard.analyses.lambda_slider.lambda_points import LambdaPoint, Mark
+from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
+from datamask.dashboard.analyses.lambda_slider.lambda_points import Mark
 from datamask.dashboard.drawing import words
 from datamask.dashboard.frame import address
 from datamask.dashboard.linked.tally import Tally
