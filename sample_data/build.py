@@ -1,6 +1,10 @@
-"""Build the demo corpus: docstrings of permissively licensed packages with embeddings, uses, a map, a run, an ablation.
+"""Build the demo corpus: docstrings of permissively licensed packages with embeddings, and what pages show of them.
 
     python sample_data/build.py MODEL [--output FOLDER]
+    python sample_data/build.py --points [--output FOLDER]
+
+With `--points` only the selections along λ of a demo that is there are solved anew: where options, solvers or the ends
+of scales changed, the kept ones are found no more.
 
 MODEL is the folder of a model2vec model. Needs the packages of `sample_data.docstrings.PACKAGES` installed; downloads
 nothing and imports none of the packages that it reads. Takes some minutes. README.md tells what comes out.
@@ -131,16 +135,50 @@ def keep_results(shard: Path, folder: Path) -> None:
         if run.status().state != "done":
             raise SystemExit(f"the run failed: {run.status().error}")
         compute(corpus, QUESTION, store.cache_dir, progress=_say)
-        cache = Cache(store.cache_dir)
-        for entry in entries(corpus):
-            kept = folder / "cache" / entry.subject / cache.path(entry).name
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(cache.path(entry), kept)
+        _solve(corpus, store.cache_dir)
+        _copy(entries(corpus), store.cache_dir, folder / "cache")
         shutil.copytree(run.path, folder / RUN_ID, ignore=shutil.ignore_patterns("*lock", "queue", "checkpoint.npz"))
         facts_file = folder / RUN_ID / "config.json"
         record = json.loads(facts_file.read_text())
         del record["facts"]["versions"]["platform"]  # the machine is nobody's business
         write_text(facts_file, json.dumps(record, indent=1))
+
+
+def keep_points(output: Path) -> None:
+    """Solve the demo in a folder along λ, in the place of what is kept of that."""
+    with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(output):
+        corpus = open_corpus(CorpusConfig((SHARD,)))
+        _solve(corpus, Path(scratch))
+        cache = Path(RESULTS) / "cache"
+        for old in cache.glob("*/lambda-points-*"):
+            old.unlink()
+        _copy([points(corpus)], Path(scratch), cache)
+    facts = json.loads((output / FACTS).read_text())
+    write_text(output / FACTS, json.dumps({**facts, "files": _digests(output)}, indent=1) + "\n")
+
+
+def _solve(corpus: Corpus, cache_dir: Path) -> None:
+    """Have the selections along λ kept that the slider beside the run shows."""
+    from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+
+    session = live.session(corpus, lambda_points.settings_of(None), cache_dir)
+    session.job.wait()
+    if not session.ready:
+        raise SystemExit(f"λ was not solved: {session.error}")
+
+
+def _copy(kept: list[Entry], cache_dir: Path, target: Path) -> None:
+    for entry in kept:
+        path = Cache(cache_dir).path(entry)
+        (target / entry.subject).mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target / entry.subject / path.name)
+
+
+def points(corpus: Corpus) -> Entry:
+    """Return the name of the selections along λ."""
+    from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points
+
+    return kept_points.points_entry(corpus.fingerprint, kept_points.key_of(corpus, lambda_points.settings_of(None)))
 
 
 def entries(corpus: Corpus) -> list[Entry]:
@@ -151,7 +189,14 @@ def entries(corpus: Corpus) -> list[Entry]:
     from datamask.runs.ablation_results import result_entry
 
     mark = corpus.fingerprint
-    return [layout_entry(mark), crowding_entry(mark), topics_entry(mark), result_entry(mark, QUESTION.key)]
+    ablation = result_entry(mark, QUESTION.key)
+    return [layout_entry(mark), crowding_entry(mark), topics_entry(mark), ablation, points(corpus)]
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file but the one of facts."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / FACTS)
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _say(share: float, what: str) -> None:
@@ -177,11 +222,7 @@ def build(model: Path, output: Path = OUTPUT, *, results: bool = True) -> None:
             "sources": dict(sorted(Counter(made["source"].to_pylist()).items())),
             "model": {"name": embedder.name, "digest": embedder.digest},
             "versions": versions(),
-            "files": {
-                str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-                for path in sorted(folder.rglob("*"))
-                if path.is_file()
-            },
+            "files": _digests(folder),
         }
         write_text(folder / FACTS, json.dumps(facts, indent=1) + "\n")
 
@@ -189,10 +230,16 @@ def build(model: Path, output: Path = OUTPUT, *, results: bool = True) -> None:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", type=Path, help="folder of a model2vec model")
+    parser.add_argument("model", type=Path, nargs="?", help="folder of a model2vec model")
+    parser.add_argument("--points", action="store_true", help="solve only the selections along λ of the demo anew")
     parser.add_argument("--output", type=Path, default=OUTPUT, help=f"folder to make (default {OUTPUT})")
     options = parser.parse_args(argv)
-    build(options.model, options.output)
+    if options.points == (options.model is not None):
+        parser.error("name the folder of a model, or give --points")
+    if options.points:
+        keep_points(options.output)
+    else:
+        build(options.model, options.output)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 (``runs`` is the store and its siblings; see `ALIASES` for the rest)."""
 
 LAZY: dict[str, set[str]] = {
-    "sample_data": {"runs", "runs.execute", "runs.run_queue", "dashboard.linked", "dashboard.map"},
+    "sample_data": {"runs", "runs.execute", "runs.run_queue", "dashboard", "dashboard.linked", "dashboard.map"},
     "": {"api"},
     "api": {"runs.sweep"},
     "out_of_core": {"learning", "objectives"},

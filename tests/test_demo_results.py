@@ -11,9 +11,11 @@ import pytest
 from datamask.corpus.density import local_density
 from datamask.corpus.neighbors import build_neighbors
 from datamask.corpus.opening import open_corpus
+from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points, live
 from datamask.dashboard.data import demo
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
+from datamask.evaluation.live import GRID
 from datamask.runs.ablation_results import results
 from datamask.runs.store import RunStore
 from sample_data import build
@@ -59,6 +61,41 @@ def test_its_run_is_done_on_this_corpus_and_its_quality_is_that_of_its_rows(inst
     mean, kept = (table["quality_score"].to_numpy().astype(float)[rows].mean() for rows in (slice(None), chosen))
     # 0 is a random selection, 1 the best possible
     assert summary["calibrated"]["quality"] == pytest.approx((kept - mean) / (best - mean), abs=0.03)
+
+
+def test_its_selections_along_lambda_are_those_of_its_run_s_problem_and_worth_what_they_say(installed, table):
+    store, corpus = installed
+    (run,) = store.list()
+    points = kept_points.of_problem(corpus, lambda_points.settings_of(run.config.selection), store.cache_dir)
+    assert [point.lamb for point in points] == sorted(GRID) and all(point.exact for point in points)
+    assert all(point.mask.sum() == run.status().to_dict()["summary"]["selected"] for point in points)
+    assert all(0 <= point.gap < 0.01 for point in points)
+    # quality by hand: 0 is a random selection, 1 the best possible
+    quality = table["quality_score"].to_numpy().astype(float)
+    best = np.sort(quality)[::-1][: points[0].mask.sum()].mean()
+    for point in points:
+        share = (quality[point.mask].mean() - quality.mean()) / (best - quality.mean())
+        assert point.quality == pytest.approx(share, abs=1e-5)
+    # diversity by hand: how near each row's nearest selected one is, between the ends that its run has too
+    ends = run.status().to_dict()["summary"]["anchors"]["diversity"]["facility"]
+    features = corpus.features.astype(float)
+    for point in (points[0], points[10], points[-1]):
+        nearest = np.maximum((features @ features[point.mask].T).max(axis=1), 0.0).mean()
+        share = (nearest - ends["random"]) / (ends["best"] - ends["random"])
+        assert point.diversity == pytest.approx(share, abs=1e-4)
+
+
+@pytest.mark.usefixtures("live_of_its_own")
+def test_a_session_solves_the_same_selections_along_lambda(installed, tmp_path):
+    store, corpus = installed
+    problem = lambda_points.settings_of(None)
+    session = live.session(corpus, problem, tmp_path)
+    session.wait(240)
+    kept = kept_points.of_problem(corpus, problem, store.cache_dir)
+    for point, solved in zip(kept, session.solved[1], strict=True):
+        assert point.joint == pytest.approx(solved.answer.joint, abs=1e-5)
+        # bit for bit on the processor that built it; another one may round otherwise
+        assert (point.mask & solved.mask).sum() >= 0.999 * solved.mask.sum()
 
 
 def test_its_ablation_is_found_and_is_of_this_corpus(installed):

@@ -38,7 +38,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
-from datamask.measured import Anchor
+from datamask.measured import ANCHOR_VERSION, Anchor
 from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -47,7 +47,6 @@ from datamask.options.amounts import tokens_text
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
-ANCHOR_VERSION = 5
 PROVED_GAP = 1e-4
 """A best end is called proved when its bound is within this share of the distance from random to best."""
 

@@ -309,9 +309,9 @@ def test_on_the_demo_all_pages_follow_lambda(browser_page: Page, tmp_path):
     with served(tmp_path, DATAMASK_SAMPLE="") as address:
         page.goto(f"{address}/?names=source")
         followed(page, 0.5)
-        solved_along(page)
         for lamb in LAMBDAS:
             drag(page, lamb)
+            solved_along(page)  # the demo's points come with it: what answers between them proves its bounds only now
             hold(page, tmp_path, shard, lamb)
 
 

@@ -14,13 +14,15 @@ import pytest
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.analyses.explanation import explanations
 from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points, live
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.drawing import words
+from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace import files
 from datamask.evaluation.explaining import Flip
 from datamask.runs import lambda_answers
 from datamask.runs.execute import execute
+from datamask.work.cache import Cache
 from datamask.work.worker import worker
 from tests.dashboard.made_answers import made_answer
 from tests.dashboard.made_runs import finish_run
@@ -69,6 +71,11 @@ def of_rows(parcel, places_rows) -> list[np.ndarray]:
         by_row[places_rows] = mask
         found.append(by_row)
     return found
+
+
+def problem_of(opened, run=None) -> str:
+    """The name of the problem behind the slider beside a run."""
+    return kept_points.key_of(opened.corpus, lambda_points.settings_of(None if run is None else run.config.selection))
 
 
 def at(app, lamb):
@@ -334,10 +341,48 @@ def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, stor
     (behind,) = live._holder().sessions.values()
     behind.wait(LONG)
     assert len(parcels(app.run())["lambdas"]["points"]) == len(behind.solved[1])
-    # another problem took its room: it is offered, not begun again
+    # another problem took its room: what it solved stays
     behind.stop()
     live._holder().sessions.clear()
+    sent = parcels(app.run())
+    assert len(sent["lambdas"]["points"]) == len(behind.solved[1]) and sent["slider"]["press"] == ""
+    # where that was removed, it is offered, not begun again
+    Cache(store.cache_dir).drop(kept_points.points_entry(opened.corpus.fingerprint, problem_of(opened, run)))
     assert parcels(app.run())["slider"]["press"] == "prepare" and live._holder().sessions == {}
+
+
+def test_what_answers_between_kept_points_is_begun_after_the_page_is_drawn_once(
+    page, opened, store, mapped, monkeypatch
+):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
+    begin, later = lambda_slider._begin, []
+    monkeypatch.setattr(lambda_slider, "_begin", lambda *given: later.append(given))
+    page(corpus=opened.key, run=run.id)
+    assert later == []  # nothing is kept, and looking at runs prepares nothing
+    solved = prepared(opened, run).solved[1]
+    live._holder().sessions.clear()
+    page(corpus=opened.key, run=run.id)
+    assert later == []  # it takes too long for what nobody asked for
+    monkeypatch.setattr(lambda_points, "AT_ONCE", 3.0)
+    app = page(corpus=opened.key, run=run.id)
+    assert live._holder().sessions == {} and len(parcels(app)["lambdas"]["points"]) == len(solved)
+    ((workspace, drawn),) = later
+    state, again = {}, []
+    with monkeypatch.context() as patch:
+        patch.setattr(lambda_slider.st, "session_state", state)
+        patch.setattr(lambda_slider.st, "rerun", lambda: again.append(len(live._holder().sessions)))
+        begin(workspace, drawn)
+        assert live._holder().sessions == {} and again == []  # this is the drawing of the page
+        begin(workspace, drawn)
+        assert again == [1]
+    (behind,) = live._holder().sessions.values()
+    assert not behind.asked and behind.alive
+    # another problem took its room: it is not begun again in this session
+    behind.stop()
+    live._holder().sessions.clear()
+    app.session_state[along_lambda.BEGUN] = state[along_lambda.BEGUN]
+    app.run()
+    assert len(later) == 1 and live._holder().sessions == {}
 
 
 def test_marks_of_the_sample_of_its_flip_and_of_the_search_for_lambda(page, opened, store, mapped, monkeypatch):

@@ -6,6 +6,7 @@ import io
 import json
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from datamask.dashboard.export import selection_panel
 from datamask.dashboard.report.current import report_of
 from datamask.dashboard.workspace import along, files, keeping, wording
 from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace.along import Along
 from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.runs import ablation_results
@@ -157,6 +159,39 @@ def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, 
     assert titles(page(corpus=opened.key)) == ["Selected at λ 0.5"]
 
 
+def test_a_new_server_opens_on_what_was_solved_before(page, opened, store, mapped, monkeypatch, file):
+    behind = ready(opened, store, None)
+    solved = {point.answer.lamb: point.mask for point in behind.solved[1]}
+    live._holder().sessions.clear()
+    monkeypatch.setattr(lambda_points, "NEEDED", 45.0)
+    for script in PAGES:
+        app = page(script, corpus=opened.key)
+        assert "**λ 0.5**" in strip(app) and "72 of 240 rows" in strip(app) and " so far" not in strip(app)
+        assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.5]).to_pylist()
+        assert live._holder().sessions == {}
+    app = page(corpus=opened.key, **{"lambda": "0.2"})
+    assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.2]).to_pylist()
+    assert len(parcels(app)["lambdas"]["points"]) == len(solved) and live._holder().sessions == {}
+    assert (parcels(app)["slider"]["words"], parcels(app)["slider"]["press"]) == ("", "")
+    # between them it is solved, and until then the nearest is shown
+    app = page(corpus=opened.key, **{"lambda": "0.37"})
+    (anew,) = live._holder().sessions.values()
+    assert "**λ 0.35**" in strip(app) or "**λ 0.37**" in strip(app)
+    anew.wait(LONG)
+    app.run()
+    assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(anew.refined(0.37, LONG).mask).to_pylist()
+
+
+def test_kept_points_change_no_more_and_answers_between_them_until_all_is_solved(opened, store):
+    behind = ready(opened, store, None)
+    point = lambda_point.of_solved(behind.solved[1][7])
+    for solver, of_point, between in ((None, True, False), ("begun", True, False), ("ready", True, True)):
+        held = None if solver is None else SimpleNamespace(ready=solver == "ready")
+        known = Along(held, True, None, (point,), ())
+        assert (known.settled(point.lamb), known.settled(0.37)) == (of_point, between) and known.final
+        assert Along(held, False, None, (point,), ()).settled(point.lamb) == (solver == "ready")
+
+
 def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened, store):
     settings = SelectionConfig.from_options(objective="pairwise", device="cpu")
     behind = ready(opened, store, settings)
@@ -166,7 +201,8 @@ def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened
     drawn = currently.selection(workspace, lambda_point.of_solved(point))
     assert drawn.gap is not None
     early = Current(workspace, known, replace(drawn, gap=None), False)
-    assert currently.newest(early) == replace(early.selection, gap=drawn.gap)
+    now = currently.newest(early)
+    assert now.key == drawn.key and replace(now, bits=drawn.bits) == drawn
     assert " so far" in " ".join(wording.parts(opened.corpus, drawn, proving=True))
     assert " so far" not in " ".join(wording.parts(opened.corpus, drawn))
     # another selection is for the next drawing of the page

@@ -19,6 +19,7 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.graph_checkpoint import entry_of as graph_checkpoint_entry
 from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbors
 from datamask.corpus.projections.layouts import layout_entry, load_layout
+from datamask.dashboard.analyses.lambda_slider import kept_points
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_ends
@@ -378,6 +379,44 @@ def training(corpus: Corpus) -> Kind:
     )
 
 
+def points(corpus: Corpus) -> Kind:
+    masks = np.random.default_rng(0).random((3, N)) < 0.25
+    values = [
+        {
+            "lamb": lamb,
+            "quality": lamb,
+            "diversity": 1 - lamb,
+            "joint": lamb**2 + (1 - lamb) ** 2,
+            "gap": gap,
+            "solved_at": None,
+            "exact": True,
+        }
+        for lamb, gap in ((0.0, None), (0.5, 1e-3), (1.0, 0.0))
+    ]
+
+    def second(change: dict) -> Spoil:
+        return lambda value, _: value["points"][1].update(change)
+
+    return Kind(
+        kept_points.points_entry(corpus.fingerprint, "problem"),
+        Content({"points": values}, {"bits": np.packbits(masks, axis=1)}),
+        lambda folder: kept_points.find(corpus.fingerprint, "problem", N, folder) or None,
+        {
+            "one selection less": cut("bits"),
+            "other rows": lambda _, arrays: arrays.update(bits=arrays["bits"][:, :-1]),
+            "no bits": lambda _, arrays: arrays.update(bits=arrays["bits"].astype(np.int16)),
+            "no points": say("points", []),
+            "text for a number": second({"lamb": "0.5"}),
+            "text for a choice": second({"exact": "yes"}),
+            "worth more than its terms": second({"quality": 0.9}),
+            "better than the best": second({"gap": -0.1}),
+            "one lambda twice": second({"lamb": 0.0, "joint": 0.5}),
+            "falling": lambda value, _: value["points"].reverse(),
+            "more than is known": second({"name": "mine"}),
+        },
+    )
+
+
 KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "graph": graph,
     "half-built graph": unfinished,
@@ -395,9 +434,10 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "selection of a search": selection,
     "losses of a training": losses,
     "state of a training": training,
+    "points along lambda": points,
 }
 
-NEVER_BEFORE = ("ablation", "losses of a training", "state of a training")
+NEVER_BEFORE = ("ablation", "losses of a training", "state of a training", "points along lambda")
 """Kinds that are younger than digests."""
 
 FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda")

@@ -85,7 +85,8 @@ def show(
         _open_made(name, open_corpus)
         background.ending(name, "Stopped. Start again to continue from the finished embeddings.")
         st.caption(
-            "Adds embeddings and token counts, and a quality score by rules if no column is called score. Opens the result."
+            "Adds embeddings and token counts, and a quality score by rules if no column is called score. "
+            "Opens the result."
         )
         if pressed(
             "Create scores and embeddings",

@@ -58,7 +58,8 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
             cost.sentence_of_two(solve, learn, len(corpus)),
             help="  \n".join([*about, cost.details_of_two(solve, learn)]),
         )
-        if form_panel.SOLVE in ready and (said := below_random.warning(corpus, ready[form_panel.SOLVE], runs)):
+        solving = ready.get(form_panel.SOLVE)
+        if solving is not None and (said := below_random.warning(corpus, solving, runs, session.store().cache_dir)):
             st.caption(f":material/warning: {said}")
     chosen_way = None
     columns = st.columns(2, gap="small")

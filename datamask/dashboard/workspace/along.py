@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import lambda_point, lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_point, lambda_points, live
 from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import session
@@ -24,6 +24,9 @@ ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
 ASKED = 0.3
 """Seconds an answer is waited for at a time."""
 
+SAME = 1e-9
+"""Lambdas are given in hundredths."""
+
 
 @dataclass(frozen=True)
 class Along:
@@ -32,11 +35,13 @@ class Along:
     Attributes:
         behind: the solver that is kept ready; None: none is, or lambda cannot be moved.
         own: the shown run; None: there is none, or it has no lambda or no values on this scale.
+        kept: whether points were solved before and kept on disk: they count before what `behind` has solved so far.
         points: selections by rising lambda, of each lambda one.
         lasting: those of `points` that are stored runs, the shown one last.
     """
 
     behind: live.Session | None
+    kept: bool
     own: LambdaPoint | None
     points: tuple[LambdaPoint, ...]
     lasting: tuple[LambdaPoint, ...]
@@ -45,12 +50,18 @@ class Along:
     def stamp(self) -> str:
         """Names the points, among all beside the same run: it changes when one of them does."""
         solved = "" if self.behind is None else f"{self.behind.number} {self.behind.solved[0]} {self.final}"
+        solved = "kept" if self.kept else solved
         return f"{solved} {[(point.lamb, point.joint) for point in self.lasting]}"
 
     @property
     def final(self) -> bool:
-        """Whether all is solved and proved that will be."""
-        return self.behind is not None and self.behind.ready
+        """Whether all points are solved and proved as far as they will be."""
+        return self.kept or (self.behind is not None and self.behind.ready)
+
+    def settled(self, lamb: float) -> bool:
+        """Whether what stands at a lambda is solved and proved as far as it will be: kept points are, answers later."""
+        kept = self.kept and any(abs(point.lamb - lamb) < SAME for point in self.points)
+        return kept or (self.behind is not None and self.behind.ready)
 
     @property
     def answering(self) -> bool:
@@ -59,8 +70,9 @@ class Along:
 
 
 def under_way(along: Along) -> bool:
-    """Whether selections are being solved."""
-    return along.behind is not None and along.behind.alive and not along.behind.job.ended
+    """Whether selections are being solved; beside kept ones, whether somebody asked for others."""
+    behind = along.behind
+    return behind is not None and behind.alive and not behind.job.ended and (behind.asked or not along.kept)
 
 
 def known(workspace: Workspace, *, begin: bool = False, stored: bool = True, near: float | None = None) -> Along:
@@ -73,15 +85,32 @@ def known(workspace: Workspace, *, begin: bool = False, stored: bool = True, nea
     """
     refused = bool(workspace.refusal)
     behind = None if refused else live.find(workspace.corpus, workspace.settings)
+    kept = () if refused else _kept(workspace)
     if begin and behind is None and not refused:
-        behind = _begun(workspace)
+        there = any(near is not None and abs(point.lamb - near) < SAME for point in kept)
+        needed = not there and (workspace.run is None or workspace.lamb is not None)
+        behind = _begun(workspace, needed) if needed or not kept else None
     own = _own(workspace)
     lasting = _stored(workspace, near) if stored and not refused else []
     if own is not None:
         lasting.append(own)
-    solved = behind.solved[1] if behind is not None and behind.alive else ()
-    points = lambda_points.with_stored([lambda_point.of_solved(point) for point in solved], lasting)
-    return Along(behind, own, tuple(points), tuple(lasting))
+    points = lambda_points.with_stored(kept or lambda_points.solved_by(behind), lasting)
+    return Along(behind, bool(kept), own, tuple(points), tuple(lasting))
+
+
+def begins_later(workspace: Workspace, along: Along) -> bool:
+    """Whether `begin_later` has a solver to begin: the points are kept, and it takes moments to answer between them."""
+    if not along.kept or along.behind is not None:
+        return False
+    begun = kept_points.key_of(workspace.corpus, workspace.settings) in st.session_state.get(BEGUN, ())
+    return not begun and lambda_points.prepared_at_once(workspace.corpus, workspace.settings)
+
+
+def begin_later(workspace: Workspace) -> None:
+    """Begin the solver that answers between kept points, once in a session."""
+    begun = st.session_state.setdefault(BEGUN, set())
+    begun.add(kept_points.key_of(workspace.corpus, workspace.settings))
+    live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir)
 
 
 def answer(workspace: Workspace, along: Along, lamb: float, seconds: float) -> LambdaPoint | None:
@@ -101,12 +130,12 @@ def answer(workspace: Workspace, along: Along, lamb: float, seconds: float) -> L
     if found is None:
         return None
     point = lambda_point.of_answer(found)
-    st.session_state[ANSWER] = _Kept((behind.number, lamb, ready), point)
+    st.session_state[ANSWER] = _Answered((behind.number, lamb, ready), point)
     return point
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Answered:
     """The last answer: asking again would take the solver from what it is solving.
 
     Attributes:
@@ -117,11 +146,19 @@ class _Kept:
     point: LambdaPoint
 
 
-def _begun(workspace: Workspace) -> live.Session | None:
-    """A solver that nobody asked for, once: few are held, and one that made room must not take another's each time."""
-    problem = live.key_of(workspace.corpus, workspace.settings)
+def _kept(workspace: Workspace) -> tuple[LambdaPoint, ...]:
+    """The points that are kept on disk; empty where there are none."""
+    return kept_points.of_problem(workspace.corpus, workspace.settings, session.store().cache_dir)
+
+
+def _begun(workspace: Workspace, needed: bool) -> live.Session | None:
+    """A solver that nobody asked for, once: few are held, and one that made room must not take another's each time.
+
+    Args:
+        needed: whether the page has no selection to show otherwise.
+    """
+    problem = kept_points.key_of(workspace.corpus, workspace.settings)
     begun = st.session_state.setdefault(BEGUN, set())
-    needed = workspace.run is None or workspace.lamb is not None
     if problem in begun or not lambda_points.prepared_unasked(workspace.corpus, workspace.settings, needed):
         return None
     behind = live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir)

@@ -8,15 +8,12 @@ from datamask.dashboard.analyses.lambda_slider import lambda_points
 from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.map import scene
 from datamask.dashboard.workspace import along as along_lambda
-from datamask.dashboard.workspace.along import Along
+from datamask.dashboard.workspace.along import SAME, Along
 from datamask.dashboard.workspace.selection import Selection, of_point, of_run
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
 
 WAITS = 1.0
 """Seconds that a page waits for the selection at a lambda, before it is drawn without it."""
-
-SAME = 1e-9
-"""Lambdas are given in hundredths."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def at(workspace: Workspace, along: Along, seconds: float) -> tuple[LambdaPoint 
     behind = along.behind
     waits = behind is not None and behind.alive and (behind.preparing or behind.quick)
     near = lambda_points.drawn_at(along.points, lamb) if along.points else None
-    if run is None and waits:
+    if run is None and waits and not along.kept:
         near = None  # a fresh corpus opens in the middle, not at an end that happens to be solved first
     return (along.own if near is None else near), waits
 

@@ -51,7 +51,8 @@ def show(workspace: Workspace | None) -> Current | None:
 def _draw(current: Current) -> None:
     workspace, selection = current.workspace, current.selection
     if selection is not None:
-        if selection.run is None and along.under_way(current.along):
+        known = current.along
+        if selection.run is None and along.under_way(known) and not known.settled(selection.lamb):
             st.fragment(_line_while_proving, run_every=EVERY)(current)
         else:
             _line(workspace, selection)

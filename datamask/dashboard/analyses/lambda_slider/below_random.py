@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.analyses.frontier.tables import TOLERANCE, Spot
-from datamask.dashboard.analyses.lambda_slider import lambda_point, lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points, live
 from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.analyses.lambda_slider.lambda_points import Mark
 from datamask.dashboard.drawing import words
@@ -22,16 +23,15 @@ BELOW = "below"
 TERMS = ("quality", "diversity")
 
 
-def warning(corpus: Corpus, settings: SelectionConfig, runs: Sequence[Run]) -> str:
+def warning(corpus: Corpus, settings: SelectionConfig, runs: Sequence[Run], cache_dir: Path) -> str:
     """What stands next to *Solve*, from the solved lambdas and the stored runs of the same problem; "" without.
 
     Args:
-        settings: of the next run. runs: earlier ones on the corpus.
+        settings: of the next run. runs: earlier ones on the corpus. cache_dir: where solved lambdas are kept.
     """
     problem = lambda_points.settings_of(settings)
-    behind = live.find(corpus, problem)
-    solved = behind.solved[1] if behind is not None and behind.alive else ()
-    known: list[LambdaPoint | Spot] = [lambda_point.of_solved(point) for point in solved]
+    kept = kept_points.of_problem(corpus, problem, cache_dir)
+    known: list[LambdaPoint | Spot] = [*(kept or lambda_points.solved_by(live.find(corpus, problem)))]
     for run in runs:
         with contextlib.suppress(DatamaskError):  # a damaged record is listed elsewhere, with its reason
             if run.whole is None and lambda_points.posed_alike(problem, run.config.selection):

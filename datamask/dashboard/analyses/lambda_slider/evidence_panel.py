@@ -48,7 +48,7 @@ def controls(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run])
         settings: of the slider's problem, at the lambda that *Solve* would take. runs: finished ones on the corpus.
     """
     corpus = opened.corpus
-    if said := below_random.warning(corpus, settings, runs):
+    if said := below_random.warning(corpus, settings, runs, session.store().cache_dir):
         st.caption(f":material/warning: {said}", width="content")
     shown = track_of(corpus, settings)
     if shown.result is None:

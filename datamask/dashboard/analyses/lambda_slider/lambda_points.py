@@ -17,6 +17,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.lambda_question import STEERING
 from datamask.corpus import Corpus
+from datamask.dashboard.analyses.lambda_slider import lambda_point, live
 from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.analyses.which_lambda.tables import measure
 from datamask.dashboard.drawing import words
@@ -95,9 +96,15 @@ def prepared_unasked(corpus: Corpus, settings: SelectionConfig, needed: bool = F
         needed: whether the page has nothing to show otherwise: there is no run, or lambda was moved.
     """
     seconds = expected_seconds(corpus, settings)
-    if seconds is None:
-        return False
-    return seconds <= NEEDED if needed else "torch" in sys.modules and seconds <= AT_ONCE
+    if needed:
+        return seconds is not None and seconds <= NEEDED
+    return "torch" in sys.modules and prepared_at_once(corpus, settings)
+
+
+def prepared_at_once(corpus: Corpus, settings: SelectionConfig) -> bool:
+    """Whether the selections along lambda are prepared in moments."""
+    seconds = expected_seconds(corpus, settings)
+    return seconds is not None and seconds <= AT_ONCE
 
 
 def refusal(settings: SelectionConfig) -> str:
@@ -114,6 +121,12 @@ WHOLE = (
     "or none, to drag λ"
 )
 """Why there is nothing to drag beside a run on all rows of a corpus beyond memory."""
+
+
+def solved_by(behind: live.Session | None) -> list[LambdaPoint]:
+    """What a session has solved so far, by rising lambda; empty where there is none, or it has ended early."""
+    solved = behind.solved[1] if behind is not None and behind.alive else ()
+    return [lambda_point.of_solved(point) for point in solved]
 
 
 def posed_alike(settings: SelectionConfig, other: SelectionConfig) -> bool:

@@ -1,17 +1,17 @@
 """The live lambda of this process: solvers that are kept warm behind a slider, shared by every browser tab.
 
 A session poses its problem once (the neighbour graph and the ends of the scales may take a while, with progress and a
-stop), then solves a grid of lambdas in the background. Problem and `FIRST` go before runs, since the page shows nothing
-without them and a run needs the same graph and ends. The rest of the grid never goes before a run. Answers are jobs of
-the highest priority; the grid gives up the lambda it is at for them, as both use one solver. Sessions are held by the
-process, outside Streamlit's caches; `KEPT` of them at a time. Loads torch only inside the threads.
+stop), then solves a grid of lambdas in the background, which it keeps on disk (`kept_points`). Problem and `FIRST` go
+before runs, since the page shows nothing without them and a run needs the same graph and ends. The rest of the grid
+never goes before a run. Answers are jobs of the highest priority; the grid gives up the lambda it is at for them, as
+both use one solver. Sessions are held by the process, outside Streamlit's caches; `KEPT` of them at a time. Loads torch
+only inside the threads.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import threading
 import time
 import types
@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
+from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_point
+from datamask.dashboard.analyses.lambda_slider.kept_points import key_of
 from datamask.dashboard.drawing import words
 from datamask.errors import Stopped
 from datamask.process import held
@@ -83,6 +85,7 @@ class Session:
         self._closed = threading.Event()
         # a session that made room may still be ending when the next one of its problem begins
         self._key = f"live {self.number} {key}"
+        self._problem = key
         self._answers: Job | None = None
         self.job = worker().start(self._key, self._prepare)
 
@@ -212,6 +215,8 @@ class Session:
         self._through(job, live, ordered, live.solve, SOLVING, _POSED, _SOLVED)
         provable = [lamb for lamb in live.grid if live.provable(lamb)]
         self._through(job, live, provable, live.prove, "proving", _SOLVED, 1.0)
+        points = [lambda_point.of_solved(solved) for solved in self._solved[1]]
+        kept_points.keep(points, self._corpus.fingerprint, self._problem, self._cache_dir)
 
     def _through(
         self, job: Job, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float
@@ -297,23 +302,6 @@ def proof_words(gap: float | None, final: bool) -> str:
     if final:
         return f"This selection is {gain}."
     return f"Still solving: so far this selection is {gain}."
-
-
-def key_of(corpus: Corpus, config: SelectionConfig) -> str:
-    """What a session is found by: the corpus, every setting but lambda, and the files of ids as they are now."""
-    lists = [_written(path) for path in (config.pin, config.ban, config.given)]
-    return json.dumps([corpus.fingerprint, {**config.to_dict(), "lamb": None}, lists], sort_keys=True, default=str)
-
-
-def _written(path: str | None) -> tuple[int, int] | None:
-    """Time and size of a file of ids, which change when other ids are written to it; None where there is none."""
-    if path is None:
-        return None
-    try:
-        stat = Path(path).stat()
-    except (OSError, ValueError):  # the session says what is wrong with it
-        return None
-    return stat.st_mtime_ns, stat.st_size
 
 
 def session(

@@ -47,6 +47,9 @@ from datamask.work.worker import worker
 EAR = ("parcel", "lasting", "ear")
 """The scripts of what hears the slider's questions."""
 
+LATER = 2.0
+"""Seconds from the drawing of a page to the beginning of what it does not need yet."""
+
 EVERY = 1.0
 """Seconds from one drawing to the next while selections are being solved."""
 
@@ -114,12 +117,22 @@ def show(name: str, beside: Beside) -> None:
     Args:
         name: of a map that was drawn with a slider.
     """
-    watched = _watched(beside.current.along.behind)
+    watched = along_lambda.under_way(beside.current.along)
     st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, watched)
+    if along_lambda.begins_later(beside.workspace, beside.current.along):
+        st.fragment(_begin, run_every=LATER)(beside.workspace, [])
 
 
-def _watched(behind: live.Session | None) -> bool:
-    return behind is not None and behind.alive and not behind.job.ended
+def _begin(workspace: Workspace, drawn: list[bool]) -> None:
+    """Begin what answers between the kept points, once the page is drawn: it would take the processor from the browser.
+
+    Args:
+        drawn: empty at the drawing of the page, no longer when this is drawn by itself.
+    """
+    if drawn:
+        along_lambda.begin_later(workspace)
+        st.rerun()  # for the last time
+    drawn.append(True)
 
 
 def _follow(name: str, beside: Beside, watched: bool) -> None:
@@ -137,7 +150,7 @@ def _answer(name: str, beside: Beside, watched: bool) -> None:
     address.follow("Map")
     workspace = beside.workspace
     along = along_lambda.known(workspace)
-    if _watched(along.behind) != watched:
+    if along_lambda.under_way(along) != watched:
         st.rerun()  # to be drawn again by itself, or no longer
     points, place = list(along.points), st.empty()
     point, waits = currently.at(workspace, along, ASKED)
@@ -150,8 +163,9 @@ def _answer(name: str, beside: Beside, watched: bool) -> None:
         carry(name, "lambdas", _packed(f"{name} lambdas", along.stamp, beside, points, along.final))
     apart = [] if point is None or any(point is other for other in points) else [point]
     if point is not None and apart and along.behind is not None:
-        known = f"{along.behind.number} {point.lamb} {point.joint} {point.gap}"
-        carry(name, "released", _packed(f"{name} released", known, beside, apart, along.final))
+        settled = along.settled(point.lamb)
+        known = f"{along.behind.number} {point.lamb} {point.joint} {point.gap} {settled}"
+        carry(name, "released", _packed(f"{name} released", known, beside, apart, settled))
     counted = [*points, *apart]
     if counted and beside.tallies and len(beside.corpus) <= counts.MOST_ROWS:
         carry(name, "counts", _counts(name, along.stamp, beside, counted))
@@ -325,6 +339,8 @@ def _progress(beside: Beside, along: Along) -> tuple[str, str, str]:
     if behind is None or not behind.alive:
         if behind is not None and behind.error:
             return cut(words.unmarked(behind.error), 200), PREPARE, "Prepare λ again"
+        if along.kept:
+            return "", "", ""
         seconds = lambda_points.expected_seconds(beside.corpus, settings)
         takes = "takes a while" if seconds is None else f"about {words.roughly(seconds)}"
         if len(along.points) > 1:
@@ -334,7 +350,7 @@ def _progress(beside: Beside, along: Along) -> tuple[str, str, str]:
                 "Prepare λ",
             )
         return f"λ can be dragged once it is solved, {takes}, in the background", PREPARE, "Prepare λ"
-    if behind.job.ended:
+    if not along_lambda.under_way(along):
         return "", "", ""
     left = words.soon(behind.job.left)
     done = ", ".join(filter(None, (cut(behind.job.message, 80), words.percent(behind.job.share), left)))
