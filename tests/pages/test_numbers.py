@@ -218,6 +218,8 @@ def after(app, prefix: str):
 
 def test_data_says_of_the_corpus_what_the_shards_hold(page, opening, disk):
     app = page("pages/data.py", corpus=opening.key)
+    opening.counting.wait(240)
+    app.run()
     numbers, said = metrics(app), words_of(app)
     # 1 to 3: rows, dimensions, rows left out
     assert numbers["Rows"] == f"{len(disk.ids):,}" == "240" and numbers["Dimensions"] == str(disk.x.shape[1])

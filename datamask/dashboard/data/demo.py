@@ -3,9 +3,9 @@
 It opens by itself where nothing was opened before. It does not where the command line names a corpus, where another
 corpus was opened, where the runs folder holds runs that were not made here, or where the variable `SWITCH` is ``off``.
 
-Map, run and ablation are copied into the runs folder when the demo is opened there, so that they are looked for in one
-place. Results in the cache are copied whenever they are missing; the run is copied once, so that one that somebody
-deletes does not come back.
+Map, run, selections along λ and ablation are copied into the runs folder when the demo is opened there, so that they
+are looked for in one place. Results in the cache are copied whenever they are missing; the run is copied once, so that
+one that somebody deletes does not come back.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ import pyarrow.parquet as pq
 
 from datamask import parquet
 from datamask.config import CorpusConfig
-from datamask.corpus import Corpus
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.server.scripts import FOLDER, IS_INSTALLED
 from datamask.errors import DatamaskError, StoreError
@@ -89,11 +87,6 @@ def install(runs_dir: Path) -> None:
                 write_text(runs_dir / NOTE, "")
     except (DatamaskError, OSError) as error:
         log.warning("what was computed of the demo is not copied: %s", error)
-
-
-def solve_ahead(corpus: Corpus, runs_dir: Path) -> None:
-    """Begin to solve the demo along λ, so that λ can be dragged at the first visit."""
-    live.unasked(corpus, lambda_points.settings_of(None), RunStore(runs_dir).cache_dir)
 
 
 def _install_run(target: Path) -> None:

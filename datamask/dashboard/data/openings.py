@@ -42,7 +42,8 @@ KEPT = 2
 """Corpora held open at a time; the process (`corpus.shared_corpora`) keeps as many."""
 
 COUNTED_AT_ONCE = 30_000
-"""Up to this many rows near-copies are counted unasked, in seconds; above, on request: it takes the rows squared."""
+"""Up to this many rows near-copies are counted where they are looked at, in seconds; above, on request: it takes the
+rows squared."""
 
 LOOK_FROM_BYTES = 64 << 20
 """Smaller files are open before a first look at them would be there."""
@@ -233,6 +234,11 @@ class Openings:
                     device="cpu",
                 )
 
+    def count_at_sight(self, opening: Opening) -> None:
+        """As `count_copies`, for a page that shows them: where it takes seconds, and once."""
+        if opening.counting is None and opening.corpus is not None and len(opening.corpus) <= COUNTED_AT_ONCE:
+            self.count_copies(opening)
+
     def _open(self, opening: Opening, job: Job) -> None:
         if opening.config == demo.config():
             demo.install(self.runs_dir)
@@ -242,17 +248,13 @@ class Openings:
                 self._look(opening, job)
             corpus = shared_corpora().get(opening.config, progress=job.report, should_stop=job.should_stop)
             opening.corpus = corpus
-            if opening.config == demo.config():
-                demo.solve_ahead(corpus, self.runs_dir)
         finally:
             first, opening.first = opening.first, None
             if first is not None:
                 first.job.stop()
         self._trim()
         self._note(opening, corpus)
-        if len(corpus) <= COUNTED_AT_ONCE:
-            self.count_copies(opening)
-        else:
+        if len(corpus) > COUNTED_AT_ONCE:
             opening.copies = Copies(count_exact(corpus))
 
     def _large(self, config: CorpusConfig, job: Job) -> bool:

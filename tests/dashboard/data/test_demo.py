@@ -12,7 +12,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus.projections import layouts
-from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points, live
 from datamask.dashboard.data import demo
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import Openings
@@ -41,7 +41,7 @@ def openings(tmp_path) -> Openings:
     return Openings(tmp_path / "runs")
 
 
-def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(openings, monkeypatch):
+def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(openings, live_of_its_own, monkeypatch):
     monkeypatch.setattr(layouts, "compute_layout", None)
     opening = demo.begin(openings)
     opening.job.wait(LONG)
@@ -51,10 +51,10 @@ def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(opening
     (run,) = store.list()
     assert run.status().state == "done" and run.config.corpus == opening.config
     assert demo.opening(openings) is opening
-    behind = live.find(opening.corpus, lambda_points.settings_of(None))
-    behind.wait(LONG)
-    assert behind.ready and len(behind.solved[1]) == lambda_points.GRID_SIZE
-    opening.wait(LONG)
+    # λ can be dragged at once, and nothing takes the processor from the first map
+    points = kept_points.of_problem(opening.corpus, lambda_points.settings_of(run.config.selection), store.cache_dir)
+    assert len(points) == lambda_points.GRID_SIZE and live._holder().sessions == {} and opening.counting is None
+    assert not list(store.cache_dir.glob("*/neighbors*"))
 
 
 def test_a_run_that_somebody_deleted_does_not_come_back_but_the_map_does(tmp_path):

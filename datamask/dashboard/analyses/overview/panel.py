@@ -66,6 +66,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
         opening: of the corpus; what is known of its copies changes while they are counted.
     """
     provenance = corpus.provenance
+    session.all_openings().count_at_sight(opening)
     counting = _counting(opening)
     rows, dims, memory, copies = st.columns(4)
     with rows, st.container(gap=None):
