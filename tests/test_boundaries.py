@@ -371,10 +371,10 @@ def test_the_dashboard_without_its_panels_loads_neither_torch_nor_streamlit():
     assert not loaded_by(modules) & {"torch", "learning", "objectives", "runs.execute", *STREAMLIT, "streamlit"}
 
 
-def test_the_panels_load_no_torch():
+def test_the_panels_load_neither_torch_nor_scipy():
     modules = [module for room in sorted(STREAMLIT - {"app"}) for module in modules_in(room)]
     assert all(modules_in(room) for room in STREAMLIT) and any(m.endswith(".panel") for m in modules)
-    assert not loaded_by(modules) & {"torch", "learning", "objectives", "runs.execute"}
+    assert not loaded_by(modules) & {"torch", "scipy", "learning", "objectives", "runs.execute"}
 
 
 def test_objectives_and_learning_know_nothing_of_files():

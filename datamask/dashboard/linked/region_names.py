@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import uniform_filter
 
 BINS = 48
 """Along each side of the first view: about as many as names would fit beside each other if they were two letters."""
@@ -72,8 +71,7 @@ def region_names(
             break
         rows = order[starts[code] : starts[code + 1]]
         counts = np.bincount(cell[rows], minlength=BINS * BINS).reshape(BINS, BINS).astype(float)
-        # the mean of three by three cells, times nine: how many are around a cell
-        density = 9 * uniform_filter(counts, 3, mode="constant").ravel()
+        density = _around(counts).ravel()
         densities[int(code)] = density
         more = density > best_count + 1e-9
         best_count[more], commonest[more] = density[more], code
@@ -90,3 +88,11 @@ def region_names(
         if x0 <= x <= x1 and y0 <= y <= y1:
             placed.append(RegionName(code, str(names[code]), float(x), float(y), int(sizes[code])))
     return placed
+
+
+def _around(counts: np.ndarray) -> np.ndarray:
+    """How many there are in three by three cells around each; nothing lies beyond the edge. ``(BINS, BINS)`` both."""
+    padded = np.pad(counts, 1)
+    rows: np.ndarray = padded[:-2] + padded[1:-1] + padded[2:]
+    around: np.ndarray = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]
+    return around
