@@ -1,0 +1,87 @@
+"""Every Python block of the documents runs, section by section; on some pages the commands between them too."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from datamask.runs.locks import is_held
+from datamask.runs.store import RunStore
+from tests.commands import ROOT, run
+from tests.runs.helpers import wait_for
+from tests.test_docs import DOCUMENTS
+
+OWN_TEST = {"docs/own-objective.md": "tests/test_own_objective.py"}
+"""Pages whose blocks another file runs: there they are files and parts of one program."""
+
+WITH_COMMANDS = ("docs/other-tools.md",)
+"""Pages whose sections are run from top to bottom, commands too. What stands before the first section comes first."""
+
+LIBRARIES = ("datasets", "datatrove", "lance", "pyiceberg", "pyspark")
+"""Tools that datamask works with and does not need: a section that imports one is run where it is installed."""
+
+STEP = re.compile(r"```python\n(?P<code>(?s:.*?))```|^ {4}python -m datamask (?P<command>.*?)(?: +#.*)?$", re.MULTILINE)
+
+
+def sections(document: Path) -> dict[str, list[tuple[str, str]]]:
+    """Of every section of a document with Python blocks, its heading and its steps: ``code`` or ``command``."""
+    name = document.relative_to(ROOT).as_posix()
+    first, *others = re.split(r"^## ", document.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    start = steps(first, name in WITH_COMMANDS)
+    found = {"": start} if start else {}
+    for section in others:
+        own = steps(section, name in WITH_COMMANDS)
+        if any(kind == "code" for kind, _ in own):
+            found[section.partition("\n")[0]] = [*start, *own] if name in WITH_COMMANDS else own
+    return found
+
+
+def steps(text: str, commands: bool) -> list[tuple[str, str]]:
+    """Return the Python blocks of a text, and its commands if they are wanted."""
+    joined = re.sub(r" \\\n +", " ", text)
+    found = [(match.lastgroup or "", match[match.lastgroup or 0]) for match in STEP.finditer(joined)]
+    return [(kind, step) for kind, step in found if kind == "code" or commands]
+
+
+EXAMPLES = [
+    pytest.param(each, id=f"{document.relative_to(ROOT).as_posix()}: {heading}")
+    for document in DOCUMENTS
+    if document.relative_to(ROOT).as_posix() not in OWN_TEST
+    for heading, each in sections(document).items()
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_section_runs_from_top_to_bottom(example, tmp_path, monkeypatch):
+    code = "".join(step for kind, step in example if kind == "code")
+    for library in LIBRARIES:
+        if re.search(rf"^(?:import|from) {library}\b", code, re.MULTILINE):
+            pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1"}
+    said = ""
+    for kind, step in example:
+        if kind == "command":
+            assert run(*step.split()) == 0
+            continue
+        done = subprocess.run(
+            [sys.executable, "-c", step], env=environment, capture_output=True, text=True, timeout=240
+        )
+        assert done.returncode == 0, done.stderr
+        said = done.stdout
+    for started in RunStore(tmp_path / "runs").list():  # in a process of its own, which a test must not leave behind
+        wait_for(lambda started=started: not is_held(started.path / "queue"))
+        assert started.status().state == "done"
+    assert said.strip() or "print(" not in code
+
+
+def test_pages_with_a_test_of_their_own_are_run_there():
+    for page, test in OWN_TEST.items():
+        assert page.removeprefix("docs/") in (ROOT / test).read_text(encoding="utf-8")
