@@ -153,3 +153,11 @@ def test_the_row_sample_follows_the_seed_unless_it_has_its_own():
     words = ["select", "a.parquet", "--output", "o.parquet", "--seed", "7"]
     assert run_config(parse(words)).corpus.seed == 7
     assert run_config(parse([*words, "--row_seed", "4"])).corpus.seed == 4
+
+
+@pytest.mark.parametrize("option", ["given", "pin", "ban"])
+def test_a_second_file_of_ids_does_not_replace_the_first(option):
+    words = ["select", "in.parquet", f"--{option}", "first.parquet"]
+    assert getattr(run_config(parse(words)).selection, option).endswith("first.parquet")
+    with pytest.raises(OptionError, match=f"--{option} takes one file, got first.parquet and second.parquet; put"):
+        parse([*words, f"--{option}=second.parquet"])

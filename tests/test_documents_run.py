@@ -19,7 +19,7 @@ from tests.test_docs import DOCUMENTS
 OWN_TEST = {"docs/own-objective.md": "tests/test_own_objective.py"}
 """Pages whose blocks another file runs: there they are files and parts of one program."""
 
-WITH_COMMANDS = ("docs/other-tools.md",)
+WITH_COMMANDS = ("docs/other-tools.md", "docs/stages.md")
 """Pages whose sections are run from top to bottom, commands too. What stands before the first section comes first."""
 
 LIBRARIES = ("datasets", "datatrove", "lance", "pyiceberg", "pyspark")
@@ -75,7 +75,7 @@ def test_a_section_runs_from_top_to_bottom(example, tmp_path, monkeypatch):
             [sys.executable, "-c", step], env=environment, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0, done.stderr
-        said = done.stdout
+        said += done.stdout
     for started in RunStore(tmp_path / "runs").list():  # in a process of its own, which a test must not leave behind
         wait_for(lambda started=started: not is_held(started.path / "queue"))
         assert started.status().state == "done"

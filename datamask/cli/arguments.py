@@ -15,6 +15,7 @@ from datamask.options import (
     ROWS,
     TOPICS,
     Flag,
+    IdFile,
     Number,
     Option,
     QualityColumn,
@@ -84,9 +85,23 @@ def add_option(group: Group, option: Option) -> None:
         about |= {"metavar": option.metavar, "type": READ_AS.get(type(option.kind), str)}
     if option.kind.many:
         about["action"] = "append"
+    elif isinstance(option.kind, IdFile):
+        about["action"] = OneFile
     action = group.add_argument(*(option.flags or (f"--{option.name}",)), **about)
     if not option.common:
         rare(action)
+
+
+class OneFile(argparse.Action):
+    """An option that names one file; argparse would let a second one replace the first without a word."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: object = None
+    ) -> None:
+        """Keep the name of the file, or refuse a second one."""
+        if (first := getattr(namespace, self.dest)) is not None:
+            parser.error(f"--{self.dest} takes one file, got {first} and {values}; put the ids of both into one file")
+        setattr(namespace, self.dest, values)
 
 
 def given_values(options: argparse.Namespace, table: Mapping[str, Option]) -> dict[str, Any]:

@@ -237,7 +237,7 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
     for path, fact, what in (
         (config.pin, "pinned", "pinned"),
         (config.ban, "banned", "banned"),
-        (config.given, "given", "had already"),
+        (config.given, "given", "given"),
     ):
         if path is not None:
             count = facts.get(fact)

@@ -112,7 +112,7 @@ def test_given_samples_are_not_exported_and_a_budget_is_kept(page, opened, store
     assert exported and not exported & {corpus.ids[int(row)].as_py() for row in given}
     spent = corpus.lengths[selected & ~np.isin(np.arange(len(corpus)), given)].sum()
     assert 1500 - corpus.lengths.max() <= spent <= 1500  # filled up to less than its longest sample
-    assert f"{len(given)} rows had already" in outcome.rules(run)
+    assert f"{len(given)} rows given" in outcome.rules(run)
 
 
 def start_link(app):

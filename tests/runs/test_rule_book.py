@@ -103,7 +103,7 @@ def test_the_settings_name_files_with_exactly_the_rows(corpus, rule_store):
     assert rule_words(config, {"pinned": 3, "banned": 1, "given": 2}) == [
         "3 rows pinned",
         "1 row banned",
-        "2 rows had already",
+        "2 rows given",
     ]
 
 
