@@ -17,13 +17,15 @@ import datamask
 from benchmarks.readme import table
 from datamask import catalogue, cli
 from datamask.cli import HANDLERS
+from datamask.cli.help_text import add_help
+from datamask.cli.parser import COMMANDS, Parser
 from datamask.config import RunConfig
 from datamask.runs.store import RunStore
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-COMMANDS = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+COMMAND_LINE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 SHORT = 100
 """Lines of the README, at most: what it is, how it starts, what goes in and comes out. The rest is in docs/."""
 
@@ -32,7 +34,7 @@ WORDS = ("bridges", "trees", "rivers", "stars", "letters", "numbers", "songs")
 DOCUMENTS = [
     path
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"))
-    if ".venv" not in path.parts
+    if not path.parent.name.startswith(".")
 ]
 
 
@@ -46,7 +48,7 @@ def test_contributing_is_short():
     assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) < 150
 
 
-@pytest.mark.parametrize("document", [README, COMMANDS], ids=["README", "command-line"])
+@pytest.mark.parametrize("document", [README, COMMAND_LINE], ids=["README", "command-line"])
 def test_the_selections_of_the_command_line_are_understood(document):
     from datamask.cli.parser import parse, run_config
 
@@ -88,8 +90,34 @@ def test_the_tutorial_leads_from_texts_to_ids(tmp_path, monkeypatch, capsys):
     assert Path("card/README.md").is_file()
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_and_options_in_sentences_exist(document):
+    known = {name: options_of(name) for name in sorted(COMMANDS, key=len, reverse=True)}
+    text = " ".join(document.read_text(encoding="utf-8").split())
+    for command in re.findall(r"[`\"](?:python -m )?datamask ([a-z][^`\"]*)[`\"]", text):
+        name = next((name for name in known if f"{command} ".startswith(f"{name} ")), None)
+        assert name or command == "runs", f"`datamask {command}`"
+        assert named_options(command) <= known.get(name, set()), f"`datamask {command}`"
+    if document.parent.name != "benchmarks":
+        for span in re.findall(r"`(--[^`]*)`", text):
+            assert named_options(span) <= set().union(*known.values()), span
+
+
+def options_of(name: str) -> set[str]:
+    """The options of a command."""
+    parser = Parser(prog=name, add_help=False)
+    add_help(parser)
+    COMMANDS[name][0](parser)
+    return {option for word in parser._option_string_actions for option in named_options(word)}
+
+
+def named_options(words: str) -> set[str]:
+    """The options among some words, as the command line spells them inside."""
+    return {f"--{name.replace('-', '_')}" for name in re.findall(r"(?<![\w-])--([a-z][\w-]*)", words)}
+
+
 def test_every_command_is_on_the_page_of_commands():
-    listed = set(re.findall(r"^ {4}python -m datamask ([a-z-]+)", COMMANDS, re.MULTILINE))
+    listed = set(re.findall(r"^ {4}python -m datamask ([a-z-]+)", COMMAND_LINE, re.MULTILINE))
     assert {name.partition(" ")[0] for name in HANDLERS} <= listed
 
 
@@ -141,7 +169,7 @@ def test_the_output_columns_are_documented(tmp_path):
     )
     execute(run)
     for column in run.selection().schema.names[1:]:
-        assert f"`{column}`" in COMMANDS
+        assert f"`{column}`" in COMMAND_LINE
 
 
 def glossary() -> list[tuple[str, str]]:
