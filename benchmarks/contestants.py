@@ -73,7 +73,7 @@ def prepare(spec: dict) -> dict:
 
 
 def graph(spec: dict) -> dict:
-    """The exact neighbour graph that the problem wants, built anew."""
+    """The exact neighbor graph that the problem wants, built anew."""
     from datamask.corpus.neighbors import build_neighbors
     from datamask.objectives.facility import list_length
 
@@ -130,7 +130,7 @@ def contest(spec: dict) -> dict:
     from datamask.learning.reinforce import Reinforce
 
     who = spec["who"]
-    if who == "neighbour graph":
+    if who == "neighbor graph":
         return graph(spec)
     if who == "DiSF in blocks":
         return blocks(spec)

@@ -5,7 +5,7 @@
                                 [--output FILE] [--keep]
 
 A problem is OBJECTIVE:RATIO:LAMBDA; 0 rows are all. Every contestant solves it in a process of its own, so that its
-peak memory is its own; corpus, neighbour graph and anchors are made once before, in a cache. The contestants take
+peak memory is its own; corpus, neighbor graph and anchors are made once before, in a cache. The contestants take
 turns, so that what else the machine does hits all of them; one that takes longer than a tenth of the limit is measured
 once. Values are exact, on the calibrated scale of the problem. A contestant that passes the limit is a row too;
 REINFORCE and greedy are stopped there, and their time for all steps or picks is extrapolated and marked.
@@ -53,7 +53,7 @@ def alone(task: str, spec: dict) -> dict:
 def entrants(problem: dict, options: argparse.Namespace) -> list[str]:
     """Who takes part in a problem."""
     facility = problem["objective"] == "facility"
-    names = ["neighbour graph"] if facility else []
+    names = ["neighbor graph"] if facility else []
     names += [
         who
         for who in options.contestants.split(",")

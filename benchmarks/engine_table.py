@@ -15,7 +15,7 @@ def table(report: dict) -> str:
         "",
         "Joint and gap are shares of the attainable gain: 0 is a random subset of the size, 1 the best a term "
         "reaches alone; the gap is the distance to the proved upper bound. Seconds are the median (least to most) "
-        "over the rounds, swaps included, after the neighbour graph; CPU seconds are those of all threads "
+        "over the rounds, swaps included, after the neighbor graph; CPU seconds are those of all threads "
         "together, which other work on the machine hardly changes. The bound's stand after the plus sign. ~ marks "
         "an extrapolation from measured steps or picks. Those of a peer include its similarities. Peak is the "
         "process's largest resident memory, interpreter and libraries included.",
@@ -92,7 +92,7 @@ def sentences(problem: dict) -> list[str]:
         lines += [
             _saved(rows["counterfactual"], rows[rival]) for rival in ("greedy", "DiSF in blocks") if rival in rows
         ]
-    if "neighbour graph" in rows and rows.get("relaxed", {}).get("all_seconds_bound"):
+    if "neighbor graph" in rows and rows.get("relaxed", {}).get("all_seconds_bound"):
         lines += _with_graph(problem, rows)
     return lines
 
@@ -117,7 +117,7 @@ def _against(ours: dict, rival: dict) -> str:
 
 def _with_graph(problem: dict, rows: dict) -> list[str]:
     """The price of the proof beside the graph's, and both beside the peers'."""
-    graph, ours, anchor = rows["neighbour graph"], rows["relaxed"], problem["anchor"]
+    graph, ours, anchor = rows["neighbor graph"], rows["relaxed"], problem["anchor"]
     whole, cpu = (_middle(ours, key) + _middle(ours, f"{key}_bound") for key in ("seconds", "cpu"))
     raw = ours["gap"] / (1 - problem["lamb"]) * (anchor["best"] - anchor["random"])
     lines = [

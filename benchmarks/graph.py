@@ -1,4 +1,4 @@
-"""The neighbour graph: all pairs against faiss's exact search, and the approximate searches against all pairs.
+"""The neighbor graph: all pairs against faiss's exact search, and the approximate searches against all pairs.
 
     python -m benchmarks.graph PATH [--rows 16000,0] [--neighbors 64] [--repeats 3] [--peer_python PYTHON]
                                [--threads 2] [--output FILE]
@@ -112,7 +112,7 @@ def table(report: dict) -> str:
     """The results as markdown."""
     machine = report["machine"]
     lines = [
-        f"# Neighbour graph on {report['corpus']}, K {report['k']}",
+        f"# Neighbor graph on {report['corpus']}, K {report['k']}",
         "",
         f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads each, load "
         f"{machine['load']:.1f} at the start (above 0: other programs shared the cores; read the ratios); Python "

@@ -1,4 +1,4 @@
-"""What a selection costs besides its neighbour graph, and what values on an approximate graph are worth.
+"""What a selection costs besides its neighbor graph, and what values on an approximate graph are worth.
 
     python -m benchmarks.million --work FOLDER [--rows 1000000] [--prepared FOLDER] [--only PART ...] [--output FILE]
 

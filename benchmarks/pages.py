@@ -8,7 +8,7 @@ Makes a synthetic corpus per size in the folder, and a few runs on it; serves th
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
 from a typed address. Three tabs on one corpus show whether the features are held once. The map's slider is measured
 from the released thumb to that lambda's own selection and values, and what was sent while it was dragged. What is done
-on the Map (other colours, a search, a lasso, why a sample is kept) is measured from the act to the page that stands
+on the Map (other colors, a search, a lasso, why a sample is kept) is measured from the act to the page that stands
 still with the answer. Compare is opened with 2 and with 200 stored runs, in the same session, since only their ratio
 says what stored runs cost. A first start is measured from the first request to the demo's map with what a run selected,
 in a new folder of runs. What is made stays in the folder for the next time.
@@ -399,7 +399,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
     )
     for number in range(1 + rounds):
         note("map", opened("Map"))
-        note("other colours", other_colours(page, "length" if number % 2 else "domain"))
+        note("other colors", other_colours(page, "length" if number % 2 else "domain"))
         other_colours(page, "quality")
         search.fill(WORDS[number])
         note("search", until_counted(page, lambda: search.press("Enter")))

@@ -23,16 +23,22 @@ FORBIDDEN = (
     *("near-copy", "near-copies", "trial", "verdict", "judge", "judged", "judges", "starved", "over-fed", "foretold"),
     *("foretells", "keep share", "settled", "a matter of taste", "coin-flip", "coin-flips", "consensus core", "polish"),
     *("polished", "attainable", "take home", "a fault of the program", "which-lambda", "inclusion weights"),
-    # American spelling
-    *("colour", "colours", "coloured", "neighbour", "neighbours", "grey", "centre", "optimise", "optimised"),
-    *("maximise", "maximises", "normalise", "normalised", "normalising", "behaviour", "favour"),
 )
+
+BRITISH = (
+    *("behaviour", "cancelled", "centre", "colour", "favour", "grey", "judgement", "labell", "learnt", "licence"),
+    *("modell", "neighbour", "towards"),
+    r"(?:categor|factor|general|initial|maxim|minim|normal|optim|organ|penal|quant|random|recogn|regular|serial|"
+    r"standard|summar|util|visual)is(?:e|ing|ation)",
+)
+"""Beginnings of words that Americans write in another way."""
 
 ALLOWED = {
     "Starved and over-fed": "a tab in older addresses",
     "similarity to neighbours": "a column in older addresses",
     "settled by proof": "a color in older addresses",
     "settled on parts": "a color in older addresses",
+    "optimised names the selection": "the name of an argument",
 }
 """Texts that stay, and why; at most ten."""
 
@@ -47,7 +53,8 @@ READ = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SKILL.md")),
 
 _NOWHERE = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, NOWHERE)) + r")(?![\w-])", re.IGNORECASE)
 _CODE = re.compile(r"```.*?```|^ {4}.*$|``.+?``|`[^`]+`|(?<=\])\([^)]*\)", re.DOTALL | re.MULTILINE)
-_WORD = re.compile(r"\b(?:" + "|".join(map(re.escape, FORBIDDEN)) + r")\b", re.IGNORECASE)
+_BRITISH = re.compile(r"\b(?:" + "|".join(BRITISH) + r")\w*", re.IGNORECASE)
+_WORD = re.compile(r"\b(?:" + "|".join(map(re.escape, FORBIDDEN)) + rf")\b|{_BRITISH.pattern}", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _JAVASCRIPT = re.compile(r"\"([^\"\n]*)\"|`([^`]*)`")
 
@@ -125,6 +132,22 @@ def test_no_document_holds_an_odd_word(path):
     lines = prose(path.read_text(encoding="utf-8")).splitlines()
     found = [(number, _NOWHERE.findall(line)) for number, line in enumerate(lines, 1) if _NOWHERE.search(line)]
     assert not found
+
+
+def test_texts_of_the_code_are_american():
+    found = []
+    for path in sorted((ROOT / "datamask").rglob("*.py")):
+        for text in texts(path.read_text(encoding="utf-8")):
+            if text not in ALLOWED and (words := _BRITISH.findall(text)):
+                found.append(f"{path.name}: {', '.join(words)}: {text}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "path", [*READ, ROOT / "CHANGELOG.md", *ROOT.glob("*/README.md")], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_documents_are_american(path):
+    assert not _BRITISH.findall(prose(path.read_text(encoding="utf-8")))
 
 
 def test_no_help_holds_an_odd_word():

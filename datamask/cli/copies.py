@@ -36,7 +36,7 @@ def copies(options: argparse.Namespace) -> int:
         raise OptionError(f"--times must be above 1 and at most {MOST_TIMES:,.0f}, got {options.times:g}")
     if not 0 < options.cosine <= 1:
         raise OptionError(f"--cosine must be above 0 and at most 1, got {options.cosine:g}")
-    with stop_on_signals("and keeping what is built of the neighbour graph") as stop, Progress() as progress:
+    with stop_on_signals("and keeping what is built of the neighbor graph") as stop, Progress() as progress:
         corpus = open_corpus(absolute_corpus(corpus_config(options)), progress=progress, should_stop=stop.is_set)
         graph = neighbors_for(
             corpus,

@@ -132,13 +132,13 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
     graph = result.graph
     if graph is not None and graph.approximate:
         lines.append(
-            f"  The neighbour graph is approximate: it lists {100 * graph.recall:.1f} % of the true "
-            f"neighbours, measured on {graph.recall_rows:,} random rows."
+            f"  The neighbor graph is approximate: it lists {100 * graph.recall:.1f} % of the true "
+            f"neighbors, measured on {graph.recall_rows:,} random rows."
         )
     if estimate := result.estimate:
         measurable = "" if run.whole is not None else "; --exact-values measures it"
         lines.append(
-            f"  The raw diversity is a lower bound, of listed neighbours. The exact one is {_raw(estimate.value)} "
+            f"  The raw diversity is a lower bound, of listed neighbors. The exact one is {_raw(estimate.value)} "
             f"({_raw(estimate.low)} to {_raw(estimate.high)}, from {estimate.rows:,} random rows{measurable})."
         )
     lines.append("")

@@ -175,7 +175,7 @@ class CopyGrowth:
         if times > FARTHEST:
             reasons.append(f"more than {FARTHEST:g} times as large is far beyond what was seen")
         if self.recall < 1:
-            reasons.append(f"the neighbours are approximate (recall {self.recall:.1%}), so some copies are missing")
+            reasons.append(f"the neighbors are approximate (recall {self.recall:.1%}), so some copies are missing")
         return reasons
 
 

@@ -122,7 +122,7 @@ def on_device(
                 checkpoint.save(lists, plan)
                 raise Stopped("building the neighbor graph was stopped")
             if progress is not None:
-                progress(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbour graph")
+                progress(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbor graph")
             products = rows @ tensor[column : column + width].T
             low, high = max(row, column), min(row + len(rows), column + products.shape[1])
             if low < high:  # a row is not its own neighbour; the caller puts it first

@@ -141,7 +141,7 @@ def work_through(
 
     def tick() -> None:
         if progress is not None and len(lists.done):
-            progress(float(np.average(lists.done, weights=costs)), "Neighbour graph")
+            progress(float(np.average(lists.done, weights=costs)), "Neighbor graph")
 
     while not lists.done.all():
         todo = np.flatnonzero(~lists.done)

@@ -401,7 +401,7 @@ def finish(
     if rows.lengths is not None:
         check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens", place)
     if progress is not None:
-        progress(0.3, "Normalising features")
+        progress(0.3, "Normalizing features")
     blocks = checks.normalise(features, lengths, should_stop)
     features.flags.writeable = False
     source_file, source_row = main.locate(numbers)

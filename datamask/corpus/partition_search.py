@@ -44,7 +44,7 @@ GROUP = 4096
 PIECE = 1024
 """Rows and columns multiplied at once."""
 
-STOPPED = "building the neighbour graph was stopped"
+STOPPED = "building the neighbor graph was stopped"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def probing(
         for low in range(0, n, GROUP):
             poll()
             if progress is not None:
-                progress(low / n, "Neighbour graph: cells")
+                progress(low / n, "Neighbor graph: cells")
             near = features[low : low + GROUP] @ centres.T
             best = np.argpartition(-near, m - 1, axis=1)[:, :m]
             probed[low : low + GROUP] = np.sort(best, axis=1)

@@ -51,7 +51,7 @@ IN_TURNS = ("rounds:again", "block_swaps:swap")
 """Tasks of the blocks of one colour."""
 
 PHASES = {
-    "partition": "Rows into blocks of neighbouring cells",
+    "partition": "Rows into blocks of neighboring cells",
     "neighbour_lists": "Nearest rows of every row",
     "rounds": "Rounds of greedy over the blocks",
     "block_swaps": "Rounds of swaps",

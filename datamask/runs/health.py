@@ -298,7 +298,7 @@ def _more_masks(config: SelectionConfig) -> str:
 def _balance(config: SelectionConfig) -> str:
     if config.scale == "raw":
         return "Use --scale calibrated, which puts both terms on one scale, or move --lamb."
-    return "Move --lamb towards the other term."
+    return "Move --lamb toward the other term."
 
 
 def _percent(share: float) -> str:

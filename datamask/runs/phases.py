@@ -16,7 +16,7 @@ GRAPH, ENDS, REFERENCES, LEARNING, ENDING = "graph", "ends", "references", "lear
 """Building the neighbour graph; solving for the ends of the scales; what the ends are compared with; the steps; and
 after them swaps, the bound, the values, and what is written."""
 
-_WORDS = {re.compile("Neighbour graph"): GRAPH, re.compile("finding what .* alone would select"): ENDS}
+_WORDS = {re.compile("Neighbor graph"): GRAPH, re.compile("finding what .* alone would select"): ENDS}
 
 _APPROXIMATE, _COMPARED, _OFFERED = 7e-7, 3.5e-11, 6e-10
 """Seconds of a graph: by cells, per row and dimension; of all pairs, per pair and dimension, and per pair."""

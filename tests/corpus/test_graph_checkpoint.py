@@ -123,7 +123,7 @@ def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done,
     np.testing.assert_array_equal(graph.similarities, whole.similarities)
     assert graph.exact is (search == "exact") and graph.recall == whole.recall
     assert not kept(tmp_path).exists(), "nothing is left over"
-    assert min(share for share, what in shares if what == "Neighbour graph") >= done.mean()
+    assert min(share for share, what in shares if what == "Neighbor graph") >= done.mean()
 
 
 def test_the_device_path_goes_on_too(features, make_corpus, tasks_done, tmp_path):

@@ -50,7 +50,7 @@ def test_a_run_on_an_approximate_graph_reports_exact_values_and_says_what_its_gr
     assert "Approximate: finds" in outcome.neighbors(run) and "400 random rows" in outcome.neighbors(run)
     said = dict(provenance.table(run).itertuples(index=False))
     assert said["neighbor graph"] == outcome.neighbors(run)
-    assert "The neighbour graph is approximate" in summary_text(run, run.status().result, None)
+    assert "The neighbor graph is approximate" in summary_text(run, run.status().result, None)
     assert summary["bound_holds_for"] == "listed" and summary["gap"] >= 0
     assert outcome.certificate(run).partition(":")[0].endswith("on listed neighbors")
     assert "bound of listed neighbors" in {reference.label for reference in convergence.references(run, "joint")}
@@ -69,7 +69,7 @@ def test_a_run_on_an_exact_graph_says_so_and_one_without_says_nothing(store):
     assert "approximate" not in summary_text(run, run.status().result, None)
     none = start(store, objective="pairwise")
     assert execute(none).to_dict()["neighbors"] is None and outcome.neighbors(none) is None
-    assert "neighbour graph" not in set(provenance.table(none)["what"])
+    assert "neighbor graph" not in set(provenance.table(none)["what"])
 
 
 def test_progress_rises_through_cells_graph_and_learning_and_gives_a_graph_its_share(store, rough, monkeypatch):
@@ -83,9 +83,9 @@ def test_progress_rises_through_cells_graph_and_learning_and_gives_a_graph_its_s
     execute(start(store, neighbors="approximate"), progress=lambda share, what: told.append((share, what)))
     shares = [share for share, _ in told]
     assert shares == sorted(shares) and shares[-1] == 1.0
-    graph = [share for share, what in told if what == "Neighbour graph"]
+    graph = [share for share, what in told if what == "Neighbor graph"]
     steps = [share for share, what in told if what.startswith("step ")]
-    assert max(share for share, what in told if what == "Neighbour graph: cells") < 0.15
+    assert max(share for share, what in told if what == "Neighbor graph: cells") < 0.15
     assert 0.7 < max(graph) <= min(steps)
     # the graph is there now, and learning has its time; how much, says how quick the phases before it were
     told.clear()

@@ -154,7 +154,7 @@ class _Work:
                 stopped,
                 lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what),
             )
-        self._say(0.99, "Counting the neighbours that the map keeps")
+        self._say(0.99, "Counting the neighbors that the map keeps")
         return Layout(points, fitting.neighbors_kept(corpus, fitted, inputs, points, stopped), len(fitted.rows))
 
     def _graph(self, fitted: fitting.FittedRows) -> NeighborGraph | None:

@@ -73,7 +73,7 @@ def _phrase(part: Part, explanation: Explanation) -> str:
         )
     if part.name == "graphcut":
         count = explanation.witness_counts.get("graphcut", 0)
-        return f"{count:,} of its near neighbours {'is' if count == 1 else 'are'} selected too"
+        return f"{count:,} of its near neighbors {'is' if count == 1 else 'are'} selected too"
     if comparison := catalogue.objective(part.name).comparison:
         return comparison.format("less" if part.value > 0 else "more", _percent(above if part.value > 0 else 1 - above))
     return f"its part in {part.name} is above that of {_percent(above)} of the corpus"

@@ -216,8 +216,8 @@ def _second_opinion(meaning: Meaning, graph: NeighborGraph, seed: int) -> list[s
         return []
     measured = f"(rank correlation {agrees:.2f})".replace("-", "−")
     return [
-        f"The second measure is hardly a second opinion here: it orders neighbouring texts much as the "
+        f"The second measure is hardly a second opinion here: it orders neighboring texts much as the "
         f"corpus's own features do {measured}."
         if agrees >= SAME_KIND
-        else f"The second measure orders neighbouring texts otherwise than the corpus's features do {measured}."
+        else f"The second measure orders neighboring texts otherwise than the corpus's features do {measured}."
     ]

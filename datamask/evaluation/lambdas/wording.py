@@ -13,7 +13,7 @@ from datamask import catalogue
 from datamask.evaluation.lambdas.statistics import runs_of, verdict
 
 CIRCULAR = (
-    "This target is circular: it was chosen by the quality that the selections maximise, so what wins here "
+    "This target is circular: it was chosen by the quality that the selections maximize, so what wins here "
     "shows nothing. No lambda is recommended."
 )
 

@@ -49,7 +49,7 @@ def near_copy_rate(ground: Ground, selections: Selections, entry: MeasureEntry) 
     """Share of members with another member at cosine 0.95 or above."""
     graph, everyone = ground.graph(), ground.everyone()
     pool = near_copies_inside(ground.corpus.features, graph, everyone, poll=ground.poll).mean()
-    note = f"in the whole corpus {pool:.3f}" + ("" if graph.exact else "; on an approximate neighbour graph")
+    note = f"in the whole corpus {pool:.3f}" + ("" if graph.exact else "; on an approximate neighbor graph")
     return [
         entry.measured(
             {
