@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -104,7 +105,7 @@ def api() -> str:
     """Return the public names for mkdocstrings, which fills in their docstrings."""
     names = {name: getattr(datamask, name) for name in datamask.__all__}
     parts = [
-        f"::: {value.__module__}.{value.__qualname__}\n    options:\n      heading: {name}\n"
+        f"::: {value.__module__}.{value.__qualname__}\n    options:\n      heading: {name}\n      toc_label: {name}\n"
         for name, value in names.items()
     ]
     return "\n".join(("# Python API\n\nEverything that `from datamask import ...` gives.\n", *parts))
@@ -124,9 +125,8 @@ def _meaning(option: Option) -> str:
 
 
 def _words(action: argparse.Action) -> str:
-    words = " ".join(action.option_strings)
     shown = action.metavar if action.nargs != 0 else ""
-    return f"`{' '.join(filter(None, (words, str(shown or ''))))}`"
+    return " ".join(f"`{word}`" for word in (*action.option_strings, shown) if word)
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -136,4 +136,9 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    """Return a text in one line, its options as code; a bar is escaped outside of code, where it ends the cell."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    for place in range(0, len(parts), 2):
+        plain = parts[place].replace("|", "\\|").replace("<", "&lt;")
+        parts[place] = re.sub(r"(?<![\w-])(--[a-z]\w*(?:-\w+)*)", r"`\1`", plain)
+    return "".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import inspect
 import re
@@ -38,3 +39,15 @@ def test_every_argument_of_a_public_function_is_described(name):
     described = inspect.getdoc(function).partition("Args:")[2].partition("\n\n")[0]
     missing = [argument for argument in inspect.signature(function).parameters if f"{argument}:" not in described]
     assert not missing
+
+
+@pytest.mark.parametrize("name", datamask.__all__)
+def test_a_line_of_a_docstring_describes_one_name(name):
+    """The reference makes a row of a table of each line."""
+    public = getattr(datamask, name)
+    fields = dataclasses.fields(public) if dataclasses.is_dataclass(public) else ()
+    known = {field.name for field in fields} or set(inspect.signature(public).parameters)
+    lines = re.findall(r"^ {4}\**(\w+(?:, \w+)*): (.*)", inspect.getdoc(public), re.MULTILINE)
+    described = [one for one, _ in lines if not one.endswith("Error") and one != "Stopped"]
+    assert set(described) <= known and (name == "SelectionConfig" or set(described) == known)
+    assert not [text for _, text in lines if re.search(rf"[.;] (?:{'|'.join(known)}): ", text)]

@@ -15,9 +15,12 @@ class CorpusConfig(CorpusOptions):
 
     Attributes:
         inputs: files, folders or globs, local or remote (``s3://...``).
-        id_column, feature_column, length_column: column names. None: found by name, then by type.
+        id_column: name of the column with the ids. None: found by name, then by type.
+        feature_column: name of the column with the embeddings. None: found by name, then by type.
+        length_column: name of the column with the tokens of each row. None: found by name.
         quality_columns: columns that are added up with their weights. Empty: found by name, then by type.
-        features, scores: other shards with the feature or quality column, matched by id, else by position.
+        features: other shards with the feature column, matched by id, else by position.
+        scores: other shards with the quality columns, matched in the same way.
         rows: size of a uniform sample by hash of (id, seed). None: all rows.
         drop_invalid: skip rows with NaN, infinite, null or all-zero values instead of refusing them.
         seed: seed of the row sample (`--row_seed`; on the command line the default is `--seed`).

@@ -20,7 +20,10 @@ class RunConfig:
     """The settings of a run: corpus, selection, name and notes.
 
     Attributes:
-        corpus: files and columns. selection: objective, method and rules. name, notes: for people.
+        corpus: files and columns.
+        selection: objective, method and rules.
+        name: for people; shown in the list of runs.
+        notes: for people.
         ids: the file of an imported list of ids; None for a selection.
         ignore_unknown: whether ids that are not in the corpus are skipped instead of refused.
 

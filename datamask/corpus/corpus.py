@@ -60,7 +60,8 @@ class Corpus:
         lengths: float64 ``(N,)``, tokens of each row, or None.
         metadata: pyarrow table of N rows: every other column, texts included, and the single quality columns if there
             are several.
-        source_file: int32 ``(N,)``, index into ``provenance.files``; source_row: int64 ``(N,)``, row in that file.
+        source_file: int32 ``(N,)``, index into ``provenance.files``.
+        source_row: int64 ``(N,)``, row in that file.
         fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
         provenance: the files and columns they came from, with notes.
         norms: float64 ``(N,)``, the L2 norm of every feature row as read; None: all 1.

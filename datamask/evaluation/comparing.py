@@ -59,17 +59,18 @@ def scoreboard(
         targets: name -> bool ``(N,)``: more kinds of held-out text to predict.
         calibrate: also give values from 0 (random) to 1 (best possible). The ends take most of the time if no run has
             found them yet.
-        device: auto, cpu, cuda or cuda:K. progress: called with a share from 0 to 1 and a few words.
+        device: auto, cpu, cuda or cuda:K.
+        progress: called with a share from 0 to 1 and a few words.
         poll: called at least every 0.3 s; what it raises ends the work.
         before: an unfinished scoreboard of the same selections, to continue.
         kept: called with the scoreboard so far after each measure, fast ones first.
 
     Returns:
-        Plain values: ``n``, ``selected`` and ``tokens`` by name, ``optimised``, ``notes``, ``left``, the measures that
-        are not there yet (``measure, label``; none at the end), and ``measures``, a list of ``measure, label, says,
-        better, optimisable, interval, best`` (a name or None), ``tied`` (names) and ``selections``: name -> ``value,
-        low, high, verdict, note``, ``against_random`` (``difference, low, high`` or None), and where there are any
-        ``calibrated`` and ``levels``.
+        Plain values: ``n``; ``selected``, ``tokens`` and ``optimised`` by name; ``notes``; ``left``, the measures that
+        are not there yet; and ``measures``, one item for each measure. An item has ``measure``, ``label``, ``says``,
+        ``better``, ``optimisable``, ``interval``, ``best`` (a name or None), ``tied`` (names) and ``selections``. That
+        has, by name, ``value``, ``low``, ``high``, ``verdict``, ``note``, ``against_random`` (None, or a dict of
+        ``difference``, ``low`` and ``high``), and for some measures ``calibrated`` and ``levels``.
 
     Raises:
         InputError: rows that are no selection, or selections of unequal size without `cut`.

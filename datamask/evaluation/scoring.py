@@ -46,8 +46,8 @@ def score_selection(
     Returns:
         ``selected``, ``n``, ``tokens`` (or None); ``quality`` and ``objectives`` ``{name: value}``, raw; ``calibrated``
         with the same names, from 0 (random) to 1 (best possible) at this size, and ``anchors``, the raw ends. With
-        `panel` also ``panel``, the rows of `scoreboard` for this selection: ``measure, label, says, better,
-        optimisable, interval, value, low, high, against_random, note, random, top_quality`` and so on.
+        `panel` also ``panel``, the measures of `datamask.evaluate` for this selection, each with ``value``, ``low``,
+        ``high``, ``against_random``, ``random``, ``top_quality`` and so on.
 
     Raises:
         InputError: no rows, all rows, repeated rows or rows outside the corpus.

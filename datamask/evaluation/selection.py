@@ -42,12 +42,13 @@ class Selection:
         rows: int64 ``(S,)``, positions in the corpus, strongest first (by logit, else by score, under a budget by
             score per token).
         ids: their ids, in the same order and in the type of the id column.
-        mask: bool ``(N,)``, the selected rows. eligible: bool ``(N,)``, rows that could have been selected.
+        mask: bool ``(N,)``, the selected rows.
+        eligible: bool ``(N,)``, rows that could have been selected.
         given: bool ``(N,)``, rows that you already have; in none of the above but in all values.
         logits: float32 ``(N,)``, NaN where not eligible; None for a method without logits.
         score: float64 ``(N,)``, ``lambda * marginal_quality + (1 - lambda) * marginal_diversity``.
-        marginal_quality, marginal_diversity: float64 ``(N,)``, frozen-size marginals at the final subset, on the scale
-            the run was made on.
+        marginal_quality: float64 ``(N,)``, frozen-size marginals of quality at the final subset, on the run's scale.
+        marginal_diversity: float64 ``(N,)``, the same of diversity.
         result: the values of the subset on the whole corpus, with anchors, bound and gap.
         corpus: the corpus.
         settled: the required rows (in every selection with at least this value) and the excluded ones; None: unknown.
@@ -93,7 +94,8 @@ class Selection:
         """Measure a final subset.
 
         Args:
-            mask: bool ``(N,)``, the given rows among them; logits: ``(N,)``, NaN where not eligible, or None.
+            mask: bool ``(N,)``, the given rows among them.
+            logits: ``(N,)``, NaN where not eligible, or None.
             trace: told of the steps of the bound.
             inclusion: float64 ``(N,)``, inclusion weights, those of the given rows among them; None: there are none.
         """

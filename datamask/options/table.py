@@ -81,6 +81,7 @@ class SelectionOptions:
         common=True,
         required=True,
         always=True,
+        unset="auto",
         varied="",
         help="The method that selects. Automatic takes the fastest solver with a proof, else Counterfactual; the "
         "baselines are for comparison.",
