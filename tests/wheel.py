@@ -166,7 +166,7 @@ def answered(server: subprocess.Popen, port: int, log: Path) -> str:
 
 
 def in_a_browser(address: str, picture: Path) -> None:
-    """The map of all 800 rows, in the colours of the theme."""
+    """The map of all 800 rows, in the colors of the theme."""
     browser_path = installed_browser()
     assert browser_path, NO_BROWSER
     with sync_playwright() as playwright:
@@ -175,7 +175,7 @@ def in_a_browser(address: str, picture: Path) -> None:
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             page.goto(address)
             expect(page.locator(".map .stage").first).to_be_visible(timeout=1000 * SECONDS)
-            expect(page.get_by_text("800 of 800 samples").first).to_be_visible(timeout=1000 * SECONDS)
+            expect(page.get_by_text("800 of 800 rows shown").first).to_be_visible(timeout=1000 * SECONDS)
             expect(page.locator(FAILED)).to_have_count(0)
             title = page.get_by_role("heading", level=1, name="Map", exact=True)
             assert title.evaluate("node => getComputedStyle(node).color") == "rgb(14, 20, 26)", "no theme"
