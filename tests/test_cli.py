@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from datamask import catalogue
 from datamask.cli import output as cli_output
-from datamask.cli.parser import COMMANDS, parse
+from datamask.cli.parser import COMMANDS, corpus_config, parse
 from datamask.objectives.facility import list_length
 from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.rooted import rooted
@@ -221,6 +222,16 @@ def test_prepare_says_in_words_what_it_wrote_and_the_next_command(here, capsys):
     assert lines[0].startswith("Wrote 9 rows to ") and "dimensions by TF-IDF, fitted on 9 texts" in lines[1]
     assert lines[-1] == "Next: python -m datamask select prepared --output selection.parquet"
     assert not any("None" in line or "{" in line for line in lines)
+
+
+def test_select_ends_with_the_command_that_shows_its_selection_on_the_map(here, capsys):
+    assert run("select", "in.parquet", "--quality_column", "quality_score", "--rows", "200", "--seed", "3", *FAST) == 0
+    text = capsys.readouterr().out
+    assert "Quality is column quality_score." in text
+    (command,) = re.findall(r"^On the map: python -m datamask (.*)$", text, re.MULTILINE)
+    options = parse(shlex.split(command))
+    (stored,) = RunStore("runs").list()
+    assert options.command == "open" and corpus_config(options) == stored.config.corpus
 
 
 def test_folders_globs_and_hyphens(here, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
+import shlex
 import shutil
 import sys
 import tempfile
@@ -103,25 +104,31 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
         how += f", leaving out {result.unknown_ids:,} unknown ids"
     beside = f" beside {size.given:,} given ones" if size.given else ""
     tokens = f" with {size.tokens:,.0f} tokens" if size.budget and size.tokens else ""
+    facts = run.facts()
+    columns = (facts.get("columns") or {}).get("quality") or []
     lines = [
         f"Run {run.id} is {run.status().state}{took}.",
         f"Selected {_count(size.selected)} of {_count(size.n)} samples{tokens}{beside} {how} "
         f"({selection.objective}, lambda {selection.lamb:g}).",
-        *([f"Rules: {'; '.join(rules)}."] if (rules := rule_words(selection, run.facts())) else []),
+        *([f"Rules: {'; '.join(rules)}."] if (rules := rule_words(selection, facts)) else []),
+        *([f"Quality is column {', '.join(columns)}."] if columns else []),
         "",
     ]
     lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):
         lines.append(f"  {term:<10}{percent(result.calibrated.of(term)):>30}{_raw(result.raw.of(term)):>14}")
     what = "budget" if size.budget else "size"
-    lines.append(f"  0 % is a random subset of this {what}, 100 % the best this term reaches alone.")
+    lines.append(f"  0 % is a random subset of this {what}, 100 % the best that quality or diversity reaches alone.")
+    lines.append("  joint = lambda * quality + (1 - lambda) * diversity.")
     if bound is not None:
         what = "that fills this budget" if size.budget else "of this size"
         under = " under these rules" if rules else ""
-        most = _raw(bound)
+        most, near = _raw(bound), ""
         if selection.scale == "calibrated":  # rounded up: a bound rounded down is none
             most = f"{math.ceil(1e5 * bound) / 1e3:.3f} %"
-        lines.append(f"  No selection {what}{beside}{under} has a joint value above {most}.")
+            if (gap := result.certificate.gap) is not None:
+                near = f" (gap {math.ceil(1e4 * gap - 1e-3) / 100:.2f} %)"
+        lines.append(f"  No selection {what}{beside}{under} has a joint value above {most}{near}.")
     classes = result.row_classes
     if classes is not None and classes.settled:
         eligible = classes.settled + classes.open
@@ -145,6 +152,9 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
     if output is not None:
         lines.append(f"Selection: {output}")
     lines.append(f"Run folder: {run.path}")
+    if run.whole is None:
+        words = ["open", *run.config.corpus_words()]
+        lines.append(f"On the map: {shlex.join(['python', '-m', 'datamask', *words])}")
     return "\n".join(lines)
 
 

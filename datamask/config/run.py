@@ -66,22 +66,31 @@ class RunConfig:
 
     def arguments(self, output: str = "selection.parquet") -> list[str]:
         """The words after ``python -m datamask`` that repeat this run; only what differs from the defaults."""
-        inputs = self.corpus.inputs
+        inputs, given = self._input_words(), _option_words(self.corpus_given())
         words = ["select"] if self.ids is None else ["runs", "import", self.ids]
-        # an input that begins with a hyphen would be read as an option of its own
-        hyphen = any(path.startswith("-") for path in inputs)
-        words += CORPUS_OPTIONS["inputs"].words(inputs) if hyphen else inputs
+        words += inputs
         if self.ids is None:
             words += option_words("output", output)
         if self.ignore_unknown:
             words.append("--ignore_unknown")
-        for name, value in self.corpus_given().items():
-            words += CORPUS_OPTIONS[name].words(value)
-        words += self._selection_words()
+        words += [*given, *self._selection_words()]
         for name in ("name", "notes"):
             if text := getattr(self, name):
                 words += option_words(name, text)
         return words
+
+    def corpus_words(self) -> list[str]:
+        """The words that name the corpus to a command without a selection: its inputs and options."""
+        given = self.corpus_given()
+        if self.corpus.rows is not None:  # another command samples them by no seed of a selection
+            given["seed"] = self.corpus.seed
+        return [*self._input_words(), *_option_words(given)]
+
+    def _input_words(self) -> list[str]:
+        # an input that begins with a hyphen would be read as an option of its own
+        inputs = self.corpus.inputs
+        hyphen = any(path.startswith("-") for path in inputs)
+        return CORPUS_OPTIONS["inputs"].words(inputs) if hyphen else list(inputs)
 
     def corpus_given(self) -> dict[str, Any]:
         """Options of the corpus, beside its inputs, that are not at their defaults: name to value."""
@@ -104,3 +113,7 @@ class RunConfig:
                 continue
             words += option.words(value)
         return words
+
+
+def _option_words(given: Mapping[str, Any]) -> list[str]:
+    return [word for name, value in given.items() for word in CORPUS_OPTIONS[name].words(value)]

@@ -257,6 +257,13 @@ def _notes(
     notes = [f"{name} was there already and is kept as it is." for name in sorted(plan.present)]
     if plan.quality_column is not None:
         notes.append(f"Column {plan.quality_column!r} holds the quality, by its name; no {QUALITY} is made.")
+    elif QUALITY not in plan.present:
+        notes.append(f"{QUALITY} is made by rules on the text.")
+        if plan.numbers:
+            notes.append(
+                f"Other columns of numbers: {', '.join(plan.numbers[:8])}{' ...' if len(plan.numbers) > 8 else ''}; to "
+                f"go by one of them: select --quality-column {plan.numbers[0]}."
+            )
     if plan.id_guessed and plan.id_column is not None:
         notes.append(f"{ID} is column {plan.id_column!r}, by its name.")
     if plan.id_column is None:
@@ -264,7 +271,7 @@ def _notes(
     if plan.guessed:
         notes.append(f"Column {plan.text_column!r} was taken as the text column, by its name.")
     if fitted_dim is not None and fitted_dim < dim:
-        notes.append(f"{fitted_on:,} texts fill {fitted_dim} feature dimensions, not {dim}.")
+        notes.append(f"{fitted_on:,} texts have only {fitted_dim} dimensions that differ, of {dim}; nothing is lost.")
     if fitted_dim is not None and fitted_on < counts.texts:
         notes.append(f"Features were learned on {fitted_on:,} of {counts.texts:,} texts, sampled uniformly.")
     return notes + [f"{count:,} of {counts.rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]

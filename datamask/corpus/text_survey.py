@@ -35,6 +35,7 @@ class TextPlan:
         text_column: the column of the texts. id_column: the column that becomes `ID`; None: ids are made.
         present: which of `QUALITY`, `FEATURES` and `TOKENS` the files have already.
         quality_column: another column of a known name that holds the quality; None: `QUALITY` is made or present.
+        numbers: columns that could hold the quality and are called otherwise, where `QUALITY` is made.
         guessed: whether the text column was found by another name than ``text``.
         id_guessed: whether the id column was found by its name. It is not used where its values are no ids.
     """
@@ -45,6 +46,7 @@ class TextPlan:
     id_column: str | None
     present: frozenset[str]
     quality_column: str | None = None
+    numbers: tuple[str, ...] = ()
     guessed: bool = False
     id_guessed: bool = False
 
@@ -103,6 +105,8 @@ def plan_files(
     if FEATURES in present and (QUALITY in present or quality is not None):
         raise InputError(f"{files[0]} has {quality or QUALITY} and {FEATURES} already: open it as it is")
     known = ID if has(ID) else _known_everywhere(schemas, "id")
+    made = QUALITY not in present and quality is None
+    others = candidates(schemas[0], "quality") if made else []
     return TextPlan(
         tuple(files),
         _stems(files),
@@ -110,6 +114,7 @@ def plan_files(
         id_column or known,
         present,
         quality,
+        tuple(name for name in others if name not in (TOKENS, id_column or known)),
         guessed,
         id_guessed=id_column is None and known not in (None, ID),
     )

@@ -87,7 +87,17 @@ def test_a_small_corpus_gets_fewer_dimensions_and_is_told(tmp_path):
     source = write(tmp_path / "in.parquet", text=sentences(5))
     result = prepare_shards([source], tmp_path / "out.parquet", text_column="text")
     assert result["dim"] == 4
-    assert "5 texts fill 4 feature dimensions, not 256." in result["notes"]
+    assert any("5 texts have only 4 dimensions" in note for note in result["notes"])
+
+
+def test_it_is_said_where_the_quality_comes_from(tmp_path):
+    source = write(tmp_path / "in.parquet", text=sentences(6), rating=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    notes = prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)["notes"]
+    assert "quality_score is made by rules on the text." in notes
+    assert any("select --quality-column rating" in note for note in notes)
+    scored = write(tmp_path / "scored.parquet", text=sentences(6), score=[1.0] * 6, rating=[1.0] * 6)
+    notes = prepare_shards([scored], tmp_path / "again.parquet", text_column="text", dim=3)["notes"]
+    assert any("'score' holds the quality" in note for note in notes) and not any("rating" in note for note in notes)
 
 
 def test_own_scores_are_kept(tmp_path):

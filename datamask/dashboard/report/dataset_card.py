@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import datamask
 from datamask.config import RunConfig
@@ -23,7 +24,7 @@ from datamask.dashboard.map import map_layout
 from datamask.dashboard.report import raster
 from datamask.dashboard.report.sentence import sentence
 from datamask.dashboard.report.summary import kept_by, summary
-from datamask.dashboard.runs import listing, outcome
+from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError, Stopped, StoreError
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import replacing_folder, write_text
@@ -38,12 +39,14 @@ SIZES = {10**k: name for k, name in enumerate(("1K", "10K", "100K", "1M", "10M",
 """Rows below which -> the name of the upper end of a size class, as the hub calls it."""
 
 CARD, PICTURE, RECIPE, SETTINGS = "README.md", "map.png", "recipe.json", "settings.json"
+MAP = "Map of the corpus, rows by their features: the selected ones are blue, the others gray"
+ROWS = "The rows have all columns of the corpus, as they are in its files."
 RECIPES: Export = next(export for export in EXPORTS if export.name == "recipe")
 DATA = {False: "data/selection.parquet", True: "data/rows.parquet"}
 """Whether the rows are written, or the ids alone -> the file."""
 
 COLUMNS = (
-    "Columns of the ids: the id under its own name; `rank`, 1 is the strongest row; `score`, λ times "
+    "Columns of the ids: `{id}`, the id; `rank`, 1 is the strongest row; `score`, λ times "
     "`marginal_quality` plus 1 - λ times `marginal_diversity`, which are what the row adds to the selection; "
     "`quality`, the score of the corpus; `logit`, of learned masks only; `source_file` and `source_row`."
 )
@@ -138,8 +141,12 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         run: a done one. cache_dir: where ablations are kept.
         files: next to the card. notes: sentences about what is missing.
     """
-    name, result = listing.name_of(run), run.status().result or NO_RESULT
-    fingerprint = str(run.facts().get("fingerprint") or "")
+    result, settings, facts = run.status().result or NO_RESULT, run.config.selection, run.facts()
+    name = run.config.name or outcome.proposed_name(
+        settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget
+    )
+    fingerprint = str(facts.get("fingerprint") or "")
+    columns = facts.get("columns") or {}
     data = next(file for file in files if file.startswith("data/"))
     found = summary(kept_by(run, data), results(cache_dir, fingerprint) if fingerprint else [])
     shares = [(term, result.calibrated.of(term)) for term in ("quality", "diversity")]
@@ -148,21 +155,36 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         _header(name, result.size.selected or 0, data),
         f"# {_plain(name)}",
         _plain(sentence(run)),
-        *([] if PICTURE not in files else [f"![Map of the corpus with the selected rows colored]({PICTURE})"]),
+        *([] if PICTURE not in files else [f"![{MAP}]({PICTURE})", MAP + "."]),
         "## Result",
         "\n".join(f"- {_plain(each)}" for each in (*found, *notes)),
         "| | of the way from a random subset (0 %) to the best possible (100 %) |\n|---|---|\n"
         + "\n".join(f"| {term} | {words.percent(share, 1)} |" for term, share in shares if share is not None),
         *(_plain(each) for each in (outcome.certificate(run),) if each),
+        "## Corpus",
+        "\n".join(f"- {_plain(line)}" for line in _corpus(facts, columns)),
         "## Settings",
         f"    {command}",
         "## Files",
         "\n".join(f"- `{file}`" for file in files),
-        *([] if data != DATA[False] else [COLUMNS]),
+        COLUMNS.format(id=columns.get("id", "id")) if data == DATA[False] else ROWS,
         f"Made by datamask {datamask.__version__} ([the method](https://arxiv.org/abs/2512.24265)). The license of the "
         "rows is that of their corpus.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _corpus(facts: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
+    """Return what quality and features are, in sentences."""
+    files = [Path(str(file)).name for file in facts.get("files") or []]
+    named = ", ".join(files[:3]) + (f" and {len(files) - 3:,} more" if len(files) > 3 else "")
+    said = [f"{facts.get('n', 0):,} rows of {len(files):,} {'file' if len(files) == 1 else 'files'}: {named}."]
+    if quality := columns.get("quality"):
+        said.append(f"Quality is column {', '.join(quality)}: higher is better.")
+    if feature := columns.get("feature"):
+        said.append(f"Diversity is measured on column {feature}, {facts.get('dim', 0):,} dimensions.")
+    said.append("λ weighs quality against diversity: 1 is quality alone, 0 is diversity alone.")
+    return [*said, *(str(note) for note in facts.get("notes") or [] if "embed" in str(note).lower())]
 
 
 def _header(name: str, rows: int, data: str) -> str:

@@ -151,7 +151,7 @@ def _duplicates(kept: Kept) -> str:
 
 def _ids(kept: Kept) -> str:
     if kept.file:
-        return f"The ids are in {kept.file}."
+        return f"The selection is in {kept.file}."
     if not kept.run_id:
         return "The ids are in no run folder yet. Download them, or press Keep as run."
     return (

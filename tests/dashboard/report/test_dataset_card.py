@@ -49,8 +49,8 @@ def test_the_folder_holds_the_ids_and_the_card_says_the_numbers(world, tmp_path,
     header, text = card_of(out)
     assert header["pretty_name"] == "best: *half* # 1" and header["size_categories"] == ["n<1K"]
     assert (out / header["configs"][0]["data_files"]).is_file()
-    assert "The ids are in data/selection.parquet." in text and "in the folder of run" not in text
-    assert "not" not in text.partition("Columns of the ids")[2].partition(";")[0] and "`marginal_quality`" in text
+    assert "The selection is in data/selection.parquet." in text and "in the folder of run" not in text
+    assert "Columns of the ids: `chunk_id`, the id;" in text and "Quality is column quality\\_score" in text
     assert "# best: \\*half\\* \\# 1" in text and "72 of 240 rows" in text
     place = [method.name for method in result.methods].index("facility-0.7")
     better = [result.to_random(place, at).verdict for at in range(3)].count("better")
