@@ -183,7 +183,7 @@ def test_people_get_shares_and_paths(here, capsys):
     assert run("select", "in.parquet", "--output", "deep/er/out.parquet", *FAST, "more.parquet") == 0
     text = capsys.readouterr()
     assert re.search(r"quality +-?\d+\.\d % +-?\d", text.out)
-    assert "Selected 90 of 300 samples by relaxed (facility, lambda 0.5)." in text.out
+    assert "Selected 90 of 300 rows by relaxed (facility, lambda 0.5)." in text.out
     assert f"Selection: {here / 'deep/er/out.parquet'}" in text.out
     assert "100%  done" in text.err and "\r" not in text.err
 

@@ -92,7 +92,7 @@ def print_json(record: Mapping[str, Any]) -> None:
 
 
 def summary_text(run: Run, result: RunResult, output: str | None) -> str:
-    """A finished run for people: values as share of the attainable gain, raw beside them, and where the files are."""
+    """A finished run for people: calibrated and raw values, and where the files are."""
     effort, size, bound = result.effort, result.size, result.certificate.upper_bound
     seconds = effort.seconds if effort.seconds_total is None else effort.seconds_total
     took = ""
@@ -102,21 +102,21 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
     how = f"by {selection.estimator}" if ids is None else f"by importing {Path(ids).name}"
     if result.unknown_ids:
         how += f", leaving out {result.unknown_ids:,} unknown ids"
-    beside = f" beside {size.given:,} given ones" if size.given else ""
+    beside = f" next to {size.given:,} given rows" if size.given else ""
     tokens = f" with {size.tokens:,.0f} tokens" if size.budget and size.tokens else ""
     facts = run.facts()
     columns = (facts.get("columns") or {}).get("quality") or []
     lines = [
         f"Run {run.id} is {run.status().state}{took}.",
-        f"Selected {_count(size.selected)} of {_count(size.n)} samples{tokens}{beside} {how} "
+        f"Selected {_count(size.selected)} of {_count(size.n)} rows{tokens}{beside} {how} "
         f"({selection.objective}, lambda {selection.lamb:g}).",
         *([f"Rules: {'; '.join(rules)}."] if (rules := rule_words(selection, facts)) else []),
         *([f"Quality is column {', '.join(columns)}."] if columns else []),
         "",
     ]
-    lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
+    lines.append(f"  {'':<10}{'calibrated':>12}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):
-        lines.append(f"  {term:<10}{percent(result.calibrated.of(term)):>30}{_raw(result.raw.of(term)):>14}")
+        lines.append(f"  {term:<10}{percent(result.calibrated.of(term)):>12}{_raw(result.raw.of(term)):>14}")
     what = "budget" if size.budget else "size"
     lines.append(f"  0 % is a random subset of this {what}, 100 % the best that quality or diversity reaches alone.")
     lines.append("  joint = lambda * quality + (1 - lambda) * diversity.")
@@ -133,7 +133,7 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
     if classes is not None and classes.settled:
         eligible = classes.settled + classes.open
         lines.append(
-            f"  Settled by proof: {classes.settled:,} of {eligible:,} samples. Every selection as "
+            f"  Required or excluded, by proof: {classes.settled:,} of {eligible:,} rows. Every selection as "
             f"good as this one has {classes.inside:,} of them and none of the other {classes.outside:,}."
         )
     graph = result.graph
@@ -162,11 +162,11 @@ def score_text(entry: Mapping[str, Any]) -> str:
     """One selection on every measure, for people."""
     unknown = f" ({entry['unknown_ids']:,} more ids are not among the rows opened)" if entry["unknown_ids"] else ""
     lines = [
-        f"{entry['selection']}: {entry['selected']:,} of {entry['n']:,} samples{unknown}",
-        f"  {'':<12}{'share of the attainable gain':>30}{'raw':>14}",
+        f"{entry['selection']}: {entry['selected']:,} of {entry['n']:,} rows{unknown}",
+        f"  {'':<12}{'calibrated':>12}{'raw':>14}",
     ]
     for name, value in {"quality": entry["quality"], **entry["objectives"]}.items():
-        lines.append(f"  {name:<12}{percent(entry['calibrated'].get(name)):>30}{_raw(value):>14}")
+        lines.append(f"  {name:<12}{percent(entry['calibrated'].get(name)):>12}{_raw(value):>14}")
     return "\n".join(lines)
 
 

@@ -263,7 +263,7 @@ def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray
     count = int(keep.sum())
     if count <= size and config.budget is None:
         to_select = config.size(n)
-        beside = f" beside {size - to_select:,} given ones" if size > to_select else ""
+        beside = f" next to {size - to_select:,} given rows" if size > to_select else ""
         raise OptionError(
             f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count - size + to_select:,} of "
             f"{n:,} rows{beside}, but {to_select:,} are to be selected; prune less, or lower --select_ratio"

@@ -139,8 +139,8 @@ class Recorder(Watch):
             with contextlib.suppress(ValueError):  # logits that are no longer finite: nothing to go on from
                 self._estimator.check(state)
                 self._checkpoint(state)
-        self._progress(1.0, "polishing and proving")
-        self._writer.beat(0, self._estimator.total_steps, "polishing and proving")  # 0: what goes on is no step
+        self._progress(1.0, "local search and bound")
+        self._writer.beat(0, self._estimator.total_steps, "local search and bound")  # 0: what goes on is no step
         self._since = lanes.clock()
 
     def count_seconds(self) -> None:
