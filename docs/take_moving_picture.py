@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import tempfile
 from pathlib import Path
 
@@ -62,7 +63,7 @@ class Film:
         self.page.evaluate(POINTER, [x, y])
 
     def save(self, path: Path) -> None:
-        """All of it as one file, in the colours of its pictures together."""
+        """All of it as one file, in the colors of its pictures together."""
         sheet = Image.new("RGB", (WIDTH, sum(frame.height for frame in self.frames[::6])))
         top = 0
         for frame in self.frames[::6]:
@@ -107,11 +108,17 @@ def record(stage: Stage) -> Film:
     page.wait_for_timeout(4000)
     film.take(1600)
 
-    # why: a sample in the middle of the map
+    # why: a row near the middle of the map, where the pointer is on a mark and on no name
     area = page.locator(".stage").first.bounding_box()
-    x, y = area["x"] + 0.55 * area["width"], area["y"] + 0.62 * area["height"]
-    film.point(x, y)
-    page.wait_for_timeout(400)
+    for step in range(200):
+        turn, far = 2.4 * step, 0.02 * step**0.5
+        x = area["x"] + (0.5 + far * math.cos(turn)) * area["width"]
+        y = area["y"] + (0.6 + far * math.sin(turn)) * area["height"]
+        film.point(x, y)
+        page.wait_for_timeout(100)
+        on_name = page.evaluate("([x, y]) => Boolean(document.elementFromPoint(x, y)?.closest('.name'))", [x, y])
+        if page.locator(".tip").first.is_visible() and not on_name:
+            break
     film.take(900)
     page.mouse.click(x, y)
     expect(page.get_by_text("Why is it", exact=False).first).to_be_visible(timeout=240_000)
