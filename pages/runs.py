@@ -20,7 +20,7 @@ current = frame("Runs", section.question, view=section.name)
 DRAWN = {
     "All runs": lambda: runs_section.show(current),
     "Frontier": lambda: frontier_section.show(current),
-    "Sweep": sweep_section.show,
+    "Sweep": lambda: sweep_section.show(current),
     "Compare": lambda: compare_section.show(current),
 }
 

@@ -39,7 +39,9 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         page = browser_page
         page.goto(f"{address}/runs?view=frontier&corpus={opening.key}")
         expect(page.get_by_text("No run on this corpus yet")).to_be_visible(timeout=LONG)
-        # pair-wise similarity, which is chosen where there is no run, and five values of lambda
+        # pair-wise similarity in place of facility location, and five values of lambda
+        for objective in ("Pair-wise similarity", "Facility location"):
+            page.get_by_role("button", name=objective).click()
         slider = page.get_by_role("slider").first
         slider.focus()
         slider.press("ArrowLeft")

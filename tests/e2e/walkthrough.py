@@ -98,7 +98,7 @@ class Walk:
         expect(self.main.get_by_text("Distribution of quality")).to_be_visible()
 
     def sweep(self) -> None:
-        """Draw the frontier of pair-wise similarity."""
+        """Draw the frontier of the current selection's objective."""
         self.click(self.main.get_by_role("link", name="Show the frontier"))
         expect(self.page.get_by_role("heading", level=1, name="Frontier", exact=True)).to_be_visible()
         expect(self.main.get_by_text(re.compile("^11 runs")).first).to_be_visible()
@@ -124,13 +124,13 @@ class Walk:
         return lamb
 
     def slide(self) -> float:
-        """Drag the slider of the map down from 0.9 until less than 95 % of the quality are kept, and a step back."""
+        """Drag the slider of the map down until less than 95 % of the quality are kept, and a step back."""
         slider = self.page.get_by_role("slider", name=re.compile("^Balance λ"))
         expect(slider).to_be_enabled()
         self.page.wait_for_function(STILL)
         slider.focus()
         kept = self.page.locator(".lambda .numbers")
-        lamb, quality = 90, 100.0
+        lamb, quality = round(100 * float(slider.input_value())), 100.0
         while quality >= 95:
             lamb -= 1
             slider.press("ArrowLeft")

@@ -8,7 +8,9 @@ import time
 
 import pytest
 
+from datamask import catalogue
 from datamask.dashboard.analyses.frontier import sweeping
+from datamask.dashboard.analyses.sweeps import kinds
 from datamask.dashboard.drawing import words
 from datamask.errors import Stopped
 from datamask.work.worker import worker
@@ -68,14 +70,21 @@ def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
     explained(app, 8)
 
 
-def test_a_sweep_is_offered_for_the_objective_of_the_current_run(page, opened, store):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility")
-    assert page("pages/runs.py", view="frontier", corpus=opened.key, run=run.id).get_by_key(
-        "frontier_objectives"
-    ).value == ["facility"]
-    assert page("pages/runs.py", view="frontier", corpus=opened.key).get_by_key("frontier_objectives").value == [
-        "pairwise"
+@pytest.mark.parametrize("view", [{"view": "frontier"}, {"view": "sweep"}, {"view": "sweep", "vary": kinds.PARTS}])
+def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, store, view):
+    def chosen(**parameters):
+        app = page("pages/runs.py", corpus=opened.key, **view, **parameters)
+        if "vary" not in view:  # else one objective alone can be chosen
+            return app.get_by_key("frontier_objectives").value
+        return [app.selectbox(key=f"frontier_objective_{len(catalogue.OBJECTIVES)}").value]
+
+    assert chosen() == ["facility"]  # the problem that a fresh corpus is solved for
+    runs = [
+        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective=objective)
+        for objective in ("vendi", "pairwise")
     ]
+    assert chosen() == ["pairwise"]  # the address names no run, and the page shows the newest
+    assert chosen(run=runs[0].id) == ["vendi"]
 
 
 def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened, store, explained):

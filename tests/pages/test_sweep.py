@@ -81,7 +81,7 @@ def test_a_sweep_computes_what_the_form_says_and_then_shows_it(page, opened, sto
     assert (job.state, job.result) == ("done", "")
     expected = {
         SelectionConfig.from_options(
-            objective="pairwise", estimator="reinforce", lamb=0.25, n_epochs=10, n_rollout=size, seed=seed
+            objective="facility", estimator="reinforce", lamb=0.25, n_epochs=10, n_rollout=size, seed=seed
         )
         for size in (2, 4)
         for seed in range(2)

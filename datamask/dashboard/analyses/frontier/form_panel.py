@@ -16,6 +16,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, listing, outcome
 from datamask.dashboard.shell import background, session
 from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.workspace.current import Current
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 from datamask.runs.varying import Plan, Point
@@ -23,6 +24,7 @@ from datamask.work.worker import worker
 
 COUNTS = (5, 11, 21, 41)
 QUICK = "pairwise"
+"""Solved within seconds, and its unreachable side is proved."""
 
 COPIES = {"none": "Keep all", "exact": "Keep the best one"}
 
@@ -43,20 +45,24 @@ class Shared:
         return {"select_ratio": self.ratio, "collapse": self.collapse}
 
 
-def shared(opened: OpenCorpus, several: bool, without: Sequence[str] = ()) -> Shared:
+def shared(opened: OpenCorpus, several: bool, current: Current | None, without: Sequence[str] = ()) -> Shared:
     """The controls that all views have.
 
     Args:
         several: whether more than one objective may be chosen.
+        current: what the page shows. Its objective is chosen until a person chooses, so that the curve goes through
+            this selection. One alone: a second takes as long again, and is one press away.
         without: options that are not asked for here, because they vary; they have their default.
     """
     names = [entry.name for entry in catalogue.OBJECTIVES]
+    started = "" if current is None else current.workspace.settings.objective
+    started = started if started in names else QUICK  # a sum of objectives has no curve here
     about = "The meaning of diversity. Each objective has its own scale and its own curve."
     if "objective" in without:
         chosen = [names[0]]
     elif several:
         if "frontier_objectives" not in st.session_state:
-            st.session_state["frontier_objectives"] = [_first(names)]
+            st.session_state["frontier_objectives"] = [started]
         chosen = st.pills(
             "Diversity objectives",
             names,
@@ -70,7 +76,7 @@ def shared(opened: OpenCorpus, several: bool, without: Sequence[str] = ()) -> Sh
         )
     else:
         remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
-        first = names.index((remembered or [_first(names)])[0])
+        first = names.index((remembered or [started])[0])
         chosen = [
             st.selectbox(
                 "Diversity objective",
@@ -107,17 +113,6 @@ def shared(opened: OpenCorpus, several: bool, without: Sequence[str] = ()) -> Sh
             help="How to treat exact duplicates before selecting. Pair-wise similarity and DiSF do not see duplicates.",
         )
     return Shared(tuple(chosen), float(share), collapse)
-
-
-def _first(names: Sequence[str]) -> str:
-    """The objective that is chosen until somebody chooses: the current run's, so that the curve goes through it.
-
-    One alone: a second would take as long again, and is one press away. Without a run the one that is solved within
-    seconds, and whose unreachable side is proved.
-    """
-    run = session.current_run()
-    objective = run.config.selection.objective if run is not None else ""
-    return objective if objective in names else QUICK
 
 
 def lambda_points(settings: Shared) -> tuple[Point, ...]:

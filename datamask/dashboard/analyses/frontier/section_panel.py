@@ -10,7 +10,7 @@ from datamask.dashboard.shell import session, theme
 from datamask.dashboard.workspace.current import Current
 
 
-def show(current: Current | None = None) -> None:
+def show(current: Current | None) -> None:
     """What to sweep on the left, the picture on the right.
 
     Args:
@@ -19,7 +19,7 @@ def show(current: Current | None = None) -> None:
     opened = session.opened_or_stop()
     controls, place = st.columns([1, 3.6], gap="large")
     with controls:
-        settings = form_panel.shared(opened, True)
+        settings = form_panel.shared(opened, True, current)
         plans = form_panel.planned(lambda: form_panel.plan_of(opened, form_panel.lambda_points(settings)))
         form_panel.start(opened, listing.runs_on(session.store(), opened), plans)
         form_panel.baselines(opened, picture_panel.survey(opened), settings)

@@ -15,6 +15,7 @@ from datamask.dashboard.analyses.frontier.form_panel import Shared
 from datamask.dashboard.analyses.sweeps import kinds
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.runs import outcome
+from datamask.dashboard.workspace.current import Current
 from datamask.options import OPTIONS
 from datamask.runs.paper_figures import STEPS, Arm, arms, points_of
 from datamask.runs.varying import Plan, Point, points
@@ -39,8 +40,12 @@ class Asked:
     arms: tuple[Arm, ...] = ()
 
 
-def form(opened: OpenCorpus) -> Asked:
-    """Draw the form; what it says."""
+def form(opened: OpenCorpus, current: Current | None) -> Asked:
+    """Draw the form; what it says.
+
+    Args:
+        current: what the page shows; its objective is chosen first.
+    """
     word = st.selectbox(
         "Vary",
         list(kinds.LABELS),
@@ -52,7 +57,7 @@ def form(opened: OpenCorpus) -> Asked:
     given = "" if kinds.is_figure(word) else _values(word)
     # a figure over time and curves of parts are of one objective
     several = word == "single" or not (kinds.is_figure(word) or word == kinds.PARTS)
-    settings = frontier_form.shared(opened, several, without=(word,))
+    settings = frontier_form.shared(opened, several, current, without=(word,))
     options: dict[str, Any] = {name: value for name, value in settings.options.items() if name != word}
     methods = kinds.methods(word)
     method = _method(word, methods) if methods else catalogue.AUTO

@@ -9,6 +9,7 @@ from datamask.dashboard.analyses.sweeps import form_panel, panel
 from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
+from datamask.dashboard.workspace.current import Current
 
 PHONE = """<style>
 @media (max-width: 700px) {[data-testid="stColumn"]:has(.st-key-sweep_controls) {order: 1}}
@@ -16,13 +17,17 @@ PHONE = """<style>
 """In a window with room for one of the two the result comes first, and the form below it."""
 
 
-def show() -> None:
-    """Draw form and chart."""
+def show(current: Current | None) -> None:
+    """Draw form and chart.
+
+    Args:
+        current: what the page shows.
+    """
     opened = session.opened_or_stop()
     st.html(PHONE)
     controls, place = st.columns([1, 3.6], gap="large")
     with controls, st.container(key="sweep_controls"):
-        asked = form_panel.form(opened)
+        asked = form_panel.form(opened, current)
         watched = ("pages/runs.py", {**sections.remembered("Runs"), "vary": asked.word})
         frontier_form.start(opened, listing.runs_on(session.store(), opened), asked.plans, watched=watched)
     with place:
