@@ -169,6 +169,7 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None) -> N
                 _help(question, about)
         with st.container(key="unseen_title", width=1):
             st.title(heading, anchor=False)
+            theme.follow()
 
 
 def _corpus(opening: Opening | None) -> None:

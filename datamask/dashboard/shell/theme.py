@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datamask.dashboard.shell import session
 from datamask.dashboard.shell.components import component, nothing
 
 READABLE = """<style>
@@ -18,9 +19,8 @@ and state. Pages work without it.
 
 
 def follow() -> None:
-    """Draw the page anew whenever its theme changes: Streamlit alone leaves figures in their old colours.
+    """Draw the page again whenever it turns dark or light: Streamlit alone leaves figures in their old colors.
 
-    The same script sees to it that only another page, section, run or corpus is a step of Back. Call it last: it shows
-    nothing, but a container leaves a gap for it.
+    The same script makes only another page, section, run or corpus a step of Back. It shows nothing.
     """
-    component("theme", ("steps", "theme"))(key="theme", on_ground_change=nothing)
+    component("theme", ("steps", "theme"))(key="theme", data={"dark": session.dark()}, on_turned_change=nothing)

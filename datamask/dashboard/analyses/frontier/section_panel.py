@@ -6,7 +6,7 @@ import streamlit as st
 
 from datamask.dashboard.analyses.frontier import form_panel, picture_panel
 from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import session, theme
+from datamask.dashboard.shell import session
 from datamask.dashboard.workspace.current import Current
 
 
@@ -25,4 +25,3 @@ def show(current: Current | None) -> None:
         form_panel.baselines(opened, picture_panel.survey(opened), settings)
     with place:
         picture_panel.picture(opened, plans, current)
-    theme.follow()

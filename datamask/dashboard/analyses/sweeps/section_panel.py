@@ -8,7 +8,7 @@ from datamask.dashboard.analyses.frontier import form_panel as frontier_form
 from datamask.dashboard.analyses.sweeps import form_panel, panel
 from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import session, theme
+from datamask.dashboard.shell import session
 from datamask.dashboard.workspace.current import Current
 
 PHONE = """<style>
@@ -32,4 +32,3 @@ def show(current: Current | None) -> None:
         frontier_form.start(opened, listing.runs_on(session.store(), opened), asked.plans, watched=watched)
     with place:
         panel.show(opened, asked)
-    theme.follow()
