@@ -183,7 +183,7 @@ EXPORTS: list[Export] = [
         downloads=(
             Download(
                 "ids_parquet",
-                "Parquet",
+                "Download ids (Parquet)",
                 ".parquet",
                 PARQUET,
                 "The file of `datamask select`, with the settings in its metadata.",
@@ -192,7 +192,7 @@ EXPORTS: list[Export] = [
             ),
             Download(
                 "ids_csv",
-                "CSV",
+                "Download ids (CSV)",
                 ".csv",
                 "text/csv",
                 "For spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
@@ -210,7 +210,7 @@ EXPORTS: list[Export] = [
         downloads=(
             Download(
                 "weights_parquet",
-                "Parquet",
+                "Download weights (Parquet)",
                 "-weights.parquet",
                 PARQUET,
                 "Columns: id, weight, repeat, selected, tokens if known, source file and row.",
@@ -218,7 +218,7 @@ EXPORTS: list[Export] = [
             ),
             Download(
                 "weights_csv",
-                "CSV",
+                "Download weights (CSV)",
                 "-weights.csv",
                 "text/csv",
                 "The same for spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
@@ -238,7 +238,7 @@ EXPORTS: list[Export] = [
         downloads=(
             Download(
                 "rows_parquet",
-                "Parquet, all columns",
+                "Download rows (Parquet)",
                 "-rows.parquet",
                 PARQUET,
                 "Reads the shards again when you press it.",
@@ -281,7 +281,7 @@ EXPORTS: list[Export] = [
         downloads=(
             Download(
                 "recipe_json",
-                "JSON",
+                "Download recipe (JSON)",
                 "-recipe.json",
                 "application/json",
                 "Reads the shards again when you press it.",

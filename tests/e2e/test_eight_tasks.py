@@ -219,7 +219,7 @@ def test_eight_tasks_in_ten_clicks_and_two_pages(person: type[Hand], tmp_path: P
 
         # 8: take the ids home
         page.wait_for_function(STILL)
-        ids = hand.downloads(page.get_by_role("button", name=re.compile("^Download [0-9,]+ ids ")))
+        ids = hand.downloads(page.get_by_role("button", name=re.compile(r"^Download [0-9,]+ ids \(λ")))
         ids.save_as(tmp_path / "ids.parquet")
         expect(page.locator(FAILED)).to_have_count(0)
 

@@ -135,7 +135,7 @@ def test_line_by_line(tmp_path, browser_page: Page):
 
         # export
         go(page, "Export", "Export")
-        table = pq.read_table(saved(page, re.compile("Parquet, "), tmp_path))
+        table = pq.read_table(saved(page, re.compile("ids .Parquet"), tmp_path))
         kept = run.rows()["selected"].to_numpy().astype(bool)
         assert set(table["chunk_id"].to_pylist()) == {corpus.ids[row].as_py() for row in np.flatnonzero(kept)}
         assert kept.sum() == table.num_rows == N // 4

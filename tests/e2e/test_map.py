@@ -91,7 +91,7 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     page.wait_for_function(STILL)
     assert map_share(page) >= 0.45
     assert page.evaluate(OFFENDERS) == []
-    page.get_by_role("button", name="Fold", exact=True).click()
+    page.get_by_role("button", name="Hide colors and filters").click()
     expect(page.get_by_role("button", name="Colors and filters")).to_be_visible()
     expect(page.get_by_role("combobox", name="Color by")).not_to_be_visible()
     page.wait_for_function(STILL)

@@ -272,7 +272,7 @@ def hold(page: Page, folder: Path, shard: Shard, lamb: float) -> None:
     assert worth in said, (worth, said)
     hold_the_map(page, shard, kept)
     # the whole list: which of its rows are ticked
-    listed = pd.read_csv(saved(page, re.compile("^CSV, "), folder)).set_index("chunk_id")
+    listed = pd.read_csv(saved(page, re.compile("ids .CSV"), folder)).set_index("chunk_id")
     assert listed.loc[shard.disk.chunk_id, "selected"].tolist() == kept.tolist()
 
     go(page, "Runs", "Runs")
@@ -288,7 +288,7 @@ def hold(page: Page, folder: Path, shard: Shard, lamb: float) -> None:
         assert followed(page, lamb) == said
     go(page, "Export", "Export")
     assert followed(page, lamb) == said
-    assert pd.read_csv(saved(page, "CSV", folder))["chunk_id"].tolist() == ids
+    assert pd.read_csv(saved(page, re.compile("ids .CSV"), folder))["chunk_id"].tolist() == ids
     tokens = shard.disk.n_tokens[kept].sum()
     keeps = f"{count:,} of {n:,} rows ({percent(count / n, 1)}, {tokens:,} tokens)"
     assert keeps in plain(page.get_by_test_id("stMain").inner_text())

@@ -212,7 +212,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     # take the selection home and open it
     assert named(page) == run
     go(page, "Export", "Export")
-    selection = pq.read_table(saved(page, re.compile("Parquet"), tmp_path))
+    selection = pq.read_table(saved(page, re.compile("ids .Parquet"), tmp_path))
     config = json.loads(selection.schema.metadata[b"datamask"])["config"]["selection"]
     rows = number(re.search(r"([\d,]+) rows", page.locator(".st-key-menu").inner_text()).group(1))
     assert selection.num_rows == math.floor(0.3 * rows + 0.5)

@@ -49,7 +49,7 @@ def test_the_walkthrough(tmp_path, monkeypatch, browser_page: Page):
         smallest = codes == names.index("recipes")
         dropped = int((smallest & ~selected(run_id)).sum())
         assert int(smallest.sum()) == DOMAINS["recipes"]
-        expect(walk.main.get_by_role("button", name=f"CSV, {dropped} ids")).to_be_visible()
+        expect(walk.main.get_by_role("button", name=f"Download {dropped} ids (CSV)")).to_be_visible()
         ids, report = walk.take_home(tmp_path)
 
     run = store.get(run_id)

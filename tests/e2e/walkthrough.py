@@ -159,7 +159,7 @@ class Walk:
         self.clicks += 1
         expect(self.main.get_by_text("rows shown")).to_be_visible()
         self.click(self.radio("not selected"))
-        expect(self.main.get_by_role("button", name=re.compile("^.*CSV, "))).to_be_visible()
+        expect(self.main.get_by_role("button", name=re.compile(r"ids \(CSV\)"))).to_be_visible()
         self.settle()
         self.seen("walk-dropped")
 
@@ -170,7 +170,7 @@ class Walk:
         self.settle()
         self.seen("walk-export")
         files = []
-        for name in (re.compile("^.*Parquet, "), re.compile(r"Download report \(HTML\)")):
+        for name in (re.compile(r"ids \(Parquet\)"), re.compile(r"Download report \(HTML\)")):
             with self.page.expect_download() as waiting:
                 self.click(self.main.get_by_role("button", name=name).first)
             files.append(folder / waiting.value.suggested_filename)

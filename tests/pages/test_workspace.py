@@ -256,9 +256,11 @@ def test_export_downloads_and_reports_what_lambda_was_moved_to(page, opened, sto
     page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
     disk = pd.read_parquet(opened.config.inputs[0])
     kept = disk[behind.refined(0.9, LONG).mask]
-    assert pd.read_csv(io.BytesIO(buttons["CSV"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
-    assert pd.read_parquet(io.BytesIO(buttons["Parquet"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
-    about = json.loads(pq.read_table(io.BytesIO(buttons["Parquet"])).schema.metadata[b"datamask"])
+    assert pd.read_csv(io.BytesIO(buttons["Download 60 ids (CSV)"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
+    assert (
+        pd.read_parquet(io.BytesIO(buttons["Download 60 ids (Parquet)"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
+    )
+    about = json.loads(pq.read_table(io.BytesIO(buttons["Download 60 ids (Parquet)"])).schema.metadata[b"datamask"])
     assert about["lambda"] == 0.9 and not about["preview"] and about["selection"]["objective"] == "pairwise"
     (text,) = made
     assert "λ 0.9" in text and "60 of 240 rows" in text and f"{kept.quality_score.mean():.6g}" in text
@@ -270,7 +272,11 @@ def test_export_downloads_and_reports_what_lambda_was_moved_to(page, opened, sto
 def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mapped, run):
     ready(opened, store, run.config.selection)
     moved = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
-    assert {button.label for button in downloads(moved)} == {"Parquet", "CSV", "Download report (HTML)"}
+    assert {button.label for button in downloads(moved)} == {
+        "Download 60 ids (Parquet)",
+        "Download 60 ids (CSV)",
+        "Download report (HTML)",
+    }
     summed_up = moved.markdown[-1].value.replace("\\", "")
     assert "The selection keeps 60 of 240 rows" in summed_up and "in no run folder yet" in summed_up
     own = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.5"})

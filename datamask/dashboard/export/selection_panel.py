@@ -37,7 +37,7 @@ def show(workspace: Workspace, selection: Selection) -> None:
         st.space("stretch")
         with st.container(horizontal=True):
             st.download_button(
-                "Parquet",
+                f"Download {selection.count:,} ids (Parquet)",
                 files.content(corpus, selection),
                 on_click="ignore",
                 file_name=f"{stem}.parquet",
@@ -46,7 +46,7 @@ def show(workspace: Workspace, selection: Selection) -> None:
                 icon=":material/download:",
             )
             st.download_button(
-                "CSV",
+                f"Download {selection.count:,} ids (CSV)",
                 downloads.of_rows(selection.count, partial(_csv, corpus, selection)),
                 on_click="ignore",
                 file_name=f"{stem}.csv",

@@ -77,10 +77,11 @@ def lay_out() -> Page:
 def fold_button() -> None:
     """The button that folds the rail."""
     st.button(
-        "Fold",
+        "Hide colors and filters",
         key="explore_fold_button",
         icon=":material/left_panel_close:",
         type="tertiary",
+        width="stretch",
         on_click=_keep,
         args=("folded",),
     )

@@ -119,7 +119,7 @@ def _flips(agreed: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
             width="content",
         )
         st.download_button(
-            f"CSV, {len(rows):,} ids",
+            f"Download {len(rows):,} ids (CSV)",
             downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows, entry.selected))),
             file_name=f"coin-flips-{entry.run_id}.csv",
             mime="text/csv",

@@ -96,7 +96,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             help=f"{PAGE} rows a page, {pages:,} pages.",
         )
         st.download_button(
-            f"{kind.capitalize()} ids, CSV",
+            f"Download {len(rows):,} {kind} ids (CSV)",
             downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows))),
             file_name=f"{kind}-{first.letter}-{other.letter}.csv",
             mime="text/csv",

@@ -157,9 +157,8 @@ def download(listing: Listing) -> None:
     """Buttons that give the listed samples as a file."""
     rows = listing.rows
     for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
-        label = f"CSV, {len(rows):,} ids" if kind == "CSV" else kind
         st.download_button(
-            label,
+            f"Download {len(rows):,} ids ({kind})",
             downloads.of_rows(len(rows), partial(_file_of_list, listing, kind)),
             file_name=f"samples.{kind.lower()}",
             mime=mime,
