@@ -19,6 +19,8 @@ def test_the_sheet_opens_from_the_menu_and_stays_closed_until_then(page, explain
     shown = " ".join(element.value for element in app.markdown)
     for place in ("On a map", *(place for place, _ in keys.OTHERS)):
         assert place in shown
+    # a place is a heading, not a cell that is as wide as the keys below it
+    assert shown.count("| Keys | Action |") == 1 + len(keys.OTHERS)
     assert "| `←` `→` `↑` `↓` | move the map |" in shown and "| `L` `B` `P` |" in shown and "`Shift+←`" in shown
 
 

@@ -9,6 +9,14 @@ OPENS = "K"
 
 _ASKED = "keys_asked"
 
+STYLE = """<style>
+.st-key-keys_sheet table {width: 100%; table-layout: fixed; border: none}
+.st-key-keys_sheet thead {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+.st-key-keys_sheet :is(th, td) {border-width: 1px 0 0; padding: 4px 8px 4px 0}
+.st-key-keys_sheet code {white-space: nowrap}
+</style>"""
+"""All tables have the same two columns; their headers are for screen readers. The sheet works without it."""
+
 MAP: tuple[tuple[tuple[str, ...], str], ...] = (
     (("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"), "move the map"),
     (("+", "=", "-"), "zoom in, zoom in, zoom out"),
@@ -64,7 +72,7 @@ def draw() -> None:
         on_click=_ask,
     )
     if st.session_state.pop(_ASKED, False):
-        st.dialog("Keys")(_sheet)()
+        st.dialog("Keys", width="large")(_sheet)()
 
 
 def _ask() -> None:
@@ -72,10 +80,19 @@ def _ask() -> None:
 
 
 def _sheet() -> None:
-    for place, keys in (("On a map with the focus", MAP), *OTHERS):
-        st.markdown(
-            "\n".join((f"| {place} | |", "|---|---|", *(f"| {_named(names)} | {does} |" for names, does in keys)))
-        )
+    with st.container(key="keys_sheet"):
+        st.html(STYLE)
+        map_keys, others = st.columns(2, gap="large")
+        with map_keys:
+            _table("On a map with the focus", MAP)
+        with others:
+            for place, keys in OTHERS:
+                _table(place, keys)
+
+
+def _table(place: str, keys: tuple[tuple[tuple[str, ...], str], ...]) -> None:
+    rows = "\n".join(f"| {_named(names)} | {does} |" for names, does in keys)
+    st.markdown(f"**{place}**\n\n| Keys | Action |\n|---|---|\n{rows}")
 
 
 def _named(names: tuple[str, ...]) -> str:
