@@ -95,6 +95,22 @@ def test_one_run_is_not_enough(page, opened, store):
     assert map_data(app) is None
 
 
+def test_stability_and_downstream_take_one_run(page, opened, store):
+    """And where there is none they say so, not that two are needed."""
+    for view in ("agreement", "downstream"):
+        none = page("pages/evidence.py", view=view, corpus=opened.key)
+        assert "needs a finished run" in none.subheader[0].value
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
+    agreement = page("pages/evidence.py", view="agreement", corpus=opened.key)
+    assert not agreement.subheader and "stable across subsets" in text_of(agreement)
+    downstream = page("pages/evidence.py", view="downstream", corpus=opened.key)
+    assert not downstream.subheader and downstream.selectbox(key="downstream_run").value == run.id
+    assert "one more finished run" in page("pages/evidence.py", view="scoreboard", corpus=opened.key).subheader[0].value
+    # once there is a second one, two are compared again
+    other = finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="other")
+    assert set(agreement.run().session_state["compare"]) == {run.id, other.id}
+
+
 def test_two_runs_of_one_kind(page, opened, runs, explained):
     app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
     assert titles(app) == ["A · first", "B · second", "B · second against A"]

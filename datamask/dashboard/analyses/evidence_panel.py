@@ -42,13 +42,13 @@ def scoreboard() -> None:
 
 def agreement() -> None:
     """Which samples of a compared run would come out again."""
-    chosen = compared_runs.choose()
+    chosen = compared_runs.choose(needed=1)
     agreement_panel.show(chosen.entries, chosen.runs, chosen.corpus, session.store().cache_dir)
     comparison_panel.draw_refused(chosen.refused)
 
 
 def downstream() -> None:
     """Numbers of models that were trained on the runs."""
-    chosen = compared_runs.choose()
+    chosen = compared_runs.choose(needed=1)
     downstream_panel.show(chosen.everyone, chosen.ids, chosen.names)
     comparison_panel.draw_refused(chosen.refused)

@@ -234,8 +234,9 @@ def test_a_run_without_steps_is_one_point(world):
 
 def test_load_refuses_what_does_not_fit(three):
     _, runs, corpus = three
-    with pytest.raises(InputError, match="2 to 4 selections, got 1"):
-        comparison.load(runs[:1], len(corpus))
+    for several in ([], [*runs, *runs]):
+        with pytest.raises(InputError, match=f"1 to 4 selections, got {len(several)}"):
+            comparison.load(several, len(corpus))
     with pytest.raises(InputError, match="240 rows, the open corpus has 7"):
         comparison.load(runs[:2], 7)
 

@@ -1,4 +1,4 @@
-"""The two to four runs that are compared: a choice that Compare and the Evidence page share."""
+"""The runs that are compared, at most four: a choice that Compare and the Evidence page share."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ class Compared:
         return [run.id for run in self.runs]
 
 
-def choose(current: Current | None = None) -> Compared:
-    """Draw the choice; where there is none, or less than two are chosen, say what to do and end the page.
+def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
+    """Draw the choice; where there is none, or too few are chosen, say what to do and end the page.
 
     Args:
         current: what the page shows. Where that selection is no run, it is compared with the runs.
+        needed: how many runs there is something to show of, 1 or 2; one less where the selection is compared too.
     """
     selection = None if current is None else current.selection
     now = current if selection is not None and selection.run is None else None
-    needed = 1 if now is not None else 2
+    needed -= now is not None
     opened = session.opened_or_stop()
     corpus = opened.corpus
     everyone, refused = candidates.candidates(
@@ -61,20 +62,19 @@ def choose(current: Current | None = None) -> Compared:
     runs = [run for run in everyone if archived or not run.label().archived]
     names = listing.unlike({run.id: listing.name_of(run) for run in everyone})
     if len(runs) < needed and not archived:
-        _too_few(runs, names, len(everyone) - len(runs), needed)
+        _too_few(runs, names, len(everyone) - len(runs), needed, now is not None)
         panel.draw_refused(refused)
         st.stop()
     session.current_run()
     menus.settle("compare", names)
-    panel.begin(runs)
-    if now is not None and len(runs) == 1:
-        st.session_state.setdefault("compare", [runs[0].id])
+    panel.begin(runs, needed)
     st.session_state["compare"] = list(st.session_state.get("compare", ()))
     by_id = {run.id: run for run in everyone}
-    chosen = [run_id for run_id in _menu(everyone, runs, names) if run_id in by_id]
+    chosen = [run_id for run_id in _menu(everyone, runs, names, needed) if run_id in by_id]
     panel.say_begun(chosen)
     if len(chosen) < needed:
-        st.info("Choose at least two runs." if needed == 2 else "Choose a run to compare the current selection with.")
+        one = "Choose a run." if now is None else "Choose a run to compare the current selection with."
+        st.info(one if needed == 1 else "Choose at least two runs.")
         panel.draw_refused(refused)
         st.stop()
     compared = [by_id[run_id] for run_id in chosen]
@@ -85,11 +85,11 @@ def choose(current: Current | None = None) -> Compared:
     return Compared(corpus, compared, entries, everyone, names, refused)
 
 
-def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
+def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str], needed: int) -> list[str]:
     """The ids that are chosen.
 
     Args:
-        runs: those of `everyone` that are offered.
+        runs: those of `everyone` that are offered. needed: how many of them at least.
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         # those chosen before stay in the menu, or a search would take them off the page
@@ -103,7 +103,7 @@ def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]
             persist_state="session",
             format_func=names.__getitem__,
             width="stretch",
-            placeholder="Choose two to four",
+            placeholder="Choose up to four" if needed == 1 else "Choose two to four",
             help="Finished runs on the open corpus, newest first. The first is A; the others are compared with it.",
         )
         label_panel.find("compare")
@@ -113,11 +113,17 @@ def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]
     return chosen
 
 
-def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, needed: int) -> None:
-    """How many runs are needed, and the way to them."""
+def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, needed: int, beside: bool) -> None:
+    """How many runs are needed, and the way to them.
+
+    Args:
+        beside: whether they are to be compared with the current selection.
+    """
     with st.container(border=True):
         st.subheader(
             "Start a run to compare with the current selection"
+            if beside
+            else "This page needs a finished run"
             if needed == 1
             else "This page needs two finished runs"
             if not runs
@@ -126,7 +132,10 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
         )
         if runs:
             st.write(f"The finished run on this corpus is **{words.named(names[runs[0].id], 80)}**.")
-        st.write("Choose another λ, objective or ratio, or a baseline such as random or top quality.")
+        if beside or needed > 1:
+            st.write("Choose another λ, objective or ratio, or a baseline such as random or top quality.")
+        else:
+            st.write("Start one, or store the current selection with *Keep as run*.")
         if st.session_state.get(session.SHOWN) == "Runs":
             st.button(
                 "Start a run",

@@ -30,6 +30,8 @@ SAME = "All other settings are equal."
 
 
 _BEGUN = "compare_begun"
+_ALONE = "compare_alone"
+"""Of the session: what `begin` chose where there was one run."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,20 @@ class _Begun:
     why: str
 
 
-def begin(runs: Sequence[Run]) -> None:
+def begin(runs: Sequence[Run], needed: int = 2) -> None:
     """Choose two runs where the reader has not: at the first visit, and again once another run was opened.
 
     Args:
-        runs: candidates, newest first.
+        runs: candidates, newest first. needed: how many runs the page needs; the only one is chosen where 1 will do.
     """
+    if len(runs) == needed == 1 and "compare" not in st.session_state:
+        st.session_state["compare"] = st.session_state[_ALONE] = [runs[0].id]
     opened = session.opened_runs()
     before = st.session_state.get(_BEGUN)
     latest = opened[:1]
     untouched = before is not None and st.session_state.get("compare") == before.chosen and before.latest != latest
-    if len(runs) > 1 and ("compare" not in st.session_state or untouched):
+    alone = "compare" in st.session_state and st.session_state["compare"] == st.session_state.get(_ALONE)
+    if len(runs) > 1 and ("compare" not in st.session_state or untouched or alone):
         pair = candidates.first_pair(runs, opened)
         st.session_state["compare"] = [pair.first.id, pair.second.id]
         st.session_state[_BEGUN] = _Begun(st.session_state["compare"], latest, pair.why)

@@ -81,10 +81,10 @@ def load(runs: Sequence[Run], n: int, beside: int = 0) -> list[Entry]:
         beside: how many selections that are no runs are compared with them.
 
     Raises:
-        InputError: fewer than two or more than four selections, or a table of another length.
+        InputError: no selection or more than four, or a table of another length.
     """
-    if not 2 <= len(runs) + beside <= MOST:
-        raise InputError(f"a comparison takes 2 to {MOST} selections, got {len(runs) + beside}")
+    if not 1 <= len(runs) + beside <= MOST:
+        raise InputError(f"a comparison takes 1 to {MOST} selections, got {len(runs) + beside}")
     entries = []
     for letter, run in zip(LETTERS, runs):
         names = ("selected", "eligible")
