@@ -188,9 +188,7 @@ def test_score_gives_values_and_overlap_beside_chance(here, capsys):
     assert "by chance 0.176" in capsys.readouterr().out
     # of a sample it does not say that ids beyond it lie outside the corpus
     assert run("score", "in.parquet", "--selection", "b.parquet", "--rows", "100") == 0
-    counts = re.search(
-        r"(\d+) of 100 rows \((\d+) more ids are not among the rows opened\)", capsys.readouterr().out
-    )
+    counts = re.search(r"(\d+) of 100 rows \((\d+) more ids are not among the rows opened\)", capsys.readouterr().out)
     assert counts is not None and sum(map(int, counts.groups())) == len(b)
 
 
