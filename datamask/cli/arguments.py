@@ -204,7 +204,7 @@ def decimal(text: str) -> float:
         return float(text)
     except ValueError:
         several = "; for several values, use `datamask sweep --vary OPTION=VALUES`" if set(text) & {",", ":"} else ""
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}{several}") from None
+        raise argparse.ArgumentTypeError(f"must be a number such as 0.2, got {text!r}{several}") from None
 
 
 def quality(text: str) -> QualityColumn:

@@ -77,7 +77,7 @@ def _waterfall(answer: Answer) -> None:
 
 def _along(run: Run, row: int, answer: Answer) -> None:
     st.markdown(
-        "**At which λ is it selected?**",
+        "**In which stored runs is it selected?**",
         help="Dots are stored runs that differ in λ alone: filled where the row is selected, rings where it is "
         "not. The vertical line is this run.",
     )
