@@ -85,6 +85,7 @@ class EstimatorEntry:
         least_columns: how many quality columns it goes by, at least; a corpus with fewer is refused.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
         weighs: whether it has inclusion weights, how much of each row belongs to what it found, beside in and out.
+        offered: whether forms and menus offer it; else it is for the command line, Python and benchmarks.
         warm: whether it can go on from where another run of it ended. Not `reinforce`, which is here as the paper's
             method, equal logits or quality's at the start; and not the baselines, which have nothing to go on from.
     """
@@ -101,6 +102,7 @@ class EstimatorEntry:
     by_column: bool = False
     weighs: bool = False
     warm: bool = False
+    offered: bool = True
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -263,6 +265,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "Direct scoring (baseline)",
         "Scores each row alone: its quality against its mean similarity to the corpus. Uses no objective.",
         learns=False,
+        offered=False,
     ),
     EstimatorEntry(
         "soft-quality",
@@ -282,6 +285,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "no embedding.",
         guided=False,
         learns=False,
+        offered=False,
         least_columns=2,
     ),
     EstimatorEntry(

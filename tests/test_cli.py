@@ -338,7 +338,10 @@ NO = {
     },
     "no such column": (["in.parquet", "--output", "o.parquet", "--id-column", "nope"], "nope"),
     "no such option": (["in.parquet", "--output", "o.parquet", "--lamda", "1"], "did you mean --lamb?"),
-    "no number": (["in.parquet", "--output", "o.parquet", "--lamb", "half"], "--lamb must be a number such as 0.2, got 'half'"),
+    "no number": (
+        ["in.parquet", "--output", "o.parquet", "--lamb", "half"],
+        "--lamb must be a number such as 0.2, got 'half'",
+    ),
     "many numbers": (["in.parquet", "--output", "o.parquet", "--lamb", "0,0.5"], "--vary OPTION=VALUES"),
     "no value": (["in.parquet", "--output"], "--output needs a value"),
     "lambda": (["in.parquet", "--output", "o.parquet", "--lamb", "1.5"], "--lamb must be"),

@@ -227,7 +227,7 @@ def test_another_learner_brings_its_own_defaults(page, opened):
 
 @pytest.mark.parametrize(
     "name",
-    ["auto", *(entry.name for entry in catalogue.ESTIMATORS if entry.least_columns == 1), "paper preset"],
+    ["auto", *(entry.name for entry in catalogue.ESTIMATORS if entry.offered), "paper preset"],
 )
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
@@ -249,10 +249,26 @@ def test_the_form_offers_what_so_many_quality_columns_allow(columns):
 
     app = AppTest.from_function(form, default_timeout=60, args=(columns,)).run()
     labels = app.selectbox(key="form_estimator").options
-    assert not app.exception and ("ODiS (baseline)" in labels) == (len(columns) > 1)
+    assert not app.exception and not {"ODiS (baseline)", "Direct scoring (baseline)"} & set(labels)
     assert [label for label in labels if " by " in label] == [
         f"Top quality (baseline) by {column}" for column in columns if len(columns) > 1
     ]
+
+
+def test_settings_of_a_method_that_menus_do_not_offer_fill_the_form_all_the_same():
+    def form():
+        import streamlit as st
+
+        from datamask.config import SelectionConfig
+        from datamask.dashboard.runs import form_panel
+
+        if "filled" not in st.session_state:
+            st.session_state["filled"] = True
+            form_panel.use_settings(SelectionConfig.from_options(estimator="direct"))
+        form_panel.run_form(quality_columns=("edu",))
+
+    app = AppTest.from_function(form, default_timeout=60).run()
+    assert not app.exception and app.selectbox(key="form_estimator").value == "direct"
 
 
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):

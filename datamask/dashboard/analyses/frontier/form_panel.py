@@ -203,9 +203,7 @@ def baselines(opened: OpenCorpus, survey: tables.Survey, settings: Shared) -> No
         if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse
     }
     missing = [
-        name
-        for name in sweeping.baseline_names(len(opened.corpus.provenance.columns.get("quality") or ()))
-        if any((objective, name) not in have for objective in settings.objectives)
+        name for name in sweeping.BASELINES if any((objective, name) not in have for objective in settings.objectives)
     ]
     if not missing or not settings.objectives:
         return

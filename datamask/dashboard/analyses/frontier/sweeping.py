@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
@@ -28,7 +27,7 @@ from datamask.work.lanes import Priority
 from datamask.work.pace import TELLING_RUNS, RunPace
 from datamask.work.worker import worker
 
-BASELINES = ("random", "top-quality", "soft-quality", "odis", "cluster-balanced", "greedy", "semdedup", "direct")
+BASELINES = ("random", "top-quality", "soft-quality", "cluster-balanced", "greedy", "semdedup")
 
 SLICES = (8, 4)
 """Parts of the corpus that the transfer check looks at, beside the whole."""
@@ -58,11 +57,6 @@ def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: 
             for lamb in values
         ]
     return tuple(points)
-
-
-def baseline_names(columns: int) -> tuple[str, ...]:
-    """The baselines that a corpus of so many quality columns allows."""
-    return tuple(name for name in BASELINES if catalogue.estimator(name).least_columns <= max(columns, 1))
 
 
 def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:
