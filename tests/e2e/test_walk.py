@@ -156,7 +156,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     inside = number(re.search(r"([\d,]+) of [\d,]+ rows shown", said.inner_text()).group(1))
     assert 0 < inside < ROWS
     # by its number: a button from before the lasso has no file behind it any more
-    table = pyarrow.csv.read_csv(saved(page, re.compile(f"CSV, {inside:,} ids"), tmp_path))
+    table = pyarrow.csv.read_csv(saved(page, f"Download {inside:,} ids (CSV)", tmp_path))
     downloaded = set(table["chunk_id"].to_pylist())
     assert table.num_rows == inside == len(downloaded)
     # all samples inside the polygon, by another rule than the dashboard's; a pixel's rounding may decide at its edge
@@ -182,7 +182,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(chip).to_be_visible()
     expect(said).not_to_have_text(re.compile(f"^{inside:,} of"))
     left = re.match(r"([\d,]+) of", said.inner_text()).group(1)
-    fewer = pyarrow.csv.read_csv(saved(page, re.compile(f"CSV, {left} ids"), tmp_path)).to_pandas()
+    fewer = pyarrow.csv.read_csv(saved(page, f"Download {left} ids (CSV)", tmp_path)).to_pandas()
     low, high = map(float, re.search("quality ([0-9.]+) to ([0-9.]+)", chip.inner_text()).groups())
     quality = table.to_pandas().set_index("chunk_id")["quality"]
     kept = quality[quality.between(fewer["quality"].min(), fewer["quality"].max())]
