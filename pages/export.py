@@ -1,12 +1,10 @@
 """Export: ids, the selected rows, a mask per shard, repeat weights, a recipe or a report, with their provenance."""
 
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from datamask.dashboard.analyses.comparison import candidates
-from datamask.dashboard.data import demo
 from datamask.dashboard.drawing import words
 from datamask.dashboard.export import cards_panel, report_panel, selection_panel, summary_panel, whole_panel
 from datamask.dashboard.frame.frame import frame
@@ -55,10 +53,7 @@ if not run.has_selection:
     cards_panel.not_finished(run)
     st.stop()
 
-shards = provenance.shards(run, session.check_readable)
-if run.id == demo.RUN_ID:
-    # its shard has the time of the installation
-    shards = replace(shards, newer=0)
+shards = provenance.shards(run, session.check_readable, None if opening is None else opening.opened)
 if shards.newer:
     st.warning(
         f"Some shards of the corpus ({shards.newer:,}) are newer than this run. The export of rows and masks checks "

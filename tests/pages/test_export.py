@@ -203,6 +203,17 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
     assert sum("has changed since the run" in error.value for error in app.run().error) == 2
 
 
+def test_shards_that_are_newer_than_the_run_and_hold_the_same_are_not_warned_of(
+    page, opened, run, tmp_path, monkeypatch
+):
+    """As those of a corpus that was copied or installed after the run was made, such as the demo's."""
+    monkeypatch.setattr(Run, "created", property(lambda run: 0.0))
+    assert not page("pages/export.py", corpus=opened.key, run=run.id).warning
+    os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)  # written again since it was opened
+    (warning,) = page("pages/export.py", corpus=opened.key, run=run.id).warning
+    assert "newer than this run" in warning.value
+
+
 def test_shards_that_are_gone_are_said(page, opened, run, tmp_path):
     (tmp_path / "shard.parquet").rename(tmp_path / "moved.parquet")
     app = page("pages/export.py", run=run.id)

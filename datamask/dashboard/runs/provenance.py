@@ -11,6 +11,8 @@ import pandas as pd
 import pyarrow as pa
 
 from datamask.config import CorpusConfig
+from datamask.corpus.shared_corpora import shared_corpora
+from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing, outcome
 from datamask.errors import InputError
@@ -86,7 +88,8 @@ class Shards:
         present: whether all of them are there; of files elsewhere it is taken for granted, and that they are large.
         bytes: the selected share of the shards' bytes. What is written may be half as large again, or less: it tells
             a small file from a large one, and is not shown.
-        newer: how many were written after the run was made; their rows may no longer be those it selected from.
+        newer: how many were written after the run was made, and were not read since by the open corpus of the run;
+            their rows may no longer be those it selected from.
         outside: why they may not be read, where that is so.
     """
 
@@ -96,11 +99,14 @@ class Shards:
     outside: str = ""
 
 
-def shards(run: Run, check: Callable[[CorpusConfig], None] = lambda config: None) -> Shards:
+def shards(
+    run: Run, check: Callable[[CorpusConfig], None] = lambda config: None, opened: OpenCorpus | None = None
+) -> Shards:
     """Look at the files a run's rows came from; no row is read.
 
     Args:
         check: raises where a corpus may not be read by whoever asks: then nothing is looked at.
+        opened: the open corpus, where one is.
     """
     facts = run.facts()
     try:
@@ -119,7 +125,21 @@ def shards(run: Run, check: Callable[[CorpusConfig], None] = lambda config: None
     on_disk = sum(stat.st_size for stat in seen)
     selected, total = facts.get("selected"), facts.get("total_rows")
     share = selected / total if selected and total else 1.0
-    return Shards(True, int(on_disk * share), sum(stat.st_mtime > run.created for stat in seen))
+    newer = sum(stat.st_mtime > run.created for stat in seen)
+    return Shards(True, int(on_disk * share), 0 if newer and _read_since(run, opened) else newer)
+
+
+def _read_since(run: Run, opened: OpenCorpus | None) -> bool:
+    """Whether the open corpus was read from the run's files as they are now, and is the one that it was made on.
+
+    Files that were copied or installed are newer than a run on them, and hold the same.
+    """
+    return (
+        opened is not None
+        and opened.config == run.config.corpus
+        and opened.corpus.fingerprint == run.facts().get("fingerprint")
+        and shared_corpora().holds(opened.config)
+    )
 
 
 def source_files(run: Run) -> list[str]:
