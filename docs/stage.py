@@ -38,7 +38,7 @@ RUNS = {
     "diverse": {"lamb": 0.2},
     "proved": {"objective": "pairwise", "estimator": "relaxed"},
     "top": {"estimator": "top-quality"},
-    "paper": {"estimator": "reinforce", "n_epochs": 300},
+    "paper": {"estimator": "reinforce", "n_epochs": 1500},
     "stopped": {"estimator": "reinforce", "n_epochs": 300, "seed": 1},
     "failed": {"device": "cuda:63"},
 }

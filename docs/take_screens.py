@@ -37,7 +37,7 @@ def data_bad_file(stage: Stage) -> None:
 
 def data(stage: Stage) -> None:
     stage.go("data")
-    expect(stage.page.get_by_text("exact copies").first).to_be_visible(timeout=120_000)
+    expect(stage.page.get_by_text("exact duplicates").first).to_be_visible(timeout=120_000)
     stage.settle()
     stage.shoot("data")
 
