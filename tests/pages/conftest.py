@@ -50,7 +50,7 @@ def shard(tmp_path) -> Path:
 
 @pytest.fixture
 def opened(runs_dir, tmp_path) -> Opening:
-    """A corpus that is open in this process."""
+    """A corpus that is open in this process, copies counted."""
     opening = openings(runs_dir).start(write_shard(tmp_path / "shard.parquet"), "shard.parquet")
     opening.wait(240)
     assert opening.ready, opening.job.error

@@ -42,8 +42,7 @@ KEPT = 2
 """Corpora held open at a time; the process (`corpus.shared_corpora`) keeps as many."""
 
 COUNTED_AT_ONCE = 30_000
-"""Up to this many rows near-copies are counted where they are looked at, in seconds; above, on request: it takes the
-rows squared."""
+"""Up to this many rows near-copies are counted unasked, in seconds; above, on request: it takes the rows squared."""
 
 LOOK_FROM_BYTES = 64 << 20
 """Smaller files are open before a first look at them would be there."""
@@ -256,6 +255,8 @@ class Openings:
         self._note(opening, corpus)
         if len(corpus) > COUNTED_AT_ONCE:
             opening.copies = Copies(count_exact(corpus))
+        elif opening.config != demo.config():  # its first map has the processor; Data counts where it is looked at
+            self.count_copies(opening)
 
     def _large(self, config: CorpusConfig, job: Job) -> bool:
         """Whether reading takes so long that a first look is worth its seconds."""

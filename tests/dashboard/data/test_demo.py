@@ -57,6 +57,17 @@ def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(opening
     assert not list(store.cache_dir.glob("*/neighbors*"))
 
 
+def test_its_copies_are_counted_at_sight_and_once(small, openings):
+    opening = demo.begin(openings)
+    opening.wait(LONG)
+    assert opening.ready and opening.counting is None
+    openings.count_at_sight(opening)
+    counting = opening.counting
+    assert counting.wait(LONG) and opening.copies.near is not None
+    openings.count_at_sight(opening)
+    assert opening.counting is counting
+
+
 def test_a_run_that_somebody_deleted_does_not_come_back_but_the_map_does(tmp_path):
     store = RunStore(tmp_path / "runs")
     demo.install(store.root)

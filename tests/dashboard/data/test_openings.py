@@ -30,17 +30,10 @@ def ready(opening):
     return opening
 
 
-def test_a_corpus_opens_is_noted_and_counts_its_copies_at_sight_once(tmp_path, config):
+def test_a_corpus_opens_counts_its_copies_and_is_noted(tmp_path, config):
     all_ = Openings(tmp_path / "runs")
     opening = ready(all_.start(config, "mine"))
     assert len(opening.corpus) == 240 and opening.job.share == 1.0
-    # which takes the processor from the first map
-    assert opening.counting is None and opening.copies.exact is None
-    all_.count_at_sight(opening)
-    counting = opening.counting
-    counting.wait(240)
-    all_.count_at_sight(opening)
-    assert opening.counting is counting
     assert opening.counting.state == "done" and opening.copies.exact == 0 and 0 <= opening.copies.near <= 1
     assert [(note.title, note.rows, note.config) for note in all_.recent()] == [("mine", 240, config)]
 
@@ -162,7 +155,6 @@ def test_near_copies_of_a_large_corpus_wait_to_be_asked_for(tmp_path, config, mo
     monkeypatch.setattr(module, "COUNTED_AT_ONCE", 10)
     all_ = Openings(tmp_path / "runs")
     opening = ready(all_.start(config, "mine"))
-    all_.count_at_sight(opening)
     assert (opening.counting, opening.copies.exact, opening.copies.near) == (None, 0, None)
     all_.count_copies(opening)
     opening.wait(240)
