@@ -24,8 +24,9 @@ from datamask.corpus.readers.json_kinds import LeftOut, joined, leave_out_wide, 
 from datamask.corpus.readers.leaves import Path, leaves, schema_of
 from datamask.errors import InputError, poll_of
 
-CELLS = 20_000_000
-"""Rows times columns that are parsed at once: pyarrow keeps a place for each, also where every line has other keys."""
+CELLS = 10_000_000
+"""Rows times columns that are parsed at once: pyarrow keeps a place for each, also where every line has other keys.
+A field of an object counts as a column."""
 
 MOST_KEYS = 100_000
 """At once, as far as colons tell: each may be a column of its own."""
@@ -161,7 +162,7 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else schema_of(facts.schema, columns)
-    for number, part in _parts(path, should_stop, len(schema)):
+    for number, part in _parts(path, should_stop, sum(1 for _ in leaves(list(schema)))):
         table = _parsed(path, number, part, schema)
         for batch in table.combine_chunks().to_batches(most_rows):
             batch.validate(full=True)
@@ -173,7 +174,7 @@ def _parts(path: str, should_stop: ShouldStop | None, columns: int | None = None
 
     Args:
         should_stop: polled while a file elsewhere is waited for.
-        columns: that will be made of them; None: as many as there are keys.
+        columns: that will be made of them, fields included; None: as many as there are keys.
     """
     for number, piece in text.lines(path, should_stop):
         waiting = [piece]

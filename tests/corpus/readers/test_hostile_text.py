@@ -271,9 +271,17 @@ except InputError as error:
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 """
 
+
+def _wide_objects():
+    """Eight columns that are objects with 900 fields each."""
+    objects = [{f"c{c}": {f"k{k}": 1 for k in range(900)}} for c in range(8)]
+    return b"".join(json.dumps(row).encode() + b"\n" for row in objects)
+
+
 BOMBS = {
     "rows.jsonl.gz": lambda: b'{"id": 1}\n' * (8 << 20),
     "keys.jsonl": lambda: b"".join(b'{"k%d": 1}\n' % i for i in range(100_000)),
+    "fields.jsonl": lambda: _wide_objects() + b"{}\n" * 20_000,
     "line.jsonl.gz": lambda: b" " * (300 << 20),
     "numbers.jsonl": lambda: b'{"v": [' + b"1," * (7 << 20) + b"1]}\n",
     "rows.csv.gz": lambda: b"a,b\n" + b"1,\n" * (20 << 20),
