@@ -22,6 +22,7 @@ from datamask.corpus.readers import text
 from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
 from datamask.corpus.readers.json_kinds import LeftOut, joined, leave_out_wide, stored, without
 from datamask.corpus.readers.leaves import Path, leaves, schema_of
+from datamask.corpus.readers.text import Piece
 from datamask.errors import InputError, poll_of
 
 CELLS = 10_000_000
@@ -73,23 +74,24 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     rounded: set[str] = set()
     rows = total = bytes_read = 0
     complete = True
-    for number, part in _parts(path, should_stop):
+    for part in _parts(path, should_stop):
         poll()
         if most_bytes is not None and bytes_read > most_bytes:
             complete = False
             break
-        bytes_read += len(part)
-        table = _inferred(path, number, part, left_out)
+        bytes_read += len(part.content)
+        _refuse_deep(path, part)
+        table = _inferred(path, part, left_out)
         rows, total = rows + table.num_rows, total + table.nbytes
         for field in table.schema:
-            _add_kind(kinds, path, number, field, left_out)
+            _add_kind(kinds, path, part.number, field, left_out)
         for keys, column in _leaf_columns(table):
             name = ".".join(keys)
-            if name not in rounded and _rounds(column, keys[-1], part):
+            if name not in rounded and _rounds(column, keys[-1], part.content):
                 rounded.add(name)
         if leave_out_wide(kinds, left_out) > text.MOST_COLUMNS:
             raise InputError(
-                f"{path} has more than {text.MOST_COLUMNS:,} different keys by line {number:,}; every key "
+                f"{path} has more than {text.MOST_COLUMNS:,} different keys by line {part.number:,}; every key "
                 "is a column, so write data that differ from line to line as one text"
             )
     fields = [stored(name, kind, left_out) for name, kind in kinds.items()]
@@ -105,7 +107,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     )
 
 
-def _inferred(path: str, number: int, part: bytes, left_out: LeftOut) -> pa.Table:
+def _inferred(path: str, part: Piece, left_out: LeftOut) -> pa.Table:
     """One part as a table, of the types that pyarrow finds. Fields that have none are left out and noted.
 
     Raises:
@@ -113,7 +115,7 @@ def _inferred(path: str, number: int, part: bytes, left_out: LeftOut) -> pa.Tabl
     """
     while True:
         try:
-            return _parsed(path, number, part, None)
+            return _parsed(path, part, None)
         except MixedKinds as error:
             keys = error.keys
             if keys in left_out:
@@ -124,7 +126,7 @@ def _inferred(path: str, number: int, part: bytes, left_out: LeftOut) -> pa.Tabl
                 raise
             before, after = (_SEVERAL.get(kind, kind) for kind in error.kinds)
             left_out[keys] = f"holds {after} in some lines and {before} in others"
-            part = without(part, left_out)
+            part = part._replace(content=without(part.content, left_out))
 
 
 def _add_kind(kinds: dict[str, pa.DataType], path: str, number: int, field: pa.Field, left_out: LeftOut) -> None:
@@ -162,80 +164,82 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else schema_of(facts.schema, columns)
-    for number, part in _parts(path, should_stop, sum(1 for _ in leaves(list(schema)))):
-        table = _parsed(path, number, part, schema)
+    for part in _parts(path, should_stop, sum(1 for _ in leaves(list(schema)))):
+        table = _parsed(path, part, schema)
         for batch in table.combine_chunks().to_batches(most_rows):
             batch.validate(full=True)
             yield batch
 
 
-def _parts(path: str, should_stop: ShouldStop | None, columns: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Pieces of the file that pyarrow parses in bounded memory, each with its first line.
+def _parts(path: str, should_stop: ShouldStop | None, columns: int | None = None) -> Iterator[Piece]:
+    """Pieces of the file that pyarrow parses in bounded memory.
 
     Args:
         should_stop: polled while a file elsewhere is waited for.
         columns: that will be made of them, fields included; None: as many as there are keys.
     """
-    for number, piece in text.lines(path, should_stop):
+    for piece in text.lines(path, should_stop):
         waiting = [piece]
         while waiting:
             part = waiting.pop()
-            rows = part.count(b"\n") + 1
-            keys = part.count(b":") if columns is None else columns
-            if rows * keys > CELLS or keys > MOST_KEYS:
-                first, second = text.halves(part)
-                if second:
-                    waiting += (second, first)
+            keys = part.content.count(b":") if columns is None else columns
+            if (part.ends + 1) * keys > CELLS or keys > MOST_KEYS:
+                parts = text.halves(part)
+                if len(parts) > 1:
+                    waiting += reversed(parts)
                     continue
                 if columns is None:
-                    _refuse_many_keys(path, number, part)
-            deep = text.too_deep(part)
-            if deep is not None:
-                raise InputError(
-                    f"{path} line {number + deep:,} nests values more than {text.DEEPEST} deep; write "
-                    "what lies deeper as text"
-                )
-            yield number, part
-            number += part.count(b"\n")
+                    _refuse_many_keys(path, part)
+            yield part
 
 
-def _refuse_many_keys(path: str, number: int, line: bytes) -> None:
+def _refuse_deep(path: str, part: Piece) -> None:
+    """Raises InputError for values nested so deep that pyarrow ends the process where it looks for their types."""
+    deep = text.too_deep(part.content)
+    if deep is not None:
+        raise InputError(
+            f"{path} line {part.number + deep:,} nests values more than {text.DEEPEST} deep; write what lies deeper "
+            "as text"
+        )
+
+
+def _refuse_many_keys(path: str, line: Piece) -> None:
     """Raises InputError for one object with more keys than there may be columns; its texts may hold colons."""
-    count = len(re.findall(rb'"\s*:', text.without_texts(line)))
+    count = len(re.findall(rb'"\s*:', text.without_texts(line.content)))
     if count > text.MOST_COLUMNS:
         raise InputError(
-            f"{path} line {number:,} has {count:,} keys, more than {text.MOST_COLUMNS:,}; every key is a "
+            f"{path} line {line.number:,} has {count:,} keys, more than {text.MOST_COLUMNS:,}; every key is a "
             "column, so write such data as a list or as text"
         )
 
 
-def _parsed(path: str, number: int, part: bytes, schema: pa.Schema | None) -> pa.Table:
+def _parsed(path: str, part: Piece, schema: pa.Schema | None) -> pa.Table:
     """One part as a table; with a schema its columns alone.
 
     Raises:
         InputError: a line that is no object, or not what the schema says.
     """
-    if not part.strip():
+    if part.content.isspace():
         return pa.table({}) if schema is None else schema.empty_table()
     options = {} if schema is None else {"explicit_schema": schema, "unexpected_field_behavior": "ignore"}
     try:
-        table = _table(part, **options)
+        table = _table(part.content, **options)
     except (pa.ArrowException, ValueError) as error:
-        raise _refusal(path, number, part, str(error)) from error
+        raise _refusal(path, part, str(error)) from error
     # pyarrow takes several objects on a line, or one on several, for as many rows
-    if table.num_rows != part.count(b"\n") + (not part.endswith(b"\n")) and table.num_rows != len(_filled(part)):
-        raise _refusal(path, number, part, "its lines and its objects are not as many")
+    if table.num_rows != part.lines and table.num_rows != len(_filled(part.content)):
+        raise _refusal(path, part, "its lines and its objects are not as many")
     return table
 
 
-def _filled(part: bytes) -> list[int]:
+def _filled(content: bytes) -> list[int]:
     """The lines, counted from 0, that hold anything."""
-    return [place for place, line in enumerate(part.split(b"\n")) if line.strip()]
+    return [place for place, line in enumerate(content.split(b"\n")) if line.strip()]
 
 
-def _refusal(path: str, number: int, part: bytes, why: str) -> InputError:
+def _refusal(path: str, part: Piece, why: str) -> InputError:
     """The sentence for a part that cannot be parsed: the first line that is no object, else what the library says."""
-    for line, content in enumerate(part.split(b"\n"), number):
+    for line, content in enumerate(part.content.split(b"\n"), part.number):
         if not content.strip():
             continue
         try:
@@ -258,11 +262,11 @@ def _refusal(path: str, number: int, part: bytes, why: str) -> InputError:
     changed = _CHANGED.search(why)
     if changed:
         name, before, after, row = changed.groups()
-        filled = _filled(part)
-        line = number + (filled[int(row)] if int(row) < len(filled) else 0)
+        filled = _filled(part.content)
+        line = part.number + (filled[int(row)] if int(row) < len(filled) else 0)
         return MixedKinds(path, name.strip("/"), before, after, line)
     reason = (why.splitlines() or ["no reason given"])[0]
-    return InputError(f"{path} cannot be read as JSON lines, from line {number:,} on: {reason[:200]}")
+    return InputError(f"{path} cannot be read as JSON lines, from line {part.number:,} on: {reason[:200]}")
 
 
 def _rounds(column: pa.ChunkedArray, name: str, part: bytes) -> bool:
