@@ -85,7 +85,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
         rows, total = rows + table.num_rows, total + table.nbytes
         for field in table.schema:
             _add_kind(kinds, path, part.number, field, left_out)
-        for keys, column in _leaf_columns(table):
+        for keys, column in _number_columns(table):
             name = ".".join(keys)
             if name not in rounded and _rounds(column, keys[-1], part.content):
                 rounded.add(name)
@@ -147,11 +147,12 @@ def _add_kind(kinds: dict[str, pa.DataType], path: str, number: int, field: pa.F
         raise MixedKinds(path, field.name, before, field.type, number)
 
 
-def _leaf_columns(table: pa.Table) -> Iterator[tuple[Path, pa.ChunkedArray]]:
-    """Path and values of every leaf of a table."""
-    for keys, _ in leaves(list(table.schema)):
-        column = table[keys[0]]
-        yield keys, column if len(keys) == 1 else pc.struct_field(column, list(keys[1:]))
+def _number_columns(table: pa.Table) -> Iterator[tuple[Path, pa.ChunkedArray]]:
+    """Path and values of every leaf of a table that holds numbers."""
+    for keys, field in leaves(list(table.schema)):
+        if pt.is_integer(field.type) or pt.is_float64(field.type):
+            column = table[keys[0]]
+            yield keys, column if len(keys) == 1 else pc.struct_field(column, list(keys[1:]))
 
 
 def batches(
@@ -182,7 +183,7 @@ def _parts(path: str, should_stop: ShouldStop | None, columns: int | None = None
         waiting = [piece]
         while waiting:
             part = waiting.pop()
-            keys = part.content.count(b":") if columns is None else columns
+            keys = text.count(part.content, ":") if columns is None else columns
             if (part.ends + 1) * keys > CELLS or keys > MOST_KEYS:
                 parts = text.halves(part)
                 if len(parts) > 1:
@@ -271,13 +272,15 @@ def _refusal(path: str, part: Piece, why: str) -> InputError:
 
 def _rounds(column: pa.ChunkedArray, name: str, part: bytes) -> bool:
     """Whether float64 cannot hold one of the whole numbers that a part spells under this key."""
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    if least is None or -(2**53) < least <= most < 2**53:
+        return False
     if pt.is_integer(column.type):
         whole = column.drop_null().to_numpy()
         floats = whole.astype(np.float64)
         # the ends of int64 are no floats; what rounds to the upper one has rounded
         return bool(((floats >= 2.0**63) | (np.where(floats >= 2.0**63, 0.0, floats).astype(np.int64) != whole)).any())
-    if not pt.is_float64(column.type) or not (np.abs(column.drop_null().to_numpy()) >= 2.0**53).any():
-        return False
     # pyarrow has rounded them already, so they are read again; a quote inside of a text has a backslash before it
     spelled = rb'"%s"\s*:\s*(%s)\s*[,}]' % (re.escape(name.encode()), text.MANY_DIGITS.encode())
     return any(text.rounds(match[1].decode()) for match in re.finditer(spelled, part))

@@ -145,9 +145,9 @@ def _submitted(pool: ThreadPoolExecutor, read: Callable[[], bytes]) -> Future[by
         raise Stopped("stopped: the program is ending") from error
 
 
-def count_ends(content: bytes) -> int:
-    """Return how many line ends there are: numpy takes a third of the time of ``bytes.count``."""
-    return int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord("\n")))
+def count(content: bytes, letter: str) -> int:
+    """Return how often an ASCII letter is there: numpy takes a third of the time of ``bytes.count``."""
+    return int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord(letter)))
 
 
 def _piece(path: str, number: int, content: bytes) -> Piece:
@@ -158,7 +158,7 @@ def _piece(path: str, number: int, content: bytes) -> Piece:
         raise InputError(
             f"{path} line {line:,} is no UTF-8 (byte {content[error.start]:#04x}); convert the file to UTF-8"
         ) from error
-    return Piece(number, content, count_ends(content))
+    return Piece(number, content, count(content, "\n"))
 
 
 def halves(piece: Piece) -> tuple[Piece, ...]:
@@ -169,7 +169,7 @@ def halves(piece: Piece) -> tuple[Piece, ...]:
         cut = content.rfind(b"\n", 0, len(content) // 2) + 1
     if not cut:
         return (piece,)
-    ends = count_ends(content[:cut])
+    ends = count(content[:cut], "\n")
     return Piece(piece.number, content[:cut], ends), Piece(piece.number + ends, content[cut:], piece.ends - ends)
 
 
