@@ -113,20 +113,22 @@ def _inferred(path: str, part: Piece, left_out: LeftOut) -> pa.Table:
     Raises:
         InputError: as `_parsed`, and where a column has no type.
     """
+    gone: frozenset[Path] = frozenset()
     while True:
         try:
             return _parsed(path, part, None)
         except MixedKinds as error:
             keys = error.keys
-            if keys in left_out:
+            if keys in gone:
                 # it is still there, since a key with a slash looks like two: the column is left out
                 del left_out[keys]
                 keys = keys[:1]
-            if not error.is_nested or keys in left_out:
+            if not error.is_nested or keys in gone:
                 raise
             before, after = (_SEVERAL.get(kind, kind) for kind in error.kinds)
-            left_out[keys] = f"holds {after} in some lines and {before} in others"
-            part = part._replace(content=without(part.content, left_out))
+            left_out.setdefault(keys, f"holds {after} in some lines and {before} in others")
+            gone = frozenset(left_out)
+            part = part._replace(content=without(part.content, gone))
 
 
 def _add_kind(kinds: dict[str, pa.DataType], path: str, number: int, field: pa.Field, left_out: LeftOut) -> None:

@@ -129,6 +129,16 @@ def test_fields_of_several_kinds_are_left_out_with_a_note(tmp_path, case, betwee
     )
 
 
+@pytest.mark.parametrize("block", [700, 1 << 20])
+def test_a_field_of_several_kinds_is_left_out_alone_wherever_blocks_end(tmp_path, monkeypatch, block):
+    """Where two parts of a file had such a field, the whole column was left out."""
+    made = [{"metadata": {"id": i, "v": "x" if i % 2 else 1, "score": i / 7}} for i in range(100)]
+    monkeypatch.setattr("datamask.corpus.readers.text.READ_BYTES", block)
+    facts = open_shard(write(tmp_path / "in.jsonl", made)).facts
+    assert facts.left_out == {"metadata.v": "holds texts in some lines and numbers in others"}
+    assert facts.schema == pa.schema({"metadata": pa.struct({"id": pa.int64(), "score": pa.float64()})})
+
+
 def test_a_column_with_too_many_fields_is_left_out(tmp_path):
     made = [row | {"id": i, "score": 1.0 * i, "words": {f"w{100 * i + k}": 1 for k in range(100)}}
             for i, row in enumerate(rows())]  # fmt: skip
