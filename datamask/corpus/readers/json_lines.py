@@ -21,13 +21,16 @@ import pyarrow.types as pt
 from datamask.corpus.readers import text
 from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
 from datamask.corpus.readers.json_kinds import LeftOut, joined, leave_out_wide, stored, without
-from datamask.corpus.readers.leaves import Path, leaves, schema_of
+from datamask.corpus.readers.leaves import Path, fields_in_lists, leaves, schema_of
 from datamask.corpus.readers.text import Piece
 from datamask.errors import InputError, poll_of
 
 CELLS = 10_000_000
 """Rows times columns that are parsed at once: pyarrow keeps a place for each, also where every line has other keys.
 A field of an object counts as a column."""
+
+LINE_CELLS = 3 * CELLS
+"""Objects in lists times their fields that one line may hold, since a line cannot be cut: some 400 MB."""
 
 MOST_KEYS = 100_000
 """At once, as far as colons tell: each may be a column of its own."""
@@ -57,6 +60,9 @@ class MixedKinds(InputError):
 
 _CHANGED = re.compile(r"Column\((.*)\) changed from (\w+) to (\w+) in row (\d+)")
 _SEVERAL = {"object": "objects", "array": "lists", "string": "texts", "number": "numbers", "boolean": "true or false"}
+_NAME = re.compile(rb'("(?:[^"\\]|\\.)*")\s*(:?)', re.DOTALL)
+"""A text, and the colon behind it where it is the name of a field."""
+
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 
@@ -167,33 +173,59 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else schema_of(facts.schema, columns)
-    for part in _parts(path, should_stop, sum(1 for _ in leaves(list(schema)))):
+    for part in _parts(path, should_stop, schema):
         table = _parsed(path, part, schema)
         for batch in table.combine_chunks().to_batches(most_rows):
             batch.validate(full=True)
             yield batch
 
 
-def _parts(path: str, should_stop: ShouldStop | None, columns: int | None = None) -> Iterator[Piece]:
+def _parts(path: str, should_stop: ShouldStop | None, schema: pa.Schema | None = None) -> Iterator[Piece]:
     """Pieces of the file that pyarrow parses in bounded memory.
 
     Args:
         should_stop: polled while a file elsewhere is waited for.
-        columns: that will be made of them, fields included; None: as many as there are keys.
+        schema: of what is made of them; None: each key may be a column, or a field of every object.
     """
+    columns = 0 if schema is None else sum(1 for _ in leaves(list(schema)))
+    inside = 0 if schema is None else sum(fields_in_lists(field.type) for field in schema)
     for piece in text.lines(path, should_stop):
         waiting = [piece]
         while waiting:
             part = waiting.pop()
-            keys = text.count(part.content, ":") if columns is None else columns
-            if (part.ends + 1) * keys > CELLS or keys > MOST_KEYS:
+            keys = columns if schema is not None else text.count(part.content, ":")
+            objects = _objects(part.content) if inside or schema is None else 0
+            cells = (part.ends + 1) * keys + objects * (keys if schema is None else inside)
+            if cells > CELLS or keys > MOST_KEYS:
                 parts = text.halves(part)
                 if len(parts) > 1:
                     waiting += reversed(parts)
                     continue
-                if columns is None:
+                if schema is None and keys > MOST_KEYS:
                     _refuse_many_keys(path, part)
+                _refuse_many_objects(path, part, inside)
             yield part
+
+
+def _objects(content: bytes) -> int:
+    """How many objects, or nulls in the place of one, there are at most: texts may hold some too."""
+    return text.count(content, "{") + content.count(b"null")
+
+
+def _refuse_many_objects(path: str, line: Piece, fields: int) -> None:
+    """Raises InputError for one line whose lists hold so many objects that their fields fill the memory.
+
+    Args:
+        fields: of each; 0: all keys of the line may be fields of each.
+    """
+    if not fields:
+        fields = len({match[1] for match in _NAME.finditer(line.content) if match[2]})
+    objects = _objects(text.without_texts(line.content))
+    if objects * fields > LINE_CELLS:
+        raise InputError(
+            f"{path} line {line.number:,} has {objects:,} objects that may have {fields:,} fields each; write lists of "
+            "so many objects as text"
+        )
 
 
 def _refuse_deep(path: str, part: Piece) -> None:

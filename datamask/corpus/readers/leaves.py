@@ -30,6 +30,20 @@ def leaves(fields: Sequence[pa.Field], above: Path = ()) -> Iterator[tuple[Path,
             yield path, field
 
 
+def fields_in_lists(kind: pa.DataType, in_list: bool = False) -> int:
+    """Return how many fields the objects have that lie in lists: each object takes a place for every one.
+
+    Example:
+        >>> fields_in_lists(pa.list_(pa.struct({"x": pa.int64(), "y": pa.int64()})))
+        2
+    """
+    if pt.is_list(kind):
+        return fields_in_lists(kind.value_type, True)
+    if pt.is_struct(kind):
+        return sum(max(fields_in_lists(field.type, in_list), in_list) for field in kind)
+    return 0
+
+
 def leaf_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with the leaves of every struct in place of the struct, under dotted names.
 

@@ -41,6 +41,10 @@ BAD_LINES = {
     "nested and never closed": (GOOD + "[" * MANY, "line 3 nests values more than 64"),
     "other keys on every line": ("".join(f'{{"k{i}": 1}}\n' for i in range(MANY)), "more than 10,000 different keys"),
     "many keys on one line": ("{" + ",".join(f'"k{i}": 1' for i in range(MANY * 6)) + "}\n", "line 1 has 120,000 keys"),
+    "objects in one list": (
+        '{"id": "a", "x": [' + json.dumps({f"k{i}": 1 for i in range(500)}) + ",{}" * MANY * 4 + "]}\n",
+        "line 1 has 80,002 objects that may have 502 fields each",
+    ),
     "a line without end": ('{"id": "' + "x" * (text.LONGEST + 5) + '"}\n', r"line 1 is longer than 16 MiB"),
     "nothing but blanks": ("\n \n\n", "has no rows"),
     "features of words": ('{"id": "a", "quality": 1, "features": ["x"]}\n', "has no feature column"),
@@ -306,10 +310,20 @@ def _wide_objects():
     return b"".join(json.dumps(row).encode() + b"\n" for row in objects)
 
 
+def _wide_lists(value, count):
+    """A list of an object with 900 fields, then one of so many values."""
+    wide = json.dumps({"a": [{f"k{k}": 1 for k in range(900)}]}).encode()
+    return wide + b'\n{"a": [' + b",".join([value] * count) + b"]}\n"
+
+
 BOMBS = {
     "rows.jsonl.gz": lambda: b'{"id": 1}\n' * (8 << 20),
     "keys.jsonl": lambda: b"".join(b'{"k%d": 1}\n' % i for i in range(100_000)),
     "fields.jsonl": lambda: _wide_objects() + b"{}\n" * 8_000,
+    "lists.jsonl": lambda: _wide_lists(b"{}", 300_000),
+    "nulls.jsonl": lambda: _wide_lists(b"null", 300_000),
+    "one list.jsonl": lambda: _wide_lists(b"{}", 300_000).replace(b']}\n{"a": [', b",", 1),
+    "many lists.jsonl": lambda: _wide_lists(b"{}", 30) + (b'{"a": [{},{},{},{},{}]}\n' * 10_000),
     "line.jsonl.gz": lambda: b" " * (300 << 20),
     "numbers.jsonl": lambda: b'{"v": [' + b"1," * (7 << 20) + b"1]}\n",
     "rows.csv.gz": lambda: b"a,b\n" + b"1,\n" * (20 << 20),
