@@ -209,7 +209,7 @@ def _parts(path: str, should_stop: ShouldStop | None, schema: pa.Schema | None =
 
 def _objects(content: bytes) -> int:
     """How many objects, or nulls in the place of one, there are at most: texts may hold some too."""
-    return text.count(content, "{") + content.count(b"null")
+    return text.count(content, "{") + text.count(content, "null")
 
 
 def _refuse_many_objects(path: str, line: Piece, fields: int) -> None:

@@ -145,9 +145,14 @@ def _submitted(pool: ThreadPoolExecutor, read: Callable[[], bytes]) -> Future[by
         raise Stopped("stopped: the program is ending") from error
 
 
-def count(content: bytes, letter: str) -> int:
-    """Return how often an ASCII letter is there: numpy takes a third of the time of ``bytes.count``."""
-    return int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord(letter)))
+def count(content: bytes, word: str) -> int:
+    """Return how often an ASCII word of one or four letters is there: in a third of the time of ``bytes.count``."""
+    size, kind = len(word), np.uint8 if len(word) == 1 else np.uint32
+    spelled = np.frombuffer(word.encode(), kind)[0]
+    found = 0
+    for start in range(min(size, len(content) - size + 1)):
+        found += np.count_nonzero(np.frombuffer(content, kind, (len(content) - start) // size, start) == spelled)
+    return int(found)
 
 
 def _piece(path: str, number: int, content: bytes) -> Piece:

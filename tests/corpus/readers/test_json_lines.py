@@ -130,3 +130,10 @@ def test_files_elsewhere_are_read_by_the_thread_that_polls(monkeypatch):
     monkeypatch.setattr(text, "opened", lambda path, should_stop: stream)
     assert sum(piece.lines for piece in text.lines("s3://bucket/in.jsonl.zst")) == 5
     assert set(stream.threads) == {threading.current_thread()}
+
+
+def test_words_are_counted_wherever_they_lie():
+    contents = [b"", b"n", b"nul", b"null", b"xnull", b"[null,nul,null]\n" * 7, b"nnullnulll{{"]
+    for content, start in itertools.product(contents, range(4)):
+        for word in ("\n", "{", "null"):
+            assert text.count(content[start:], word) == content[start:].count(word.encode())
