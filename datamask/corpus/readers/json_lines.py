@@ -193,9 +193,11 @@ def _parts(path: str, should_stop: ShouldStop | None, schema: pa.Schema | None =
         waiting = [piece]
         while waiting:
             part = waiting.pop()
-            keys = columns if schema is not None else text.count(part.content, ":")
             objects = _objects(part.content) if inside or schema is None else 0
-            cells = (part.ends + 1) * keys + objects * (keys if schema is None else inside)
+            keys, cells = columns, (part.ends + 1) * columns + objects * inside
+            if schema is None:
+                keys = text.count(part.content, ":")
+                cells = objects * keys // 2  # mostly there are more colons than columns
             if cells > CELLS or keys > MOST_KEYS:
                 parts = text.halves(part)
                 if len(parts) > 1:
@@ -213,11 +215,7 @@ def _objects(content: bytes) -> int:
 
 
 def _refuse_many_objects(path: str, line: Piece, fields: int) -> None:
-    """Raises InputError for one line whose lists hold so many objects that their fields fill the memory.
-
-    Args:
-        fields: of each; 0: all keys of the line may be fields of each.
-    """
+    """Raises InputError for one line whose lists hold too many objects. fields: of each; 0: all keys of the line."""
     if not fields:
         fields = len({match[1] for match in _NAME.finditer(line.content) if match[2]})
     objects = _objects(text.without_texts(line.content))
