@@ -149,10 +149,9 @@ def count(content: bytes, word: str) -> int:
     """Return how often an ASCII word of one or four letters is there: in a third of the time of ``bytes.count``."""
     size, kind = len(word), np.uint8 if len(word) == 1 else np.uint32
     spelled = np.frombuffer(word.encode(), kind)[0]
-    found = 0
-    for start in range(min(size, len(content) - size + 1)):
-        found += np.count_nonzero(np.frombuffer(content, kind, (len(content) - start) // size, start) == spelled)
-    return int(found)
+    starts = range(min(size, len(content) - size + 1))
+    words = (np.frombuffer(content, kind, (len(content) - start) // size, start) for start in starts)
+    return sum(int(np.count_nonzero(each == spelled)) for each in words)
 
 
 def _piece(path: str, number: int, content: bytes) -> Piece:
