@@ -220,7 +220,7 @@ def test_prepare_says_in_words_what_it_wrote_and_the_next_command(here, capsys):
     assert run("prepare", "texts.jsonl", "--output", "prepared") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Wrote 9 rows to ") and "dimensions by TF-IDF, fitted on 9 texts" in lines[1]
-    assert lines[-1] == "Next: python -m datamask select prepared --output selection.parquet"
+    assert lines[-1] == "Next: python -m datamask select prepared --select_ratio 0.3 --output ids.csv"
     assert not any("None" in line or "{" in line for line in lines)
 
 
@@ -232,6 +232,19 @@ def test_select_ends_with_the_command_that_shows_its_selection_on_the_map(here, 
     options = parse(shlex.split(command))
     (stored,) = RunStore("runs").list()
     assert options.command == "open" and corpus_config(options) == stored.config.corpus
+
+
+def test_an_option_of_select_is_named_as_such_elsewhere(capsys):
+    assert run("prepare", "x.jsonl", "--output", "y", "--quality-column", "rating") == 2
+    assert "--quality_column is an option of `datamask select`, not of `datamask prepare`" in capsys.readouterr().err
+
+
+def test_the_commands_on_runs_have_one_help(capsys):
+    assert run("runs", "--help") == 0
+    text = capsys.readouterr().out
+    assert [line.split("  ")[0] for line in text.splitlines()] == [
+        f"datamask {name}" for name in COMMANDS if name.startswith("runs ")
+    ]
 
 
 def test_folders_globs_and_hyphens(here, capsys):

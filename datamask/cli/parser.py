@@ -22,6 +22,9 @@ from datamask.config.run import MEASURING
 from datamask.errors import OptionError
 from datamask.options import CORPUS_OPTIONS, OPTIONS
 
+SELECTING = {f"--{option.word}" for option in (*OPTIONS.values(), *CORPUS_OPTIONS.values())}
+"""The options of a corpus and of a selection, as `select` has them."""
+
 
 class Parser(argparse.ArgumentParser):
     """argparse whose errors are one-sentence `OptionError`s."""
@@ -51,6 +54,8 @@ class Parser(argparse.ArgumentParser):
             name = word.split("=")[0]
             if name.startswith("--") and name not in self._option_string_actions:
                 near = difflib.get_close_matches(name, self._option_string_actions, 1)
+                if name in SELECTING:
+                    raise OptionError(f"{name} is an option of `datamask select`, not of `{self.prog}`")
                 hint = f"; did you mean {near[0]}?" if near else f"; `{self.prog} --help-all` lists all options"
                 raise OptionError(f"{name} is not an option of `{self.prog}`{hint}")
 
@@ -175,6 +180,11 @@ def _without_command(words: list[str]) -> NoReturn:
     parser.add_argument("--version", action="version", version=f"datamask {__version__}")
     if words and words[0].startswith("-"):
         parser.parse_args(words)
+    if words[:1] == ["runs"] and set(words[1:]) & {"-h", "--help", "--help_all", "--help-all"}:
+        print_text(
+            "\n".join(f"datamask {name:<{width}}  {about}" for name, (_, about) in COMMANDS.items() if "runs " in name)
+        )
+        raise SystemExit(0)
     given = " ".join(words[: 2 if words[:1] == ["runs"] else 1])
     if given in RETIRED:
         raise OptionError(f"`datamask {given}` is retired; use `datamask {RETIRED[given]}`")

@@ -201,5 +201,5 @@ def _prepared(report: Mapping[str, Any], output: str) -> str:
     elif report["dim"] is not None:
         lines.append(f"Features: {report['dim']} dimensions by TF-IDF, fitted on {report['fitted_on']:,} texts.")
     lines += report["notes"]
-    lines.append(f"Next: {shell(['select', output, '--output', 'selection.parquet'])}")
+    lines.append(f"Next: {shell(['select', output, '--select_ratio', '0.3', '--output', 'ids.csv'])}")
     return "\n".join(lines)

@@ -192,9 +192,10 @@ def require(schema: pa.Schema, name: str, role: str, path: str) -> str:
     """
     count = len(schema.get_all_field_indices(name))
     if count == 0:
+        leaf = next((other for other in schema.names if other.endswith(f".{name}")), None)
         raise InputError(
-            f"{path} has no column {name!r} ({role}); its columns are {_listed(schema.names)}; choose one "
-            f"with {OPTIONS[role]}"
+            f"{path} has no column {name!r} for the {role}; its columns are {_listed(schema.names)}; choose one "
+            f"with {OPTIONS[role]}" + ("" if leaf is None else f", such as {leaf}")
         )
     if count > 1:
         raise InputError(f"{path} has {count} columns called {name!r}; rename all but one")

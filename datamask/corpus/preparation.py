@@ -271,7 +271,9 @@ def _notes(
     if plan.guessed:
         notes.append(f"Column {plan.text_column!r} was taken as the text column, by its name.")
     if fitted_dim is not None and fitted_dim < dim:
-        notes.append(f"{fitted_on:,} texts have only {fitted_dim} dimensions that differ, of {dim}; nothing is lost.")
+        notes.append(
+            f"TF-IDF of {fitted_on:,} texts has {fitted_dim} dimensions; --dim {dim} allows more than these texts have."
+        )
     if fitted_dim is not None and fitted_on < counts.texts:
         notes.append(f"Features were learned on {fitted_on:,} of {counts.texts:,} texts, sampled uniformly.")
     return notes + [f"{count:,} of {counts.rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]

@@ -264,8 +264,14 @@ def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray
     if count <= size and config.budget is None:
         to_select = config.size(n)
         beside = f" next to {size - to_select:,} given rows" if size > to_select else ""
+        given = [
+            *([f"--prune {config.prune:g}"] if config.prune else []),
+            *([f"--collapse {config.collapse}"] if config.collapse != "none" else []),
+            *(["--ban"] if config.ban is not None else []),
+            *(["--given"] if config.given is not None else []),
+        ]
         raise OptionError(
-            f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count - size + to_select:,} of "
-            f"{n:,} rows{beside}, but {to_select:,} are to be selected; prune less, or lower --select_ratio"
+            f"{' and '.join(given)} {'leaves' if len(given) == 1 else 'leave'} {count - size + to_select:,} of "
+            f"{n:,} rows{beside}, but {to_select:,} are to be selected; leave out fewer rows, or lower --select_ratio"
         )
     return torch.from_numpy(keep.nonzero()[0]).to(pool.device)

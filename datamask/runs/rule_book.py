@@ -250,7 +250,7 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
         rules.append(f"the worst {100 * config.prune:.4g} % by quality skipped")
     if config.collapse != "none":
         copies = (
-            "exact duplicates"
+            "exact duplicates (equal features)"
             if config.collapse == "exact"
             else (f"semantic duplicates (cosine from {config.collapse})")
         )

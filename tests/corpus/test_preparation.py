@@ -87,7 +87,7 @@ def test_a_small_corpus_gets_fewer_dimensions_and_is_told(tmp_path):
     source = write(tmp_path / "in.parquet", text=sentences(5))
     result = prepare_shards([source], tmp_path / "out.parquet", text_column="text")
     assert result["dim"] == 4
-    assert any("5 texts have only 4 dimensions" in note for note in result["notes"])
+    assert any("TF-IDF of 5 texts has 4 dimensions" in note for note in result["notes"])
 
 
 def test_it_is_said_where_the_quality_comes_from(tmp_path):

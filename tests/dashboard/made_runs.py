@@ -116,7 +116,9 @@ def finish_run(
             )
         writer.write_rows(rows)
         chosen = rows.take(pa.array(order[:size]))
-        writer.write_selection(chosen.select(["chunk_id", "logit", "score", "quality"]), run.config.to_dict())
+        writer.write_selection(
+            chosen.select(["chunk_id", "logit", "score", "quality", "source_file"]), run.config.to_dict()
+        )
         writer.finish(
             "done",
             None,

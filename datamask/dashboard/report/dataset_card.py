@@ -14,7 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 import datamask
+from datamask import catalogue
 from datamask.config import RunConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
@@ -26,12 +30,14 @@ from datamask.dashboard.report.sentence import sentence
 from datamask.dashboard.report.summary import kept_by, summary
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError, Stopped, StoreError
-from datamask.evaluation.result import NO_RESULT
+from datamask.evaluation.result import NO_RESULT, RunResult
 from datamask.files import replacing_folder, write_text
+from datamask.measured import Anchor
 from datamask.runs import exports
 from datamask.runs.ablation_results import results
 from datamask.runs.export_table import EXPORTS, Export
 from datamask.runs.exports import Progress
+from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 from datamask.storage.address import is_address
 
@@ -85,7 +91,7 @@ def write_dataset(
         if rows:
             exports.filtered_rows(run, place / DATA[rows], progress=progress, should_stop=should_stop)
         else:
-            exports.write_ids(run, place / DATA[rows])
+            write_table(place / DATA[rows], _public_ids(run))
         notes = []
         if not RECIPES.missing(run):
             try:
@@ -108,6 +114,18 @@ def _public(config: RunConfig) -> RunConfig:
     corpus = config.corpus
     inputs, features, scores = map(_names, (corpus.inputs, corpus.features, corpus.scores))
     return replace(config, corpus=replace(corpus, inputs=inputs, features=features, scores=scores))
+
+
+def _public_ids(run: Run) -> pa.Table:
+    """Return the selection with the names of local files in place of their paths, in its metadata too."""
+    table = run.selection()
+    public = {"run_id": run.id, "config": _public(run.config).to_dict(), "fingerprint": run.facts().get("fingerprint")}
+    table = table.replace_schema_metadata({b"datamask": json.dumps(public).encode()})
+    files = pc.unique(table["source_file"]).to_pylist()
+    names = pa.array([None if file is None else _names((file,))[0] for file in files], pa.string())
+    place = table.column_names.index("source_file")
+    named = names.take(pc.index_in(table["source_file"], pa.array(files, pa.string())))
+    return table.set_column(place, "source_file", named)
 
 
 def _names(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -149,7 +167,6 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
     columns = facts.get("columns") or {}
     data = next(file for file in files if file.startswith("data/"))
     found = summary(kept_by(run, data), results(cache_dir, fingerprint) if fingerprint else [])
-    shares = [(term, result.calibrated.of(term)) for term in ("quality", "diversity")]
     command = "datamask " + shlex.join(_public(run.config).arguments("selection.parquet"))
     parts = [
         _header(name, result.size.selected or 0, data),
@@ -158,8 +175,7 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         *([] if PICTURE not in files else [f"![{MAP}]({PICTURE})", MAP + "."]),
         "## Result",
         "\n".join(f"- {_plain(each)}" for each in (*found, *notes)),
-        "| | of the way from a random subset (0 %) to the best possible (100 %) |\n|---|---|\n"
-        + "\n".join(f"| {term} | {words.percent(share, 1)} |" for term, share in shares if share is not None),
+        _values(result),
         *(_plain(each) for each in (outcome.certificate(run),) if each),
         "## Corpus",
         "\n".join(f"- {_plain(line)}" for line in _corpus(facts, columns)),
@@ -172,6 +188,25 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         "rows is that of their corpus.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _values(result: RunResult) -> str:
+    """Return quality and diversity as a table: the value, its ends, and the share of the way between them."""
+    objectives = result.objectives or {}
+    ends: dict[str, Anchor | None] = {}
+    if result.anchors is not None:
+        ends = {"quality": result.anchors.quality, **result.anchors.diversity}
+    values, shares = {"quality": result.raw.quality, **objectives}, {"quality": result.calibrated.quality}
+    if len(objectives) == 1:  # of a sum, the share is of all its terms together
+        shares |= dict.fromkeys(objectives, result.calibrated.diversity)
+    rows = []
+    for name, value in values.items():
+        label = "mean quality" if name == "quality" else f"diversity ({catalogue.objective(name).label})"
+        end = ends.get(name)
+        numbers = (value, *((None, None) if end is None else (end.random, end.best)))
+        rows.append(f"| {label} | {' | '.join(map(words.value, numbers))} | {words.percent(shares.get(name), 1)} |")
+    head = "| | selected | random subset | best possible | share of the way |\n|---|---|---|---|---|\n"
+    return head + "\n".join(rows)
 
 
 def _corpus(facts: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:

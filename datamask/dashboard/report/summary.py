@@ -142,7 +142,8 @@ def _duplicates(kept: Kept) -> str:
     settings = kept.settings
     if settings.collapse == "none":
         return "No duplicates were removed before the selection."
-    kind = "exact" if settings.collapse == "exact" else f"semantic (cosine at least {settings.collapse})"
+    exact = settings.collapse == "exact"
+    kind = "exact (equal features)" if exact else f"semantic (cosine at least {settings.collapse})"
     others = settings.prune > 0 or settings.ban is not None or settings.given is not None
     if kept.eligible is None or not kept.n or others:
         return f"Only the best row of {kind} duplicates could be selected. The number of removed rows was not counted."

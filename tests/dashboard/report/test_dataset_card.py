@@ -12,6 +12,7 @@ from PIL import Image
 
 from datamask.cli import main
 from datamask.corpus import open_corpus
+from datamask.dashboard.drawing import words
 from datamask.dashboard.report.dataset_card import size_class
 from datamask.runs.ablation_results import save
 from datamask.runs.store import RunStore
@@ -57,8 +58,12 @@ def test_the_folder_holds_the_ids_and_the_card_says_the_numbers(world, tmp_path,
     assert f"better than random on {better} of 3 targets" in text
     assert Image.open(io.BytesIO((out / "map.png").read_bytes())).size == (560, 560)
     assert not (out / "recipe.json").exists(), "facility has no per-row rule"
-    everything = "".join(path.read_text() for path in out.rglob("*") if path.suffix in (".md", ".json"))
-    assert str(tmp_path) not in everything and "shard.parquet" in everything
+    everything = b"".join(path.read_bytes() for path in out.rglob("*") if path.suffix in (".md", ".json", ".parquet"))
+    assert str(tmp_path).encode() not in everything and b"shard.parquet" in everything
+    assert all("/" not in file for file in ids["source_file"].to_pylist())
+    (row,) = [line for line in text.splitlines() if line.startswith("| mean quality |")]
+    raw, ends = run.status().result.raw.quality, run.status().result.anchors.quality
+    assert row.split(" | ")[1:4] == [words.value(value) for value in (raw, ends.random, ends.best)]
 
 
 def test_rows_and_the_recipe(world, tmp_path):
