@@ -30,7 +30,7 @@ from datamask.config import CorpusConfig
 from datamask.dashboard.data import demo, kept_roots
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.server import old_addresses
+from datamask.dashboard.server import old_addresses, page_clicks
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
@@ -118,6 +118,7 @@ def around(script: str | None = None) -> dict[str, Any]:
         SystemExit: they cannot be, for a reason that has been printed.
     """
     import_race.guard()
+    page_clicks.keep_clicks()
     try:
         _open_first(script)
     except DatamaskError as error:
