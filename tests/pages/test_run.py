@@ -338,12 +338,12 @@ def test_a_queued_run_that_is_prepared_says_so_in_whole_sentences(page, opened, 
 
     def work(entry, job):
         begun.set()
-        over.wait(60)
+        over.wait(240)
 
     monkeypatch.setattr("datamask.runs.run_queue._Entry.work", work)
     run = create(store, opened, device="cpu")
     run_queue(runs_dir).submit(run.id)
-    assert begun.wait(60)
+    assert begun.wait(240)
     try:
         app = page("pages/runs.py", corpus=opened.key, run=run.id)
         assert "**Starting**" in said(app) and "Starting." in [

@@ -182,7 +182,7 @@ def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, caps
     assert f"all {N:,} rows of {len(ROWS)} shards, out of core" in told.err
     assert main(["runs", "show", answer["run_id"], "--runs-dir", str(runs)]) == 0
     shown = capsys.readouterr().out
-    assert f"Selected {answer['selected']:,} of {N:,} samples" in shown and "--scope global --scratch_dir" in shown
+    assert f"Selected {answer['selected']:,} of {N:,} rows" in shown and "--scope global --scratch_dir" in shown
     ids = tmp_path / "ids.csv"
     assert main(["runs", "export", answer["run_id"], "--runs-dir", str(runs), "--ids", str(ids)]) == 0
     assert len(ids.read_text().splitlines()) == answer["selected"] + 1
