@@ -30,10 +30,11 @@ from datamask.config import CorpusConfig
 from datamask.dashboard.data import demo, kept_roots
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.server import old_addresses, page_clicks
+from datamask.dashboard.server import old_addresses
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
+from datamask.dashboard.shell import page_clicks
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import default_root
 

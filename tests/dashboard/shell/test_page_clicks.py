@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 
-from datamask.dashboard.server import page_clicks
+from datamask.dashboard.shell import page_clicks
 
 CLICK = RerunData(page_script_hash="runs", query_string="corpus=1")
 TICK = RerunData(page_script_hash="data", fragment_id="copies", is_auto_rerun=True)
