@@ -26,7 +26,8 @@ FAILED = '[data-testid="stException"], .st-key-fault'
 
 STILL = """() => new Promise((answer) => {
     const still = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
-        && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]');
+        && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
+        && document.fonts.status === "loaded";
     const elements = () => [...document.querySelectorAll('[data-testid="stElementContainer"]')];
     const places = () => JSON.stringify(elements().map((element) => element.getBoundingClientRect()));
     if (!still()) return answer(false);
@@ -34,7 +35,8 @@ STILL = """() => new Promise((answer) => {
     requestAnimationFrame(() => requestAnimationFrame(() => answer(still() && places() === before)));
 })"""
 """Whether a page stands still: its script has ended, nothing of it is left from before, whatever the browser loads when
-it first needs it is there, and while two frames were painted nothing moved: a press must meet what it was aimed at."""
+it first needs it is there, its fonts too, and while two frames were painted nothing moved: a press must meet what it
+was aimed at."""
 
 
 # as `streamlit run`, with another demo corpus where one is given; on SIGUSR1 it logs where its threads are
