@@ -100,7 +100,7 @@ def test_quotas_are_shares_of_the_new_rows(tmp_path):
     [
         ({"pin": "given.txt"}, "--pin and --given both name 3"),
         ({"ban": "given.txt"}, "--ban and --given both name 3"),
-        ({"select_ratio": 8 / N}, "leave 8 of 11 rows next to 3 given rows, but 8 are"),
+        ({"select_ratio": 8 / N}, "8 of 11 rows next to 3 given rows, but 8 are"),
         ({"partial": 0.5, "estimator": "reinforce", "n_epochs": 2}, "--given and --budget need --partial 1"),
     ],
 )
