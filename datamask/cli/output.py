@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from datamask.cli.streams import print_aside, print_text, write_aside
 from datamask.errors import OptionError, StoreError, escaped
-from datamask.evaluation.result import RunResult
+from datamask.evaluation.result import RunResult, percent_up
 from datamask.runs.formats import to_plain
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
@@ -127,7 +127,7 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
         if selection.scale == "calibrated":  # rounded up: a bound rounded down is none
             most = f"{math.ceil(1e5 * bound) / 1e3:.3f} %"
             if (gap := result.certificate.gap) is not None:
-                near = f" (gap {math.ceil(1e4 * gap - 1e-3) / 100:.2f} %)"
+                near = f" (gap {percent_up(gap):.2f} %)"
         lines.append(f"  No selection {what}{beside}{under} has a joint value above {most}{near}.")
     classes = result.row_classes
     if classes is not None and classes.settled:

@@ -53,9 +53,9 @@ class Parser(argparse.ArgumentParser):
         for word in words:
             name = word.split("=")[0]
             if name.startswith("--") and name not in self._option_string_actions:
-                near = difflib.get_close_matches(name, self._option_string_actions, 1)
                 if name in SELECTING:
                     raise OptionError(f"{name} is an option of `datamask select`, not of `{self.prog}`")
+                near = difflib.get_close_matches(name, self._option_string_actions, 1)
                 hint = f"; did you mean {near[0]}?" if near else f"; `{self.prog} --help-all` lists all options"
                 raise OptionError(f"{name} is not an option of `{self.prog}`{hint}")
 

@@ -8,6 +8,7 @@ measured (`datamask.evaluation.selection` in memory, `datamask.runs.whole` over 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -233,3 +234,17 @@ _NULLABLE = frozenset(
 
 NO_RESULT = RunResult.from_dict({})
 """Of a run that has not ended: nothing is known."""
+
+
+def percent_up(gap: float) -> float:
+    """A proved gap in percent, with two decimals, rounded up: a bound that is rounded down is none.
+
+    Args:
+        gap: as a share of the value, at least 0.
+
+    Example:
+        >>> percent_up(0.00012), percent_up(0.0001)
+        (0.02, 0.01)
+    """
+    # a gap that has two decimals already is not to be raised by what binary fractions lack
+    return math.ceil(1e4 * gap - 1e-3) / 100

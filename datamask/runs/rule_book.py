@@ -254,18 +254,21 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
             if config.collapse == "exact"
             else (f"semantic duplicates (cosine from {config.collapse})")
         )
-        left = duplicates_left_out(config, facts)
+        left = duplicates_left_out(config, facts.get("n"), facts.get("eligible"))
         rules.append(f"of {copies} only the best kept" + (f" ({left:,} left out)" if left is not None else ""))
     rules += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
     return rules
 
 
-def duplicates_left_out(config: SelectionConfig, facts: Mapping[str, Any]) -> int | None:
-    """How many duplicates were left out before a run selected; None where the record does not tell."""
-    n, eligible = facts.get("n"), facts.get("eligible")
+def duplicates_left_out(config: SelectionConfig, n: int | None, eligible: int | None) -> int | None:
+    """How many duplicates were left out before a run selected; None where that is not known.
+
+    Args:
+        n: rows of the corpus. eligible: rows that could be selected.
+    """
     if config.collapse == "none" or config.prune or config.ban or config.given or not n or eligible is None:
         return None
-    return int(n) - int(eligible)
+    return n - eligible
 
 
 def share_words(quota: Quota) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import io
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
@@ -15,6 +18,7 @@ from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.analyses.lambda_slider import lambda_points
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.workspace import files
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 
@@ -67,6 +71,21 @@ def mapped(opened, store) -> np.ndarray:
     keep_layout(Layout(points.astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
     map_layout.keep_crowding(rng.random(len(corpus)).astype(np.float32), corpus, store.cache_dir)
     return clump
+
+
+@pytest.fixture
+def downloads(monkeypatch) -> dict[str, pa.Table]:
+    """The file behind the download of the current selection, in the last drawing."""
+    made = {}
+    content = files.content
+
+    def noted(corpus, selection):
+        given = content(corpus, selection)
+        made["file"] = pq.read_table(io.BytesIO(given() if callable(given) else given))
+        return given
+
+    monkeypatch.setattr(files, "content", noted)
+    return made
 
 
 @pytest.fixture

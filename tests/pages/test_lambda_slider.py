@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import Quota, RunConfig, SelectionConfig
@@ -18,7 +16,6 @@ from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points
 from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.drawing import words
 from datamask.dashboard.workspace import along as along_lambda
-from datamask.dashboard.workspace import files
 from datamask.evaluation.explaining import Flip
 from datamask.runs import lambda_answers
 from datamask.runs.execute import execute
@@ -166,21 +163,6 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     app = at(app, 0.12)
     app.selectbox(key="explore_run").select(other.id).run()
     assert not parcels(app)["slider"]["touched"]
-
-
-@pytest.fixture
-def downloads(monkeypatch):
-    """The file behind the download of the current selection, in the last drawing."""
-    made = {}
-    content = files.content
-
-    def noted(corpus, selection):
-        given = content(corpus, selection)
-        made["file"] = pq.read_table(io.BytesIO(given() if callable(given) else given))
-        return given
-
-    monkeypatch.setattr(files, "content", noted)
-    return made
 
 
 def offered(app) -> list[str]:

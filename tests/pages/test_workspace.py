@@ -17,7 +17,7 @@ from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.analyses.lambda_slider import lambda_point, lambda_points, live
 from datamask.dashboard.export import selection_panel
 from datamask.dashboard.report.current import report_of
-from datamask.dashboard.workspace import along, files, keeping, wording
+from datamask.dashboard.workspace import along, keeping, wording
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.along import Along
 from datamask.dashboard.workspace.current import Current
@@ -44,21 +44,6 @@ def run(opened, store):
     return run
 
 
-@pytest.fixture
-def file(monkeypatch):
-    """The file behind the strip's download, in the last drawing."""
-    made = {}
-    content = files.content
-
-    def noted(corpus, selection):
-        given = content(corpus, selection)
-        made["table"] = pq.read_table(io.BytesIO(given() if callable(given) else given))
-        return given
-
-    monkeypatch.setattr(files, "content", noted)
-    return made
-
-
 def ready(opened, store, settings):
     """The solver behind the slider, with everything solved."""
     behind = live.session(opened.corpus, lambda_points.settings_of(settings), store.cache_dir)
@@ -77,11 +62,11 @@ def one(value):
 
 
 @pytest.mark.parametrize("lamb", [0.5, 0.37, 0.9, 0.2])
-def test_every_part_of_the_map_follows_lambda(page, opened, store, mapped, run, file, lamb):
+def test_every_part_of_the_map_follows_lambda(page, opened, store, mapped, run, downloads, lamb):
     behind = ready(opened, store, run.config.selection)
     app = page(corpus=opened.key, run=run.id, **({} if lamb == 0.5 else {"lambda": f"{lamb:g}"}))
     disk = pd.read_parquet(opened.config.inputs[0])
-    kept = disk.chunk_id.isin(file["table"]["chunk_id"].to_pylist()).to_numpy()
+    kept = disk.chunk_id.isin(downloads["file"]["chunk_id"].to_pylist()).to_numpy()
     answer = behind.refined(lamb, LONG)
     if lamb != 0.5:
         assert np.array_equal(kept, answer.mask)
@@ -112,14 +97,14 @@ def test_every_part_of_the_map_follows_lambda(page, opened, store, mapped, run, 
     assert any("**60** selected, 25" in text.value for text in app.markdown)
 
 
-def test_lambda_goes_with_every_link_and_back(page, opened, store, mapped, run, file):
+def test_lambda_goes_with_every_link_and_back(page, opened, store, mapped, run, downloads):
     behind = ready(opened, store, run.config.selection)
     for script in PAGES:
         app = page(script, corpus=opened.key, run=run.id, **{"lambda": "0.37"})
         assert "60 of 240 rows" in strip(app) and "**λ 0.37**" in strip(app)
         assert all("lambda=0.37" in link for link in menu(app).values())
         assert one(app.query_params["lambda"]) == "0.37"
-        kept = file["table"]["chunk_id"].to_pylist()
+        kept = downloads["file"]["chunk_id"].to_pylist()
         assert kept == [
             i for i, inside in zip(opened.corpus.ids.to_pylist(), behind.refined(0.37, LONG).mask) if inside
         ]
@@ -134,16 +119,16 @@ def test_another_run_comes_with_its_own_lambda(page, opened, store, mapped, run)
     assert not any("lambda" in link for link in menu(app).values())
 
 
-def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, store, mapped, run, file):
+def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, store, mapped, run, downloads):
     settings = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25, "device": "cpu"}
     other = store.create(RunConfig(opened.config, SelectionConfig.from_options(lamb=0.8, **settings), "S"))
     execute(other, threads=1)
     app = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.7"})
     assert "**λ 0.8**" in strip(app)
-    assert file["table"]["chunk_id"].to_pylist() == other.selection()["chunk_id"].to_pylist()
+    assert downloads["file"]["chunk_id"].to_pylist() == other.selection()["chunk_id"].to_pylist()
 
 
-def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, monkeypatch, file):
+def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, monkeypatch, downloads):
     app = page(corpus=opened.key)
     assert any(button.key == "strip_solve" for button in app.button)
     assert titles(app) == ["Quality"]
@@ -155,11 +140,11 @@ def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, 
         app.run()
         assert "**λ 0.5**" in strip(app) and "facility, ratio 0" in strip(app) and "72 of 240 rows" in strip(app)
     solved = behind.refined(0.5, LONG).mask
-    assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved).to_pylist()
+    assert downloads["file"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved).to_pylist()
     assert titles(page(corpus=opened.key)) == ["Selected at λ 0.5"]
 
 
-def test_a_new_server_opens_on_what_was_solved_before(page, opened, store, mapped, monkeypatch, file):
+def test_a_new_server_opens_on_what_was_solved_before(page, opened, store, mapped, monkeypatch, downloads):
     behind = ready(opened, store, None)
     solved = {point.answer.lamb: point.mask for point in behind.solved[1]}
     live._holder().sessions.clear()
@@ -167,10 +152,10 @@ def test_a_new_server_opens_on_what_was_solved_before(page, opened, store, mappe
     for script in PAGES:
         app = page(script, corpus=opened.key)
         assert "**λ 0.5**" in strip(app) and "72 of 240 rows" in strip(app) and " so far" not in strip(app)
-        assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.5]).to_pylist()
+        assert downloads["file"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.5]).to_pylist()
         assert live._holder().sessions == {}
     app = page(corpus=opened.key, **{"lambda": "0.2"})
-    assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.2]).to_pylist()
+    assert downloads["file"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.2]).to_pylist()
     assert len(parcels(app)["lambdas"]["points"]) == len(solved) and live._holder().sessions == {}
     assert (parcels(app)["slider"]["words"], parcels(app)["slider"]["press"]) == ("", "")
     # between them it is solved, and until then the nearest is shown
@@ -179,7 +164,9 @@ def test_a_new_server_opens_on_what_was_solved_before(page, opened, store, mappe
     assert "**λ 0.35**" in strip(app) or "**λ 0.37**" in strip(app)
     anew.wait(LONG)
     app.run()
-    assert file["table"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(anew.refined(0.37, LONG).mask).to_pylist()
+    assert (
+        downloads["file"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(anew.refined(0.37, LONG).mask).to_pylist()
+    )
 
 
 def test_kept_points_change_no_more_and_answers_between_them_until_all_is_solved(opened, store):
@@ -241,7 +228,9 @@ def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, store
     assert len(set(read)) <= 2
 
 
-def test_export_downloads_and_reports_what_lambda_was_moved_to(page, opened, store, mapped, run, file, monkeypatch):
+def test_export_downloads_and_reports_what_lambda_was_moved_to(
+    page, opened, store, mapped, run, downloads, monkeypatch
+):
     behind = ready(opened, store, run.config.selection)
     made = []
     monkeypatch.setattr(selection_panel, "report_of", lambda *given: made.append(report_of(*given)) or made[-1])

@@ -9,6 +9,7 @@ import math
 import re
 import time
 
+from datamask.evaluation.result import percent_up
 from datamask.options import CORPUS_OPTIONS, OPTIONS
 
 _OPTION = re.compile(r"--([a-z][a-z_-]*)")
@@ -99,8 +100,7 @@ def gap_percent(gap: float) -> float:
 
     Never less than one hundredth, which is what float32 sums leave.
     """
-    # a gap that has two decimals already is not to be raised by what binary fractions lack
-    return max(math.ceil(1e4 * gap - 1e-3) / 100, 0.01)
+    return max(percent_up(gap), 0.01)
 
 
 def value(number: float | None, digits: int = 4) -> str:

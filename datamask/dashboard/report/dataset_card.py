@@ -122,14 +122,18 @@ def _public_ids(run: Run) -> pa.Table:
     public = {"run_id": run.id, "config": _public(run.config).to_dict(), "fingerprint": run.facts().get("fingerprint")}
     table = table.replace_schema_metadata({b"datamask": json.dumps(public).encode()})
     files = pc.unique(table["source_file"]).to_pylist()
-    names = pa.array([None if file is None else _names((file,))[0] for file in files], pa.string())
+    names = pa.array([None if file is None else _name(file) for file in files], pa.string())
     place = table.column_names.index("source_file")
     named = names.take(pc.index_in(table["source_file"], pa.array(files, pa.string())))
     return table.set_column(place, "source_file", named)
 
 
 def _names(paths: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(path if is_address(path) else Path(path).name for path in paths)
+    return tuple(map(_name, paths))
+
+
+def _name(path: str) -> str:
+    return path if is_address(path) else Path(path).name
 
 
 def _picture(

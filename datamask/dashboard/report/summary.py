@@ -15,6 +15,7 @@ from datamask.ablation.steering import GRAY, MODELS, track
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.evaluation.result import NO_RESULT
+from datamask.runs.rule_book import duplicates_left_out
 from datamask.runs.store import Run
 
 NOT_MEASURED = "Not measured yet: whether this selection is better than a baseline."
@@ -144,10 +145,10 @@ def _duplicates(kept: Kept) -> str:
         return "No duplicates were removed before the selection."
     exact = settings.collapse == "exact"
     kind = "exact (equal features)" if exact else f"semantic (cosine at least {settings.collapse})"
-    others = settings.prune > 0 or settings.ban is not None or settings.given is not None
-    if kept.eligible is None or not kept.n or others:
+    left = duplicates_left_out(settings, kept.n, kept.eligible)
+    if left is None:
         return f"Only the best row of {kind} duplicates could be selected. The number of removed rows was not counted."
-    return f"Before the selection, {words.count(kept.n - int(kept.eligible))} {kind} duplicates were removed."
+    return f"Before the selection, {words.count(left)} {kind} duplicates were removed."
 
 
 def _ids(kept: Kept) -> str:

@@ -45,5 +45,6 @@ def _stays(requests: ScriptRequests, new_data: RerunData) -> bool:
     if new_data.fragment_id or new_data.fragment_id_queue:
         return True
     context = get_script_run_ctx(suppress_warning=True)
-    own = context is not None and context.script_requests is requests
-    return own and context is not None and new_data.page_script_hash == context.page_script_hash
+    if context is None or context.script_requests is not requests:
+        return False
+    return new_data.page_script_hash == context.page_script_hash
