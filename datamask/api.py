@@ -11,12 +11,13 @@ from typing import Any
 from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.errors import OptionError, poll_of
+from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import UNWATCHED, ShareWatch, learn
+from datamask.polling import poll_of
 
 
 def select(

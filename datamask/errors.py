@@ -7,7 +7,6 @@ message is one sentence or two for the person who typed the option or made the f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 LONGEST = 600
 """Letters of a message; a terminal shows some eight lines of it."""
@@ -110,17 +109,3 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 _NO_MEMORY = ("DefaultCPUAllocator", "not enough memory", "CUDA out of memory")
-
-
-def poll_of(should_stop: Callable[[], bool] | None, sentence: str = "stopped on request") -> Callable[[], None]:
-    """What long work calls between its chunks: raises `Stopped` with this sentence once `should_stop` answers true.
-
-    Args:
-        should_stop: None: nobody can stop the work.
-    """
-
-    def poll() -> None:
-        if should_stop is not None and should_stop():
-            raise Stopped(sentence)
-
-    return poll

@@ -14,7 +14,8 @@ from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.streams import print_text
-from datamask.errors import InputError, OptionError, poll_of
+from datamask.errors import InputError, OptionError
+from datamask.polling import poll_of
 from datamask.runs.store import RunStore
 
 if TYPE_CHECKING:

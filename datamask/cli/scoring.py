@@ -12,7 +12,8 @@ from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, board_text, print_json, score_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
-from datamask.errors import OptionError, poll_of
+from datamask.errors import OptionError
+from datamask.polling import poll_of
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 

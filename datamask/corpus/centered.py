@@ -9,7 +9,8 @@ import numpy as np
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.threads import ShouldStop
-from datamask.errors import InputError, poll_of
+from datamask.errors import InputError
+from datamask.polling import poll_of
 
 ROWS_AT_ONCE = 16_384
 """Rows per chunk, in float64: 50 MB at 384 dimensions, some 30 ms."""

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import Progress
-from datamask.errors import poll_of
+from datamask.polling import poll_of
 
 SAMPLE = 4_000
 """Rows that are looked at: a second or two, and a correlation of shuffled labels within 0.03 of zero."""

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from datamask.corpus.threads import ShouldStop
-from datamask.errors import InputError, poll_of
+from datamask.errors import InputError
+from datamask.polling import poll_of
 
 MOST_ENTRIES = 500_000
 """Files and folders looked at for one option: some seconds."""

@@ -22,7 +22,7 @@ import numpy as np
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists, work_through
 from datamask.corpus.threads import Progress, ShouldStop, one_blas_thread, thread_count
-from datamask.errors import poll_of
+from datamask.polling import poll_of
 
 AIMED_RECALL = 0.99
 """Share of the true neighbours that the probing aims at."""

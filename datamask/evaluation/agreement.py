@@ -24,9 +24,10 @@ from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn
 from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
-from datamask.objectives.contract import Poll, SetFunction, no_poll
+from datamask.objectives.contract import SetFunction
 from datamask.objectives.facility import list_length
 from datamask.objectives.joint import Joint, Term
+from datamask.polling import Poll, no_poll
 
 RESAMPLES, KEPT = 20, 0.8
 CORE, FLIP = 0.9, (0.3, 0.7)

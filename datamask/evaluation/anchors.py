@@ -40,10 +40,11 @@ from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
 from datamask.measured import ANCHOR_VERSION, Anchor
 from datamask.objectives import cache_name
-from datamask.objectives.contract import Poll, SetFunction, no_poll
+from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.options.amounts import tokens_text
+from datamask.polling import Poll, no_poll
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 

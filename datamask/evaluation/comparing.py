@@ -18,7 +18,7 @@ from datamask.evaluation.pool import Pool, Progress
 from datamask.evaluation.references import RANDOM, TOP_QUALITY, comparable, reference_rows
 from datamask.evaluation.verdicts import BEST, TIED, optimised_sets, verdicts
 from datamask.learning.device import resolve
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 from datamask.work.cache import Cache
 
 GRAPH_EFFORT = 1.7

@@ -20,8 +20,8 @@ from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.certificates import certify
 from datamask.learning.loop import learn
 from datamask.learning.solvers import solver_of
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint
+from datamask.polling import Poll, no_poll
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from datamask.evaluation.pool import Pool, Progress
 from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 GRID = (*(round(0.05 * k, 2) for k in range(20)), 0.99, 1.0)
 """Lambdas to solve first: the answers between them then stay within 1e-4 of the best for pair-wise similarity."""

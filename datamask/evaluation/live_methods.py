@@ -32,10 +32,11 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, concave, rounded, upper_bound
 from datamask.learning.warm_start import WarmStart
 from datamask.objectives.budgeted import BudgetedPairwise
-from datamask.objectives.contract import Poll, SetFunction
+from datamask.objectives.contract import SetFunction
 from datamask.objectives.facility import Facility
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.vendi import BudgetedVendi, Vendi
+from datamask.polling import Poll
 
 FARTHEST = 0.2
 """In lambda: a learner starts from no farther."""

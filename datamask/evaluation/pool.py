@@ -21,9 +21,10 @@ from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
 from datamask.measured import Anchor, GraphFacts
 from datamask.objectives.budgeted import BudgetedQuality
-from datamask.objectives.contract import Poll, SetFunction, no_poll
+from datamask.objectives.contract import SetFunction
 from datamask.objectives.facility import list_length
 from datamask.objectives.quality import Quality
+from datamask.polling import Poll, no_poll
 from datamask.work import lanes
 from datamask.work.cache import Cache
 from datamask.work.ledger import Reservation, in_words, ledger

@@ -24,8 +24,8 @@ from datamask.learning.masks import top
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.measured import Anchor, Anchors, TermValues
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Scale, Term, Values
+from datamask.polling import Poll, no_poll
 
 NEAR_COPY_NEIGHBORS = 64
 

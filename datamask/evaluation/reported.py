@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from datamask.measured import Estimate
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
+from datamask.polling import Poll, no_poll
 
 CHEAP_SIMILARITIES = 100_000_000
 """Rows times members up to which all rows are compared with all members: a fraction of a second on two cores."""

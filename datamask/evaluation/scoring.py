@@ -15,7 +15,7 @@ from datamask.evaluation.measures import OBJECTIVES, PANEL, QUALITY, objective_m
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool, Progress
 from datamask.learning.device import resolve
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 
 def score_selection(

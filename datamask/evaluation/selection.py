@@ -26,7 +26,7 @@ from datamask.learning.settled import Settled
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import Trace, no_trace
 from datamask.measured import TermValues, WeightTotals
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 from datamask.repeats import repeats, weightless
 
 SETTLING = 1e-3

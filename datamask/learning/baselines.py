@@ -12,7 +12,7 @@ from datamask.learning.inclusion_weights import of_logits
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 
 class Baseline:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, TracePoint, no_trace
-from datamask.objectives.contract import Poll
+from datamask.polling import Poll
 
 ROUNDS = 40
 PAIRS = 256

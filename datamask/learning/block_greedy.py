@@ -21,7 +21,7 @@ import numpy as np
 
 from datamask.compiling import compiled
 from datamask.learning.medoids import greedy, picked_gains, reverse_lists
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from datamask.compiling import compiled
 from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, TracePoint, no_trace
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.disf_fixed import DiSFFixed
+from datamask.polling import Poll, no_poll
 
 BLOCK = 256
 """Rows per block: their kernel is 256 KB, and a tenth of them or more changes sides in the first pass."""

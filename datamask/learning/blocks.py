@@ -19,9 +19,9 @@ from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.learning.turns import colours_of_round
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 from datamask.options.checks import required
+from datamask.polling import Poll, no_poll
 
 ROWS_PER_CELL = 64
 """Rows that k-means looks at, per cell."""

@@ -24,9 +24,9 @@ from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, concave, upper_bound
 from datamask.learning.trace import Trace, TracePoint, no_trace
-from datamask.objectives.contract import Poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Term
+from datamask.polling import Poll
 
 FRANK_WOLFE_STEPS = 40
 DUAL_STEPS = 300

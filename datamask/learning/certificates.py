@@ -17,7 +17,7 @@ from datamask.learning.bounds import DUAL_STEPS, Certificate, Effort
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import Bound, solver_of
 from datamask.learning.trace import Trace, no_trace
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from datamask.learning.baselines import Scored
 from datamask.learning.kmeans import kmeans_labels
 from datamask.learning.problem import Problem
 from datamask.learning.state import State
-from datamask.objectives.contract import Poll
 from datamask.options.checks import number_text, required
+from datamask.polling import Poll
 
 ROUNDING = 1e-9
 """Of a cluster's size: a share of it that is a whole number of rows may miss that by so much."""

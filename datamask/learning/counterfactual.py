@@ -12,8 +12,8 @@ from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
-from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Joint
+from datamask.polling import Poll
 
 BEFORE_SWAPS = 12
 """Steps after which swaps that outdo learned masks go on. On sparse features steps overshoot for long: on 100,000 texts

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from datamask.learning.baselines import Scored
 from datamask.measured import Anchor
-from datamask.objectives.contract import Poll, chunks
+from datamask.objectives.contract import chunks
 from datamask.objectives.joint import Scale
+from datamask.polling import Poll
 
 ROWS_AT_ONCE = 65_536
 """Rows per chunk of the float64 passes: 65 536 x 384 take some 30 ms."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 ROWS_AT_ONCE = 20_000
 """Rows whose listed products are taken anew between two polls: some 0.05 s at a few per row."""

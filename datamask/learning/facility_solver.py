@@ -16,8 +16,8 @@ from datamask.learning.cost_benefit import cost_benefit_greedy
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.learning.problem import Problem
 from datamask.learning.trace import PointSchedule, Trace, TracePoint, marks, no_trace
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
+from datamask.polling import Poll, no_poll
 
 CANDIDATES_AT_ONCE, CALLS_A_PASS = 20_000, 4
 """Candidates that swaps look at between two polls: at least so many, and above that so large a part of the rows that a

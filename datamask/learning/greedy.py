@@ -21,7 +21,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
 from datamask.learning.state import State, StepRecord, check_state
 from datamask.learning.trace import Trace, marks, no_trace
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 STEP_SECONDS = 0.25
 """A step makes as many picks as fit in about this time, at least one: the picks are the same, however they are cut."""

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.objectives.contract import Poll, chunks
+from datamask.objectives.contract import chunks
+from datamask.polling import Poll
 
 LEAST_FITTED, FITTED_PER_CLUSTER = 20_000, 64
 """Centres are found on a uniform sample of so many rows at least, and of so many per cluster."""

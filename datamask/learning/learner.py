@@ -21,9 +21,9 @@ from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.learning.warm_start import MOST_MOVED, WarmStart, first_step
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
 from datamask.options.checks import required
+from datamask.polling import Poll, no_poll
 
 EVALUATIONS = 100
 """Whole-corpus evaluations per run, evenly spread: enough for a curve, few enough to cost little."""

@@ -19,7 +19,7 @@ from datamask.errors import Stopped
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import Trace, TracePoint, no_trace
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 
 class Estimator(Protocol):

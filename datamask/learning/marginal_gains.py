@@ -24,12 +24,13 @@ from torch import Tensor
 
 from datamask.compiling import compiled
 from datamask.learning.medoids import reverse_lists
-from datamask.objectives.contract import Poll, SetFunction, chunks
+from datamask.objectives.contract import SetFunction, chunks
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.facility import Facility
 from datamask.objectives.graphcut import GraphCut
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.vendi import Vendi
+from datamask.polling import Poll
 
 ROWS_AT_ONCE = 250_000
 """Rows of a feature product between two polls: 0.05 s at 384 dimensions."""

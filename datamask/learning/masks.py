@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.objectives.contract import Poll, chunks, no_poll
+from datamask.objectives.contract import chunks
+from datamask.polling import Poll, no_poll
 
 NOISE_AT_ONCE = 8_000_000
 """Noise values per chunk of masks: 32 MB, under 0.3 s on two cores."""

@@ -32,8 +32,8 @@ import torch
 from torch import Tensor
 
 from datamask.learning.problem import Problem
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.pairwise import Pairwise, products, row_parts, weighted_sum
+from datamask.polling import Poll, no_poll
 
 STEPS = 60
 TOLERANCE = 1e-5

@@ -22,10 +22,11 @@ from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.block_swaps import BLOCK, LEAST_GAIN, PASSES, best_swaps
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, TracePoint, no_trace
-from datamask.objectives.contract import Poll, chunks, no_poll
+from datamask.objectives.contract import chunks
 from datamask.objectives.disf import ELEMENTS_AT_ONCE, FLAT_VARIANCE, DiSF
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint
+from datamask.polling import Poll, no_poll
 
 ENOUGH = 1e-5
 """A pass that improves the sum of squares by less than this share is the last. With 2e-4, runs from different starts

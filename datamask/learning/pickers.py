@@ -15,8 +15,8 @@ from torch import Tensor
 from datamask.learning.marginal_gains import marginal_gains
 from datamask.learning.medoids import LazyGreedy, reverse_lists
 from datamask.learning.problem import Problem
-from datamask.objectives.contract import Poll
 from datamask.objectives.facility import Facility
+from datamask.polling import Poll
 
 
 class Picker(Protocol):

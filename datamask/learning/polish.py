@@ -11,7 +11,7 @@ from torch import Tensor
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import Trace, no_trace
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 
 def polish(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:

@@ -7,8 +7,8 @@ from torch import Tensor
 from datamask.learning import diagnostics
 from datamask.learning.estimators import reinforce_step
 from datamask.learning.learner import Learner
-from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Joint
+from datamask.polling import Poll
 
 
 class Reinforce(Learner):

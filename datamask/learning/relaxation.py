@@ -22,8 +22,8 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from datamask.learning.problem import Problem
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Values
+from datamask.polling import Poll, no_poll
 
 SEARCHED = 1e-4
 """Of a step's way, to which a line search is exact."""

@@ -13,8 +13,8 @@ from datamask.learning.solvers import solver_of
 from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import Trace, no_trace
 from datamask.learning.warm_start import WarmStart
-from datamask.objectives.contract import Poll, no_poll
 from datamask.options.checks import required
+from datamask.polling import Poll, no_poll
 
 
 class Relaxed:

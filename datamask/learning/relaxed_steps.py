@@ -23,8 +23,8 @@ from datamask.learning.rules import Rules
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.learning.warm_start import MOST_MOVED, WarmStart, first_step
-from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Values
+from datamask.polling import Poll
 
 CLOSED = 1e-6
 """Gap, on the run's scale, at which there is nothing left to find."""

@@ -12,7 +12,8 @@ from datamask.config import SelectionConfig
 from datamask.learning.baselines import Scored
 from datamask.learning.problem import Problem
 from datamask.learning.state import State
-from datamask.objectives.contract import Poll, chunks
+from datamask.objectives.contract import chunks
+from datamask.polling import Poll
 
 PASSES = 3
 """Passes of mini-batch k-means over the rows: the clusters only spare comparisons, they need not be the best ones."""

@@ -26,7 +26,7 @@ from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import Iterate, concave, mixed
 from datamask.measured import RowClasses
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 CLOSED = 1e-9
 """A gap, on the scale of the objective's attainable gain, that is not worth closing further."""

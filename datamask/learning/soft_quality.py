@@ -8,8 +8,8 @@ from torch import Tensor
 from datamask.learning.baselines import Baseline
 from datamask.learning.inclusion_weights import of_logits
 from datamask.learning.state import State
-from datamask.objectives.contract import Poll, no_poll
 from datamask.options.checks import required
+from datamask.polling import Poll, no_poll
 
 LEAST_SPREAD = 1e-12
 """Standard deviation, as a share of the largest absolute score, below which all scores count as equal."""

@@ -30,11 +30,12 @@ from datamask.learning.relaxation import relaxable
 from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, NewtonSteps, RelaxedSteps
 from datamask.learning.settled import Settled, settled_by_pairwise
 from datamask.learning.trace import Trace
-from datamask.objectives.contract import Poll, SetFunction
+from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf import DiSF
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.facility import Facility
 from datamask.objectives.pairwise import Pairwise
+from datamask.polling import Poll
 
 Bound = Callable[[Problem, Tensor, float, Poll, Effort], Certificate]
 """From a selection and its exact joint value to the certificate that goes with it."""

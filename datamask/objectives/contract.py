@@ -19,13 +19,8 @@ import torch
 from torch import Tensor
 
 from datamask.measured import Estimate
-
-Poll = Callable[[], None]
-"""Called between chunks of at most some 0.3 s; raises `datamask.errors.Stopped` to end the work."""
-
-
-def no_poll() -> None:
-    """The poll of work that nobody needs to stop."""
+from datamask.polling import Poll as Poll
+from datamask.polling import no_poll as no_poll  # both belong to the contract
 
 
 class SetFunction(abc.ABC):

@@ -21,7 +21,8 @@ from datamask.files import sweep
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.scratch import Scratch
-from datamask.out_of_core.tasks import Phase, Poll
+from datamask.out_of_core.tasks import Phase
+from datamask.polling import Poll
 
 FOLDER = "blocks"
 """Of the tasks' files, in the folder of the scratch."""

@@ -24,7 +24,8 @@ from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State, T
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.scratch import Scratch
-from datamask.out_of_core.tasks import Phase, Poll
+from datamask.out_of_core.tasks import Phase
+from datamask.polling import Poll
 from datamask.recipes.weights import slope_between
 
 SWAP_ROUNDS = 2

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.threads import ShouldStop, one_blas_thread
-from datamask.errors import InputError, poll_of
+from datamask.errors import InputError
 from datamask.files import folder_bytes
 from datamask.out_of_core.cells import FOLDER
 from datamask.out_of_core.engines.contract import Engine, OnDone, Result
@@ -32,6 +32,7 @@ from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.streamed_dual import ScratchFeed
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.passes import pass_of
 from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds

@@ -16,7 +16,7 @@ import numpy as np
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.threads import Progress, ShouldStop, within
-from datamask.errors import OptionError, poll_of
+from datamask.errors import OptionError
 from datamask.measured import Estimate, GraphFacts
 from datamask.out_of_core import engines, facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
@@ -25,6 +25,7 @@ from datamask.out_of_core.exact_values import Candidate, exact_values
 from datamask.out_of_core.scale_ends import Start, scale_ends
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.polling import poll_of
 from datamask.recipes.recipe import Recipe, Thresholds
 from datamask.recipes.weights import Weights
 

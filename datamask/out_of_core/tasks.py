@@ -21,6 +21,7 @@ import numpy as np
 from datamask.errors import InputError
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.engines.contract import Engine
+from datamask.polling import Poll
 
 Argument = Mapping[str, Any]
 """What a task is called with: JSON, small."""
@@ -30,9 +31,6 @@ Made = tuple[Mapping[str, np.ndarray], Mapping[str, Any]]
 
 VERSION = 1
 """Of all files of tasks: raise it when one of them means something else."""
-
-Poll = Callable[[], None]
-"""Called between parts of long work; raises to stop it."""
 
 OnCount = Callable[[int, int], None]
 """Called with how many calls of a phase are done, and of how many."""

@@ -21,12 +21,11 @@ import pyarrow as pa
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import InputError, OptionError
+from datamask.polling import Poll, no_poll
 from datamask.recipes.learned import (
     LearningSelection,
-    Poll,
     corpus_scores,
     lengths_of,
-    no_poll,
     shares_of,
     standardisation,
     weighted_mean,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
+from datamask.polling import Poll, no_poll
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe
 from datamask.recipes.scoring import Scorer
@@ -19,12 +19,6 @@ ROWS_AT_ONCE = 8192
 
 DEAD_SHARE = 1e-4
 """As in `datamask.objectives.disf`: a dimension whose sd is below this share of the median one counts as dead."""
-
-Poll = Callable[[], None]
-
-
-def no_poll() -> None:
-    """Nobody stops it."""
 
 
 @dataclass(frozen=True)

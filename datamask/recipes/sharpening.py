@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamask.recipes.learned import LearningSelection, Poll, corpus_scores, no_poll, shares_of, weighted_mean
+from datamask.polling import Poll, no_poll
+from datamask.recipes.learned import LearningSelection, corpus_scores, shares_of, weighted_mean
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.thresholds import thresholds_of
 

@@ -9,7 +9,7 @@ from datamask.ablation.question import FIRST_SEEDS, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS
 from datamask.corpus.corpus import Corpus
-from datamask.errors import OptionError, poll_of
+from datamask.errors import OptionError
 from datamask.evaluation.ablation import ablate
 from datamask.evaluation.ablation.meters import asked_bytes
 from datamask.evaluation.examples import Examples
@@ -17,6 +17,7 @@ from datamask.evaluation.lambdas.kept import ABLATION, Kept
 from datamask.evaluation.lambdas.proxy_models import seconds_of_training
 from datamask.evaluation.lambdas.trial import text_column
 from datamask.learning.device import resolve
+from datamask.polling import poll_of
 from datamask.runs.ablation_results import save
 from datamask.work.pace import RoundPace
 

@@ -19,7 +19,7 @@ from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
-from datamask.errors import OptionError, StoreError, poll_of
+from datamask.errors import OptionError, StoreError
 from datamask.feasibility import NO_VALUE
 from datamask.memory import memory_bytes
 from datamask.out_of_core.plan import Planned, plan_run
@@ -27,6 +27,7 @@ from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sen
 from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
+from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
 from datamask.runs.contents import changed
 from datamask.runs.detached import start_run

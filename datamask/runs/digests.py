@@ -13,8 +13,9 @@ from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.threads import in_threads
-from datamask.errors import InputError, poll_of
+from datamask.errors import InputError
 from datamask.parquet import without_views
+from datamask.polling import poll_of
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, selected_rows
 from datamask.storage.address import path_of
 

@@ -54,7 +54,7 @@ DEFAULT_THREADS = torch.get_num_threads()
 Progress = Callable[[float, str], None]
 
 
-class Poll:
+class RunPoll:
     """The run's stop signal: the caller's, or a stop file written by any process; raises `Stopped` when set."""
 
     def __init__(self, writer: RunWriter, should_stop: Callable[[], bool]) -> None:
@@ -115,7 +115,7 @@ def execute(
     with run.writer() as writer:
         if run.status().state == "done":
             raise RunStateError(f"run {run.id} is done; start a new one to select again")
-        poll = Poll(writer, should_stop)
+        poll = RunPoll(writer, should_stop)
         report, tell = progress or (lambda share, what: None), warn or (lambda sentence: None)
         writer.set_status("running", message="starting")
         threads = int(run.facts().get("threads") or threads or DEFAULT_THREADS)
@@ -135,7 +135,7 @@ def execute(
     return result
 
 
-def execution_of(run: Run, poll: Poll) -> type[Execution]:
+def execution_of(run: Run, poll: RunPoll) -> type[Execution]:
     """What does a run: on a corpus in memory, or over all rows of one that is not.
 
     Raises:
@@ -153,7 +153,7 @@ class Execution:
         self,
         run: Run,
         writer: RunWriter,
-        poll: Poll,
+        poll: RunPoll,
         progress: Progress,
         warn: Callable[[str], None],
         pace: PhasePace,

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import torch
 
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import RunStateError, poll_of
+from datamask.errors import RunStateError
 from datamask.evaluation.explaining import Explainer
 from datamask.evaluation.pool import Pool
+from datamask.polling import poll_of
 from datamask.runs.store import Run
 
 

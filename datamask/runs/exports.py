@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from datamask.corpus.readers.shard import output_names
-from datamask.errors import InputError, OptionError, RunStateError, StoreError, poll_of
+from datamask.errors import InputError, OptionError, RunStateError, StoreError
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import replacing
 from datamask.parquet import gathering
+from datamask.polling import poll_of
 from datamask.repeats import refusal
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table

@@ -20,13 +20,14 @@ import torch
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import DatamaskError, InputError, OptionError, poll_of
+from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.evaluation.id_lists import IdList, read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.evaluation.result import RunEffort, RunResult
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
+from datamask.polling import poll_of
 from datamask.runs import contents, digests, run_facts
 from datamask.runs.store import Run, RunStore
 

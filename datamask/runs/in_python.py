@@ -8,10 +8,11 @@ from pathlib import Path
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.shards import list_files
-from datamask.errors import InputError, Stopped, poll_of
+from datamask.errors import InputError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
+from datamask.polling import poll_of
 from datamask.runs import digests
 from datamask.runs.attempt import attempt
 from datamask.runs.rooted import rooted

@@ -8,10 +8,10 @@ from typing import Any
 
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
-from datamask.errors import poll_of
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas import which_lambda
 from datamask.evaluation.lambdas.kept import forget, kept_for
+from datamask.polling import poll_of
 from datamask.runs.lambda_answers import VERSION, save
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import torch
 
 from datamask.corpus.corpus import Corpus
-from datamask.errors import RunStateError, poll_of
+from datamask.errors import RunStateError
 from datamask.evaluation.agreement import agreement
 from datamask.evaluation.comparing import measure_all, scoreboard
 from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.verdicts import optimised_by
+from datamask.polling import poll_of
 from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import keep_agreement, keep_board, read_board

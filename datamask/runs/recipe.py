@@ -15,10 +15,11 @@ from datamask.corpus.centered import centered, common_mean
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import open_corpus
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import OptionError, RunStateError, Stopped, poll_of
+from datamask.errors import OptionError, RunStateError, Stopped
 from datamask.evaluation.result import NO_RESULT
+from datamask.polling import Poll, poll_of
 from datamask.recipes.derive import derive, refusal
-from datamask.recipes.learned import LearningSelection, Poll
+from datamask.recipes.learned import LearningSelection
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe, read_recipe
 from datamask.runs.contents import changed, open_file

@@ -16,8 +16,8 @@ from datamask.learning.diagnostics import overlap
 from datamask.learning.loop import Estimator, Watch
 from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import TracePoint
-from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Values
+from datamask.polling import Poll
 from datamask.runs import health
 from datamask.runs.store import Run
 from datamask.runs.writer import RunWriter

@@ -17,7 +17,7 @@ from datamask.evaluation.anchors import diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
 from datamask.objectives import own
-from datamask.objectives.contract import Poll
+from datamask.polling import Poll
 from datamask.runs.store import Run
 
 

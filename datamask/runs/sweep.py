@@ -21,11 +21,12 @@ import pyarrow as pa
 from datamask.config import RunConfig
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import DatamaskError, OptionError, poll_of
+from datamask.errors import DatamaskError, OptionError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import write_text
 from datamask.learning.device import resolve
+from datamask.polling import poll_of
 from datamask.runs import digests
 from datamask.runs.attempt import Outcome, attempt, fault_sentence, one_sentence
 from datamask.runs.exports import defused

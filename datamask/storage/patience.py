@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from datamask import endings
-from datamask.errors import DatamaskError, InputError, OptionError, RemoteError, poll_of
+from datamask.errors import DatamaskError, InputError, OptionError, RemoteError
+from datamask.polling import poll_of
 from datamask.storage.address import Address, harmless
 
 TRIES, SECONDS = "DATAMASK_REMOTE_TRIES", "DATAMASK_REMOTE_SECONDS"

@@ -1,10 +1,11 @@
-"""Long work whose result is kept: on disk (`cache`), in memory (`memo`), by one worker (`locks`), within
-the memory there is (`ledger`).
+"""Long work: what it is done in (`context`), and how its result is kept: on disk (`cache`), in memory (`memo`), by one
+worker (`locks`), within the memory there is (`ledger`).
 
 Knows none of its users.
 
 | module | holds |
 |---|---|
+| `context` | `Work`: where long work asks whether to go on, and says how far it is |
 | `cache` | `Cache`: keep and find results, how much they are, freeing them |
 | `result_file` | one result as a file: `Entry`, its name, `Content`, what it holds, and the checks when it is read |
 | `memo` | `FileMemo`: what was made of a file, in memory, while the file stays as it is |

@@ -16,6 +16,7 @@ from typing import Any
 
 from datamask.errors import DatamaskError, Stopped, out_of_memory
 from datamask.work import lanes
+from datamask.work.context import Work
 from datamask.work.lanes import Priority, Ticket
 from datamask.work.pace import Eta
 
@@ -109,6 +110,11 @@ class Job:
         with contextlib.suppress(Stopped):
             lanes.give_way()
         return self._asked.is_set()
+
+    @property
+    def work(self) -> Work:
+        """The context to hand to the work itself."""
+        return Work(self.poll, self.report)
 
     def report(self, share: float, what: str) -> None:
         """Progress: the share done, 0 to 1, and what is being done."""

@@ -19,10 +19,10 @@ from datamask.evaluation.pool import Pool
 from datamask.learning import block_swaps
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.objectives.contract import no_poll
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Term
 from datamask.objectives.quality import Quality
+from datamask.polling import no_poll
 from datamask.work.cache import Cache
 from tests.evaluation.made import made_corpus
 from tests.reference import truth

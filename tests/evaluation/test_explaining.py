@@ -17,8 +17,8 @@ from datamask.evaluation.explaining import Again, Explainer, Flip, find_flip, fl
 from datamask.evaluation.explaining.flips import TOLERANCE, nearest_change
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
-from datamask.objectives.contract import no_poll
 from datamask.objectives.facility import exact_lists
+from datamask.polling import no_poll
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 

@@ -16,10 +16,10 @@ from datamask.learning.greedy import Greedy, picks_of
 from datamask.learning.marginal_gains import marginal_gains
 from datamask.learning.problem import Problem
 from datamask.learning.state import State
-from datamask.objectives.contract import no_poll
 from datamask.objectives.facility import exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
+from datamask.polling import no_poll
 from tests.reference import truth
 
 N, D, SIZE = 48, 4, 14

@@ -15,10 +15,10 @@ from datamask.learning.own_scale_swaps import Moments, own_scale_swaps, polish_o
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
-from datamask.objectives.contract import no_poll
 from datamask.objectives.disf import DiSF
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
+from datamask.polling import no_poll
 from tests.learning.test_certificates import make, mask_of
 from tests.learning.test_rules import random_rules
 

@@ -24,10 +24,11 @@ from datamask.learning.relaxed_steps import DirectSteps
 from datamask.learning.rules import Rules
 from datamask.learning.solvers import Solver, alone, solver_of
 from datamask.learning.trace import no_trace
-from datamask.objectives.contract import SetFunction, no_poll
+from datamask.objectives.contract import SetFunction
 from datamask.objectives.facility import exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
+from datamask.polling import no_poll
 from tests.reference import truth
 
 N, SIZE = 9, 3

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.errors import InputError, Stopped, poll_of
+from datamask.errors import InputError, Stopped
 from datamask.evaluation.selection import Selection
+from datamask.polling import poll_of
 from datamask.runs import exports
 from datamask.runs.contents import Digest, ShardRows
 from datamask.runs.digests import digests

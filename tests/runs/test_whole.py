@@ -27,7 +27,7 @@ from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.recipes.weights import Weights
 from datamask.runs import whole
 from datamask.runs.attempt import attempt
-from datamask.runs.execute import Poll, execute
+from datamask.runs.execute import RunPoll, execute
 from datamask.runs.exports import filtered_rows, mask_per_shard
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import Run, RunStore
@@ -307,7 +307,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
         """
         import sys, time
         from datamask.out_of_core import streamed_dual
-        from datamask.runs.execute import Poll, execute
+        from datamask.runs.execute import RunPoll, execute
         from datamask.runs.store import RunStore
 
         keep = streamed_dual._keep
@@ -354,7 +354,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
 def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path, monkeypatch):
     """The first batch waits until it is."""
     run, heard = _created(tmp_path, folder), threading.Event()
-    add, stopped = scratch_writing._add, Poll.stopped
+    add, stopped = scratch_writing._add, RunPoll.stopped
 
     def asked(*given):
         run.request_stop()
@@ -368,7 +368,7 @@ def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path
 
     with monkeypatch.context() as patched:
         patched.setattr(scratch_writing, "_add", asked)
-        patched.setattr(Poll, "stopped", hears)
+        patched.setattr(RunPoll, "stopped", hears)
         assert attempt(run, should_stop=lambda: False).status.state == "stopped"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     assert kept.is_dir() and not (kept / "scratch.json").exists()

@@ -19,7 +19,8 @@ import pyarrow.csv
 from datamask.corpus.readers import text
 from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
 from datamask.corpus.readers.json_lines import lists_of
-from datamask.errors import InputError, poll_of
+from datamask.errors import InputError
+from datamask.polling import poll_of
 
 MISSING = ("", "NA", "N/A", "NULL", "null", "None", "NaN", "nan")
 """What stands for no value in a column of numbers."""

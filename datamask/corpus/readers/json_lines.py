@@ -23,7 +23,8 @@ from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
 from datamask.corpus.readers.json_kinds import LeftOut, joined, leave_out_wide, stored, without
 from datamask.corpus.readers.leaves import Path, fields_in_lists, leaves, schema_of
 from datamask.corpus.readers.text import Piece
-from datamask.errors import InputError, poll_of
+from datamask.errors import InputError
+from datamask.polling import poll_of
 
 CELLS = 10_000_000
 """Rows times columns that are parsed at once: pyarrow keeps a place for each, also where every line has other keys.

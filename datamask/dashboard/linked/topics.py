@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from datamask.corpus import Corpus
 from datamask.corpus.beginnings import beginnings
-from datamask.errors import poll_of
+from datamask.polling import poll_of
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority

@@ -19,7 +19,7 @@ from datamask.evaluation.lambdas.selecting import scales, select_all, settings
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 LABELS = {
     RANDOM: "Random",

@@ -15,7 +15,7 @@ from datamask.evaluation.lambdas.holdout import hashed
 from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
 from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
 from datamask.evaluation.measures.words import Words
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 FULL_TARGETS = 4
 """Targets that share the transformer's usual bytes; each further one brings as many as one of these."""

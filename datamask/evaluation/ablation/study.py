@@ -23,7 +23,7 @@ from datamask.evaluation.lambdas.trial import in_space
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 from datamask.work.pace import RoundPace
 
 PREPARED = 0.1

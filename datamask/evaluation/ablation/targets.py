@@ -42,7 +42,7 @@ from datamask.evaluation.lambdas.trial import read_proxy, text_column
 from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.pool import Pool
 from datamask.learning.kmeans import kmeans_labels
-from datamask.objectives.contract import Poll
+from datamask.polling import Poll
 
 LEAST_HELD, MOST_HELD = 300, 1_000
 """Held-out texts of each of several targets, all seeds together."""

@@ -18,7 +18,8 @@ from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import NEAR_COPY_NEIGHBORS, pose
 from datamask.learning.rules import Rules
-from datamask.objectives.contract import Poll, chunks, no_poll
+from datamask.objectives.contract import chunks
+from datamask.polling import Poll, no_poll
 
 SIMILARITIES_AT_ONCE = 16_000_000
 

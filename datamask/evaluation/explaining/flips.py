@@ -25,7 +25,7 @@ from datamask.evaluation.frontier import at_lambda
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.loop import ShareWatch, learn
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 TOLERANCE = 1e-3
 """How closely the lambda of a change is found."""

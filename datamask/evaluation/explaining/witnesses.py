@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from datamask.evaluation.explaining.explanation import Witness
-from datamask.objectives.contract import Poll, SetFunction
+from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf import DiSF
 from datamask.objectives.facility import Coverage, Facility
 from datamask.objectives.graphcut import GraphCut
 from datamask.objectives.pairwise import Pairwise
+from datamask.polling import Poll
 
 SHOWN = 12
 """Witnesses returned per row."""

@@ -36,7 +36,7 @@ from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas.holdout import SPLITS, HeldOutTexts, Holdout, holdout_without
 from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.pool import Pool
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 NEAREST = 8
 """Examples of the steering half whose mean cosine a row goes by: one alone may be an odd one, all of them blur what

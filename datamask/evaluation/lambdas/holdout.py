@@ -25,7 +25,7 @@ from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.measures.words import Words
 from datamask.evaluation.pool import Pool
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 SPLITS = 5
 FOLDS = 20

@@ -21,7 +21,7 @@ from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.measuring import Selections, available, measure, random_rows
 from datamask.evaluation.lambdas.proxy_models import ProxyModel
 from datamask.evaluation.lambdas.statistics import Losses
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 Tick = Callable[[float], None]
 """Called with the share of a split that is done."""

@@ -11,7 +11,7 @@ import numpy as np
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.evaluation.measures.ground import polled
 from datamask.evaluation.measures.words import Words
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 DIM = 128
 FIT = 20_000

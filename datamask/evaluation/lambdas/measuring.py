@@ -16,7 +16,7 @@ from datamask.evaluation.lambdas.holdout import HeldOutTexts
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
 from datamask.evaluation.lambdas.statistics import Losses, share_of_sets
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 DRAWS = 4
 """Random selections per half of a split; their mean loss is what the others are held against."""

@@ -20,7 +20,7 @@ from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
 from datamask.evaluation.lambdas.transformer import SMALL, ByteTexts, Size, nats, steps_of, train
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import Words
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 ASKED_BYTES = 60_000
 """Tokens of a half of a split that the transformer must predict at most: a seventh of a training's time."""

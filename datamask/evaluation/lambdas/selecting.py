@@ -23,8 +23,8 @@ from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Term
+from datamask.polling import Poll, no_poll
 
 CLOSE = 1e-4
 """Gap at which the pair-wise solver ends, as a share of the attainable gain. Selections of equal joint value within ten

@@ -35,8 +35,8 @@ from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
 from datamask.learning.device import resolve
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import list_length
+from datamask.polling import Poll, no_poll
 
 SELECTING, PREPARED = 0.75, 0.15
 """Shares of the progress: until everything is prepared, and until everything is selected."""

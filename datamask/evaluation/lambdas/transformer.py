@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 START = 256
 VOCABULARY = 257

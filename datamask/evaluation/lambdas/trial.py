@@ -28,7 +28,7 @@ from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, Tr
 from datamask.evaluation.lambdas.transformer import SMALL, read_bytes
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from datamask.corpus.threads import one_blas_thread
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground, polled
 from datamask.evaluation.measures.reading import Measured, Reading
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 

@@ -9,7 +9,7 @@ from datamask.corpus.neighbors import NeighborGraph
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground, polled
 from datamask.evaluation.measures.reading import Measured, Reading
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 NEAR = 0.95
 """Cosine from which two samples count as near-copies."""

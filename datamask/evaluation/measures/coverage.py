@@ -9,7 +9,7 @@ from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading
 from datamask.evaluation.measures.words import Words
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 QUERIES = 4_000
 QUERIES_AT_ONCE = 128

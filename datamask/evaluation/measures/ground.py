@@ -15,8 +15,8 @@ from datamask.evaluation.measures.reading import RESAMPLES
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.measured import Anchor
-from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Scale
+from datamask.polling import Poll, no_poll
 
 Result = TypeVar("Result")
 

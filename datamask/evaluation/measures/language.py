@@ -21,7 +21,7 @@ from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.reading import Measured, Reading
 from datamask.evaluation.measures.words import Words
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 FOLDS, SPLITS = 20, 5
 """Split j holds out the rows with ``row_hash(ids, 0) % 20 == j``, for j from 0 to 4."""

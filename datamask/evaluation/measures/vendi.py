@@ -16,7 +16,7 @@ import numpy as np
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground, polled
 from datamask.evaluation.measures.reading import Measured, Reading
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 BLOCK_FLOPS = 2e9
 """Blocks of rows so large that one takes well under 0.3 s on one core."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.corpus import row_hash
-from datamask.objectives.contract import Poll, no_poll
+from datamask.polling import Poll, no_poll
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -19,7 +19,8 @@ import numpy as np
 
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.drawing.signs import Sign
-from datamask.errors import Stopped, poll_of
+from datamask.errors import Stopped
+from datamask.polling import poll_of
 from datamask.process import held
 from datamask.runs.store import Run
 from datamask.work import lanes
