@@ -34,7 +34,7 @@ from datamask.dashboard.server import old_addresses
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
-from datamask.dashboard.shell import page_clicks
+from datamask.dashboard.shell import clicks
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import default_root
 
@@ -119,7 +119,7 @@ def around(script: str | None = None) -> dict[str, Any]:
         SystemExit: they cannot be, for a reason that has been printed.
     """
     import_race.guard()
-    page_clicks.keep_clicks()
+    clicks.keep_clicks()
     try:
         _open_first(script)
     except DatamaskError as error:
