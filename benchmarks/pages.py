@@ -54,24 +54,20 @@ EXPLORED_AT, EXPLORED = "1000000x128", {"pairwise": 0.3, "facility": 0.1}
 """The objectives of the runs whose samples are explained, and the share that each selects."""
 
 STORED_AT, STORED = "20000x128", (2, 200)
-PATIENCE = 600_000
+PATIENCE = 120_000
 DRAWN = ".map:not([data-drawn='0'])[data-drawn]"
 """How many maps a page draws is its own affair; one must be there."""
 
 ANSWERS = {
-    "Data": ("data?", "Which corpus?", ".js-plotly-plot .main-svg .trace"),
-    "Runs": ("runs?", "Which runs are there?", "[data-testid='stMetricValue']"),
-    "Map": ("?", "Which rows are kept, and where do they lie?", DRAWN),
-    "Frontier": ("runs?view=frontier&", "How much diversity does quality cost?", ".js-plotly-plot .main-svg .trace"),
-    "Evidence": (
-        "evidence?",
-        "Does it help, and which lambda?",
-        "[data-testid='stMain'] button[kind='primary']",
-    ),
-    "Compare": ("runs?view=compare&", "How do runs differ?", DRAWN),
-    "Export": ("export?", "What can you download?", "[data-testid='stDownloadButton'] button"),
+    "Data": ("data?", ".js-plotly-plot .main-svg .trace"),
+    "Runs": ("runs?", "[data-testid='stMetricValue']"),
+    "Map": ("?", DRAWN),
+    "Frontier": ("runs?view=frontier&", ".js-plotly-plot .main-svg .trace"),
+    "Evidence": ("evidence?", "[data-testid='stMain'] button[kind='primary']"),
+    "Compare": ("runs?view=compare&", DRAWN),
+    "Export": ("export?", "[data-testid='stDownloadButton'] button"),
 }
-"""Of each page its address, the question on top, and what must stand before it counts as answered."""
+"""Of each page, by its heading, its address and what must stand before it counts as answered."""
 
 TABS = {"Runs": "All runs", "Frontier": "Frontier", "Compare": "Compare"}
 """The sections of the page Runs, by their name here."""
@@ -203,9 +199,8 @@ def still(pid: int, limit: float = 900.0) -> None:
 
 def answered(page: Page, name: str) -> None:
     """Wait until a page has drawn its answer."""
-    _, question, selector = ANSWERS[name]
-    page.get_by_role("heading", name=question).first.wait_for()
-    page.locator(selector).first.wait_for()
+    page.get_by_role("heading", name=name, exact=True).first.wait_for()
+    page.locator(ANSWERS[name][1]).first.wait_for()
 
 
 def clicked(page: Page, name: str) -> float:
