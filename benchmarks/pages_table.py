@@ -106,11 +106,12 @@ def paired_table(base: dict, results: dict) -> str:
         for objective in before.get("slid", {}).keys() & after.get("slid", {}).keys():
             moves = [each["slid"][objective]["moves"] for each in (before, after)]
             for name, row in (("seconds", "λ released"), ("frames", "frames a second while λ is dragged")):
-                medians = [statistics.median(move[name] for move in each) for each in moves]
-                rows.append((f"{size}, {objective}, {row}", medians[0], medians[1]))
+                if all(name in move for each in moves for move in each):
+                    medians = [statistics.median(move[name] for move in each) for each in moves]
+                    rows.append((f"{size}, {objective}, {row}", medians[0], medians[1]))
     lines = [f"| | {base['commit']} | {results['commit']} | ratio |", "|---|---|---|---|"]
     lines += [f"| {row} | {old:.2f} | {new:.2f} | {new / old:.2f} |" for row, old, new in sorted(rows)]
-    return "\n".join([*lines, "", f"{results['machine']}; load {results['load']}; {results['date']}.", ""])
+    return "\n".join([*lines, "", f"{_machine(results['machine'])}; load {results['load']}; {results['date']}.", ""])
 
 
 def conditions_in_words(measured: dict) -> str:
@@ -118,3 +119,7 @@ def conditions_in_words(measured: dict) -> str:
     before, after = measured["load"]
     machine_and_load = f"{measured['machine']}, load {before} before and {after} after"
     return f"{machine_and_load}, commit {measured['commit']}, {measured['date']}"
+
+
+def _machine(facts: dict) -> str:
+    return f"{facts['threads']} cores, {facts['processor']}, Python {facts['python']}"
