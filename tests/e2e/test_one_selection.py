@@ -7,6 +7,7 @@ which is asked for the same λ.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -138,14 +139,27 @@ def drag(page: Page, lamb: float) -> None:
     page.mouse.up()
     followed(page, lamb)
     if drawn == f"{lamb:g}":
-        after = counted(page)
-        assert before["regions"] == after["regions"] and before["bars"] == after["bars"]
-        both = before["groups"].keys() & after["groups"].keys()
-        assert both and {name: before["groups"][name] for name in both} == {
-            name: after["groups"][name] for name in both
-        }
+        # a browser draws what has come when it finds the time
+        expect_soon(page, lambda: counted(page)["regions"], before["regions"])
+        expect_soon(page, lambda: counted(page)["bars"], before["bars"])
+        both = before["groups"].keys() & counted(page)["groups"].keys()
+        assert both
+        expect_soon(
+            page,
+            lambda: {name: bar for name, bar in counted(page)["groups"].items() if name in both},
+            {name: before["groups"][name] for name in both},
+        )
     else:
         assert lamb == 0.37 and drawn == "0.35"
+
+
+def expect_soon(page: Page, look: Callable[[], object], expected: object) -> None:
+    """Wait until the page shows what is expected, as `expect` does; fail with the difference."""
+    for _ in range(200):
+        if look() == expected:
+            return
+        page.wait_for_timeout(50)
+    assert look() == expected
 
 
 def counted(page: Page) -> dict:
