@@ -196,6 +196,7 @@ def test_eight_tasks_in_ten_clicks_and_two_pages(person: type[Hand], tmp_path: P
         expect(strip).to_contain_text("run facility, λ 0.9")
         second = store.list()[0]
         assert second.id != first.id and second.config.selection.lamb == pytest.approx(0.9, abs=0.01)
+        expect(stop).to_have_count(0)
 
         # 6: compare the two
         hand.presses(page.get_by_role("button", name="Compare", exact=True))
