@@ -27,7 +27,7 @@ def keep_clicks() -> None:
     """From now on the clicked page is kept, and callbacks run to their end; calling it twice changes nothing."""
     # another version of Streamlit may do it elsewhere
     if (fold := getattr(ScriptRequests, "_request_rerun_locked", None)) is not None and not hasattr(fold, _MARK):
-        ScriptRequests._request_rerun_locked = _keeping_page(fold)  # type: ignore[method-assign]
+        ScriptRequests._request_rerun_locked = _keeping_page(fold)  # type: ignore[method-assign, assignment]
     call = getattr(SafeSessionState, "on_script_will_rerun", None)
     if call is not None and not hasattr(call, _MARK):
         SafeSessionState.on_script_will_rerun = _to_the_end(call)  # type: ignore[method-assign]
