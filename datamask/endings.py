@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable
 from typing import NoReturn
 
-from datamask.errors import Stopped
+from datamask.polling import Poll, no_poll
 from datamask.process import held
 
 GOODBYE_SECONDS = 9.0
@@ -64,14 +64,14 @@ def under_way() -> bool:
     return bool(_holder().ending)
 
 
-def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.ModuleType:
+def load(module: str, poll: Poll = no_poll) -> types.ModuleType:
     """Import a module in a thread of its own, and wait for it unless told to stop.
 
     Loading torch on a cold machine takes ten seconds in which no Python code of the importing thread runs, so neither a
     signal nor a Stop would be heard. The import itself cannot be stopped: it goes on, and who asks next joins it.
 
     Raises:
-        Stopped: should_stop answered true before the module was there.
+        Stopped: from `poll` before the module was there.
         ImportError: whatever the import raised.
     """
     known = sys.modules.get(module)
@@ -85,8 +85,8 @@ def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.
             entry.thread.start()
     while entry.thread.is_alive():
         entry.thread.join(POLLED_EVERY)
-        if entry.thread.is_alive() and should_stop():
-            raise Stopped(f"stopped while {module} was being loaded")
+        if entry.thread.is_alive():
+            poll()
     if entry.error is not None:
         raise entry.error
     assert entry.module is not None, "an import that has ended without an error gives its module"

@@ -22,8 +22,8 @@ import pyarrow.types as pt
 
 from datamask.errors import DatamaskError, InputError, NoRoomError
 from datamask.parquet_pages import Pages, Read, column_chunks, first_page, longest_word, look_at_pages
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, file_name, is_address
-from datamask.storage.patience import ShouldStop
 from datamask.storage.remote import RemoteFile
 from datamask.work.ledger import Reservation, in_words, ledger
 
@@ -121,7 +121,7 @@ def open_parquet(
     as_dictionary: Sequence[str] = (),
     *,
     columns: Sequence[str] | None = None,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> pq.ParquetFile:
     """A parquet file whose page checksums are compared, where it has some.
 
@@ -130,19 +130,19 @@ def open_parquet(
         footer: read before, so that it need not be read again.
         as_dictionary: paths of leaf columns to be read dictionary-encoded.
         columns: names of those that will be read, which share the buffers of a file elsewhere; None: all.
-        should_stop: polled while a file elsewhere is waited for, here and in every read.
+        poll: called while a file elsewhere is waited for, here and in every read.
 
     Raises:
         Exception: one of `UNREADABLE`. RemoteError, InputError: a file elsewhere cannot be had.
-        NoRoomError: its footer does not fit in memory. Stopped: `should_stop` answered true.
+        NoRoomError: its footer does not fit in memory. Stopped: from `poll`.
     """
     source: object = path
     buffer = READ_BUFFER
     if is_address(path):
-        source = RemoteFile(Address.parse(str(path)), should_stop)
+        source = RemoteFile(Address.parse(str(path)), poll)
         if footer is not None:
             buffer = int(np.clip(REMOTE_BUFFERS // max(1, len(_leaves(footer, columns))), READ_BUFFER, REMOTE_BUFFER))
-    with _footer_room(path, source, should_stop) if footer is None else contextlib.nullcontext() as room:
+    with _footer_room(path, source, poll) if footer is None else contextlib.nullcontext() as room:
         file = pq.ParquetFile(
             source,
             metadata=footer,
@@ -156,7 +156,7 @@ def open_parquet(
     return file
 
 
-def _footer_room(path: object, source: object, should_stop: ShouldStop | None) -> Reservation:
+def _footer_room(path: object, source: object, poll: Poll) -> Reservation:
     """Reserve memory for a footer before it is read. Its length stands at the end of the file.
 
     Raises:
@@ -180,7 +180,7 @@ def _footer_room(path: object, source: object, should_stop: ShouldStop | None) -
         FOOTER_TIMES * length if length >= FOOTER_FROM else 0,
         f"Reading the footer of {_name(path)}",
         way_out=SMALLER,
-        should_stop=should_stop,
+        poll=poll,
     )
 
 
@@ -196,7 +196,7 @@ def read_batches(
     columns: Sequence[str] | None = None,
     groups: Sequence[int] | None = None,
     most_rows: int = BATCH_ROWS,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of an open file in order, in batches of some `BATCH_BYTES` that are safe to use.
 
@@ -209,15 +209,15 @@ def read_batches(
         columns: names; None: all.
         groups: row groups; None: all.
         most_rows: per batch, at most.
-        should_stop: polled while a file elsewhere is looked at a second time.
+        poll: called while a file elsewhere is looked at a second time.
 
     Raises:
         Exception: one of `UNREADABLE`, where the file is damaged; see `refusing`. RemoteError, Stopped: as
             `open_parquet`. NoRoomError: its pages do not fit in memory.
     """
     groups = list(range(file.metadata.num_row_groups) if groups is None else groups)
-    with _pages_room(path, file.metadata, groups, columns, should_stop) as pages:
-        limit = _safe_rows(path, file.metadata, groups, columns, min(most_rows, BATCH_ROWS), pages, should_stop)
+    with _pages_room(path, file.metadata, groups, columns, poll) as pages:
+        limit = _safe_rows(path, file.metadata, groups, columns, min(most_rows, BATCH_ROWS), pages, poll)
         rows = 1
         for batch in file.iter_batches(
             rows, row_groups=groups, columns=None if columns is None else list(columns), use_threads=False
@@ -346,7 +346,7 @@ def _pages_room(
     footer: pq.FileMetaData,
     groups: Sequence[int],
     columns: Sequence[str] | None,
-    should_stop: ShouldStop | None,
+    poll: Poll,
 ) -> Iterator[Looks]:
     """Look at the pages of large column chunks, and hold the memory that reading one row group takes meanwhile.
 
@@ -357,7 +357,7 @@ def _pages_room(
     looks: Looks = {}
     if large:
         places = list(_leaves(footer, columns))
-        with _reading(path, should_stop) as file:
+        with _reading(path, poll) as file:
             size = file.seek(0, io.SEEK_END)
             for group in large:
                 for place, chunk in zip(places, column_chunks(footer, size, group, columns, places)):
@@ -368,7 +368,7 @@ def _pages_room(
         needed if needed > PAGES_BYTES else 0,
         f"Reading {_name(path)}",
         way_out="write its long texts in smaller pages, or try again when other work has ended",
-        should_stop=should_stop,
+        poll=poll,
         seconds=0.0,
     ):
         yield looks
@@ -389,10 +389,10 @@ def _read_of(file: IO[bytes] | RemoteFile, chunk: pq.ColumnChunkMetaData | None 
 
 
 @contextlib.contextmanager
-def _reading(path: str | Path | Address, should_stop: ShouldStop | None) -> Iterator[IO[bytes] | RemoteFile]:
+def _reading(path: str | Path | Address, poll: Poll) -> Iterator[IO[bytes] | RemoteFile]:
     """A file, or one elsewhere, as bytes."""
     remote = is_address(path)
-    with RemoteFile(Address.parse(str(path)), should_stop) if remote else Path(str(path)).open("rb") as file:
+    with RemoteFile(Address.parse(str(path)), poll) if remote else Path(str(path)).open("rb") as file:
         yield file
 
 
@@ -403,7 +403,7 @@ def _safe_rows(
     columns: Sequence[str] | None,
     most_rows: int,
     pages: Looks,
-    should_stop: ShouldStop | None,
+    poll: Poll,
 ) -> int:
     """How many rows may be decoded at once, by the longest text any of them can hold."""
     leaves = {
@@ -423,10 +423,10 @@ def _safe_rows(
             if dictionary is None or dictionary.plain < PAGES_FROM:
                 small.append(leaf)
             else:
-                with _reading(path, should_stop) as file:
+                with _reading(path, poll) as file:
                     longest = max(longest, longest_word(_read_of(file), dictionary))
         if small:
-            longest = max(longest, _longest_text(path, footer, group, small, should_stop))
+            longest = max(longest, _longest_text(path, footer, group, small, poll))
     return int(np.clip(SPAN_BYTES // max(1, longest), 1, most_rows))
 
 
@@ -435,7 +435,7 @@ def _longest_text(
     footer: pq.FileMetaData,
     group: int,
     leaves: Sequence[str],
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> int:
     """Bytes of the longest text in the dictionaries of one row group.
 
@@ -443,7 +443,7 @@ def _longest_text(
     stand in no dictionary take as much room in the file's pages as decoded.
     """
     try:
-        with open_parquet(path, footer, leaves, columns=leaves, should_stop=should_stop) as file:
+        with open_parquet(path, footer, leaves, columns=leaves, poll=poll) as file:
             first = next(file.iter_batches(1, row_groups=[group], columns=leaves, use_threads=False), None)
     except DatamaskError:
         raise

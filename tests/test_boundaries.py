@@ -66,7 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "process": set(),
     "import_race": set(),
     "memory": set(),
-    "endings": {"errors", "process"},
+    "endings": {"polling", "process"},
     "config": {"errors", "options", "catalogue"},
     "ablation": {"errors", "options", "catalogue", "config"},
     "files": {"errors", "storage.address"},

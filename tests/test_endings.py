@@ -15,6 +15,7 @@ import pytest
 from datamask import endings
 from datamask.config import RunConfig
 from datamask.errors import Stopped
+from datamask.polling import poll_of
 from datamask.runs.run_queue import run_queue
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
@@ -127,7 +128,7 @@ def test_a_stop_is_heard_while_a_module_is_imported(slow_module):
         asked = threading.Event()
         threading.Timer(0.3, asked.set).start()
         with pytest.raises(Stopped):
-            endings.load(slow_module, asked.is_set)
+            endings.load(slow_module, poll_of(asked.is_set))
     importing = [thread for thread in threading.enumerate() if thread.name == f"import-{slow_module}"]
     assert len(importing) == 1, "who asks next joins the import under way"
 
@@ -212,7 +213,7 @@ def test_a_queued_run_stops_at_once_although_torch_is_being_imported(tmp_path, s
     store = RunStore(tmp_path / "runs")
     run = store.create(RunConfig(write_shard(tmp_path / "shard.parquet")))
     waits = endings.load
-    monkeypatch.setattr(endings, "load", lambda module, should_stop: waits(slow_module, should_stop))
+    monkeypatch.setattr(endings, "load", lambda module, poll: waits(slow_module, poll))
     here = run_queue(store.root)
     here.submit(run.id)
     deadline = time.monotonic() + 60

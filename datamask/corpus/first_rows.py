@@ -27,6 +27,7 @@ from datamask.corpus.threads import Progress, ShouldStop, in_threads, thread_cou
 from datamask.errors import InputError
 from datamask.memory import memory_bytes
 from datamask.parquet import SPAN_BYTES
+from datamask.polling import poll_of
 from datamask.work.ledger import ledger
 
 SHARDS = 64
@@ -114,7 +115,7 @@ def first_look(
     each = rows_each * (8 * dim + ROW_BYTES + beside)
     threads = threads_for((shard.path for shard in looked_at), len(looked_at)) or thread_count(len(looked_at))
     needed = each * len(looked_at) + reading_bytes(threads, SPAN_BYTES)
-    with ledger().reserve(needed, f"A first look, before {opening_name(config)},", should_stop=should_stop) as taken:
+    with ledger().reserve(needed, f"A first look, before {opening_name(config)},", poll=poll_of(should_stop)) as taken:
 
         def room_of() -> Room:
             return Room(taken, rows_each * beside, 2 * room, 0)  # twice: it was an estimate
@@ -162,7 +163,7 @@ def _opened(
 
     def look(place: int) -> Shard | InputError:
         try:
-            return open_shard(paths[place], stop.is_set, LOOK_BYTES // max(WHOLE, len(paths)))
+            return open_shard(paths[place], poll_of(stop.is_set), LOOK_BYTES // max(WHOLE, len(paths)))
         except InputError as error:
             return error
 

@@ -19,6 +19,7 @@ from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
 from datamask.errors import OptionError
 from datamask.files import sweep
 from datamask.measured import GraphFacts
+from datamask.polling import poll_of
 from datamask.work.cache import Cache
 from datamask.work.ledger import ledger
 from datamask.work.result_file import Content, Entry, Implausible, require
@@ -255,7 +256,7 @@ def neighbors_for(
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
     what = f"A neighbor graph of {len(corpus):,} rows"
-    with ledger().reserve(BUILDING_BYTES * max(k, 0) * len(corpus), what, should_stop=should_stop) as room:
+    with ledger().reserve(BUILDING_BYTES * max(k, 0) * len(corpus), what, poll=poll_of(should_stop)) as room:
         graph = _neighbors_for(corpus, k, cache_dir, search, device, threads, progress, should_stop)
         room.pass_to(graph, graph.indices.nbytes + graph.similarities.nbytes)
         return graph
@@ -287,7 +288,7 @@ def _neighbors_for(
     if cache_dir is None:
         return build()
     cache, entry = Cache(cache_dir), graph_entry(corpus.fingerprint)
-    with cache.lock(entry, should_stop):
+    with cache.lock(entry, poll_of(should_stop)):
         graph = load_neighbors(corpus, cache_dir)
         if graph is not None and graph.k >= k and (graph.exact or search == "approximate"):
             return graph.first(k)

@@ -23,6 +23,7 @@ from datamask.corpus.shards import Source, open_source, pieces, read_piece, read
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError, NoRoomError
 from datamask.memory import give_back, memory_bytes
+from datamask.polling import poll_of
 from datamask.storage.address import file_name
 from datamask.work.ledger import FREED_BYTES, in_words, ledger
 
@@ -84,7 +85,7 @@ def open_corpus(
         limit = _fitting_rows(main, columns, dim)
     looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
     name = opening_name(config)
-    with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, should_stop=should_stop):
+    with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, poll=poll_of(should_stop)):
         plan = plan_rows(
             sources,
             columns,
@@ -96,7 +97,7 @@ def open_corpus(
         )
     needs = _needs(sources, columns, plan, dim, config.rows is not None)
     for tries_left in reversed(range(TRIES)):
-        with ledger().reserve(needs.all, name, way_out=SAMPLE, should_stop=should_stop) as reservation:
+        with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=poll_of(should_stop)) as reservation:
             rows = Rows.empty(needs.rows, dim, len(columns.quality), columns.length is not None)
             rows.room = Room(reservation, needs.beside, needs.most, needs.threads)
             try:

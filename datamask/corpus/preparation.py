@@ -34,6 +34,7 @@ from datamask.corpus.text_shards import batches, strings, text_files
 from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Survey, TextPlan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
 from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
+from datamask.polling import poll_of
 from datamask.storage.address import FilePath, harmless, is_address
 from datamask.storage.remote import file_stamp
 
@@ -235,7 +236,7 @@ def prepare_shards(
 
 def _facts(plan: TextPlan, should_stop: Stop | None) -> dict[str, Any]:
     """What embeddings in reading order follow from, besides their embedder: the files as they are now, the column."""
-    stamps = [[str(file), *file_stamp(file, should_stop)[:2]] for file in plan.files]
+    stamps = [[str(file), *file_stamp(file, poll_of(should_stop))[:2]] for file in plan.files]
     return {"text_column": plan.text_column, "files": stamps}
 
 

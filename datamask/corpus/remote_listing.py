@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from datamask.corpus.listing import ListingLimit, is_pattern
 from datamask.corpus.threads import ShouldStop, in_threads
 from datamask.errors import InputError, RemoteError
+from datamask.polling import poll_of
 from datamask.storage.address import WEB, Address, is_address
 from datamask.storage.remote import entries, file_stamp, is_folder
 from datamask.storage.stores import Entry
@@ -36,7 +37,7 @@ def remote_files(
     """
     if address.scheme in WEB:  # asked when it is opened; there is nothing else that it could be
         return [address], False
-    folder = is_folder(address, should_stop)
+    folder = is_folder(address, poll_of(should_stop))
     if folder is None and is_pattern(address.path):
         return sorted(_matching(address, limit, should_stop), key=str), False
     if folder is None:
@@ -63,7 +64,7 @@ def file_stamps(paths: Sequence[str], should_stop: ShouldStop | None = None) -> 
 
     def stamp(place: int) -> tuple[int, ...] | OSError:
         try:
-            return file_stamp(paths[place], stop.is_set)
+            return file_stamp(paths[place], poll_of(stop.is_set))
         except RemoteError:
             raise
         except OSError as error:
@@ -84,7 +85,7 @@ def _listed(
     """What lies in each of the folders."""
     stop = threading.Event()
     answers = in_threads(
-        lambda place: list(entries(folders[place], stop.is_set)),
+        lambda place: list(entries(folders[place], poll_of(stop.is_set))),
         len(folders),
         threads=AT_ONCE,
         should_stop=should_stop,

@@ -33,6 +33,7 @@ from datamask.corpus.threads import (
 from datamask.errors import InputError, Stopped
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
+from datamask.polling import poll_of
 from datamask.storage.address import Address, is_address, refuse_secrets
 
 REMOTE_THREADS = 8
@@ -233,7 +234,7 @@ def open_source(
 
     def look(index: int) -> Shard:
         nonlocal read
-        shard = open_shard(paths[index], stop.is_set, enough)
+        shard = open_shard(paths[index], poll_of(stop.is_set), enough)
         with lock:
             read += sizes[index]
         return shard
@@ -341,7 +342,7 @@ def read_piece(
     where = f" ({group}s {groups[0]} to {groups[-1]})" if len(groups) > 1 else f" ({group} {groups[0]})"
     done = 0
     with refusing(shard.path, f"is damaged or was changed while being read{where if group else ''}"):
-        for batch in shard.batches(columns, piece.groups, batch_rows, should_stop):
+        for batch in shard.batches(columns, piece.groups, batch_rows, poll_of(should_stop)):
             if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
                 batch = batch.slice(0, piece.rows - done)
             if done + batch.num_rows > piece.rows:

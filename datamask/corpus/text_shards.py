@@ -22,6 +22,7 @@ from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.files import user_path
 from datamask.parquet import refusing
+from datamask.polling import poll_of
 from datamask.storage.address import Address, FilePath, is_address, refuse_secrets
 
 BATCH_ROWS = 1_024
@@ -79,7 +80,7 @@ def file_schema(path: FilePath, should_stop: ShouldStop | None = None) -> pa.Sch
         InputError: the file cannot be read.
         Stopped: `should_stop` answered true.
     """
-    return open_shard(str(path), should_stop).schema
+    return open_shard(str(path), poll_of(should_stop)).schema
 
 
 def batches(
@@ -94,9 +95,9 @@ def batches(
         InputError: the file cannot be read, or is cut short. RemoteError: its store does not answer.
         Stopped: `should_stop` answered true.
     """
-    shard = open_shard(str(path), should_stop)
+    shard = open_shard(str(path), poll_of(should_stop))
     with refusing(path, f"cannot be read as {shard.reader.name}; it may be cut short or another format"):
-        yield from shard.batches(columns, None, BATCH_ROWS, should_stop)
+        yield from shard.batches(columns, None, BATCH_ROWS, poll_of(should_stop))
 
 
 def strings(column: pa.Array, name: str, path: FilePath) -> pa.Array:

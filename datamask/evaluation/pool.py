@@ -82,7 +82,7 @@ class Pool:
 
     def _centered(self) -> Corpus:
         what = f"A centered copy of {len(self.corpus):,} rows"
-        with ledger().reserve(self.corpus.features.nbytes, what, should_stop=self._should_stop) as room:
+        with ledger().reserve(self.corpus.features.nbytes, what, poll=self._poll) as room:
             space = centered(self.corpus, self._should_stop)
             room.pass_to(space)
             return space
@@ -200,7 +200,7 @@ class Pool:
                 "or features of fewer dimensions"
             )
         what = f"Objective {name!r} on {n:,} rows"
-        return ledger().reserve(0 if on_gpu else needed, what, should_stop=self._should_stop)
+        return ledger().reserve(0 if on_gpu else needed, what, poll=self._poll)
 
     def ties(self, seed: int) -> Tensor:
         """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""

@@ -32,6 +32,7 @@ from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import check_regular, open_regular, replacing, sweep
 from datamask.parquet import UNREADABLE, Gathering, gathering, schema_without_views, without_views
+from datamask.polling import poll_of
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
 from datamask.storage.address import is_address, path_of
@@ -187,7 +188,7 @@ def apply(
         return should_stop is not None and should_stop()
 
     claim(folder, judge.recipe, stop_waiting)
-    with only_one(folder / LOCK_FILE, stop_waiting):
+    with only_one(folder / LOCK_FILE, poll_of(stop_waiting)):
         check_leftovers(folder, judge, kind)
         for place in {target.parent for target in targets}:
             sweep(place)
@@ -309,7 +310,7 @@ def shard_stamp(shard: Shard, should_stop: ShouldStop | None = None) -> tuple[st
         InputError: it is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
     """
     try:
-        stamp = file_stamp(shard.path, should_stop)
+        stamp = file_stamp(shard.path, poll_of(should_stop))
     except OSError as error:
         raise InputError(f"{shard.path} cannot be read: {error.strerror or error}") from error
     if is_address(shard.path):
@@ -462,7 +463,7 @@ def claim(folder: Path, recipe: Recipe, should_stop: ShouldStop | None = None) -
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output must be a folder, got the file {folder}")
     if not _claimed(folder, recipe):
-        with only_one(folder / LOCK_FILE, should_stop):
+        with only_one(folder / LOCK_FILE, poll_of(should_stop)):
             if not _claimed(folder, recipe):
                 write_recipe(recipe, folder / RECIPE_FILE)
 

@@ -23,6 +23,7 @@ from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.feasibility import NO_VALUE
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
+from datamask.polling import poll_of
 from datamask.recipes.quality import FrozenQuality, total
 from datamask.recipes.recipe import FeatureColumn, Recipe
 from datamask.recipes.scoring import Scorer
@@ -348,7 +349,7 @@ def shard_batches(
     most = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     first = 0
     with refusing(shard.path, "is damaged or was changed while being read"):
-        for batch in shard.batches(columns, None, most, should_stop):
+        for batch in shard.batches(columns, None, most, poll_of(should_stop)):
             if first + batch.num_rows > shard.rows:
                 raise pa.ArrowInvalid("more rows than when it was opened")
             yield first, batch

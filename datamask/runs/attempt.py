@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from datamask import endings
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError, out_of_memory
 from datamask.evaluation.result import RunResult
+from datamask.polling import poll_of
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
 
@@ -75,7 +76,7 @@ def attempt(
     try:
         stop = _or_asked(run, should_stop)
         # here, not above: whoever only looks at runs must not load torch; and a Stop is heard while it is loaded
-        endings.load("datamask.runs.execute", stop)
+        endings.load("datamask.runs.execute", poll_of(stop))
         from datamask.runs.execute import execute
 
         result = execute(

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from datamask.corpus.readers import shard as files
 from datamask.errors import InputError
 from datamask.parquet import refusing, without_views
+from datamask.polling import poll_of
 from datamask.runs.store import Run
 from datamask.storage.address import FilePath, path_of
 from datamask.storage.remote import is_folder
@@ -108,11 +109,11 @@ def open_file(path: FilePath, should_stop: Callable[[], bool] | None = None) -> 
     """
     if not _exists(path, should_stop):
         raise InputError(f"{path} is gone since the run; put it back to export its rows")
-    return files.open_shard(str(path), should_stop)
+    return files.open_shard(str(path), poll_of(should_stop))
 
 
 def _exists(path: FilePath, should_stop: Callable[[], bool] | None) -> bool:
-    return path.exists() if isinstance(path, Path) else is_folder(path, should_stop) is not None
+    return path.exists() if isinstance(path, Path) else is_folder(path, poll_of(should_stop)) is not None
 
 
 def selected_rows(
@@ -157,7 +158,7 @@ def _batches(
             continue
         start = low
         with refusing(path, "is damaged or has changed since the run"):
-            for batch in file.batches(None, [group], BATCH_ROWS, should_stop):
+            for batch in file.batches(None, [group], BATCH_ROWS, poll_of(should_stop)):
                 yield start, batch
                 start += batch.num_rows
 

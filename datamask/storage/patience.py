@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from datamask import endings
 from datamask.errors import DatamaskError, InputError, OptionError, RemoteError
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, harmless
 
 TRIES, SECONDS = "DATAMASK_REMOTE_TRIES", "DATAMASK_REMOTE_SECONDS"
@@ -35,7 +35,6 @@ THROTTLED_TRIES = 2
 FIRM = 3.0
 """A try is given up after so many times the seconds without an answer, whatever the library makes of them."""
 
-ShouldStop = Callable[[], bool]
 Answer = TypeVar("Answer")
 
 
@@ -75,22 +74,21 @@ def _number(name: str, default: float, least: float, expected: str) -> float:
     return value
 
 
-def ask(address: Address, call: Callable[[], Answer], should_stop: ShouldStop | None = None) -> Answer:
+def ask(address: Address, call: Callable[[], Answer], poll: Poll = no_poll) -> Answer:
     """``call()``, again where the store does not answer or breaks off.
 
     Args:
         address: what is asked for, in sentences.
         call: may take long, and is thrown away half done; called in other threads.
-        should_stop: polled some ten times a second from this thread.
+        poll: called some ten times a second from this thread.
 
     Raises:
         FileNotFoundError: the store has no such file. InputError: `call` cannot work.
         RemoteError: it refuses to give it, or has not answered; one sentence with what happened, and how often it was
             tried.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     patience = Patience.of_environment()
-    poll = poll_of(should_stop, f"stopped while {address} was being read")
     pause = FIRST_PAUSE
     for attempt in itertools.count(1):
         attempted: _Try[Answer] = _Try(call, f"datamask-remote-{address.host}")
@@ -130,7 +128,7 @@ class _Try(Generic[Answer]):
         finally:
             self._ended.set()
 
-    def wait(self, seconds: float, poll: Callable[[], None]) -> Exception | None:
+    def wait(self, seconds: float, poll: Poll) -> Exception | None:
         """What went wrong, None where nothing did; a TimeoutError after so many seconds.
 
         Raises:
@@ -151,7 +149,7 @@ class _Try(Generic[Answer]):
         return self._answers[0]
 
 
-def _sleep(seconds: float, poll: Callable[[], None]) -> None:
+def _sleep(seconds: float, poll: Poll) -> None:
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(left, POLL_SECONDS))

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from datamask.errors import InputError
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, is_address
-from datamask.storage.patience import ShouldStop, ask
+from datamask.storage.patience import ask
 from datamask.storage.stores import Entry, Handle, store_of
 
 Answer = TypeVar("Answer")
@@ -29,18 +30,18 @@ class RemoteFile(io.RawIOBase):
 
     Args:
         address: of the file.
-        should_stop: polled some ten times a second while a read waits.
+        poll: called some ten times a second while a read waits.
 
     Raises:
         FileNotFoundError: there is no such file. InputError: it cannot be read in parts.
-        RemoteError: its store refuses, or does not answer, here or in any read. Stopped: `should_stop` answered true.
+        RemoteError: its store refuses, or does not answer, here or in any read. Stopped: from `poll`.
     """
 
-    def __init__(self, address: Address, should_stop: ShouldStop | None = None) -> None:
+    def __init__(self, address: Address, poll: Poll = no_poll) -> None:
         super().__init__()
         self.address = address
-        self._should_stop = should_stop
-        self._handle: Handle = ask(address, lambda: store_of(address).open(address), should_stop)
+        self._poll = poll
+        self._handle: Handle = ask(address, lambda: store_of(address).open(address), poll)
         self._place = 0
         self._tail = b""
 
@@ -106,10 +107,10 @@ class RemoteFile(io.RawIOBase):
                 raise ConnectionError(f"fewer bytes than were asked for ({len(content):,} of {count:,})")
             return content
 
-        return ask(self.address, read, self._should_stop)
+        return ask(self.address, read, self._poll)
 
 
-def file_stamp(path: str | os.PathLike[str], should_stop: ShouldStop | None = None) -> tuple[int, ...]:
+def file_stamp(path: str | os.PathLike[str], poll: Poll = no_poll) -> tuple[int, ...]:
     """The size of a file in bytes, then numbers that are others after it was written anew.
 
     Of the disk: times of the last change of its contents and of its record, and its number there.
@@ -118,27 +119,27 @@ def file_stamp(path: str | os.PathLike[str], should_stop: ShouldStop | None = No
         OSError: it is not there, or cannot be looked at. InputError, RemoteError, Stopped: as `RemoteFile`.
     """
     if is_address(path):
-        return RemoteFile(Address.parse(os.fspath(path)), should_stop).stamp
+        return RemoteFile(Address.parse(os.fspath(path)), poll).stamp
     facts = Path(path).stat()
     return facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino
 
 
-def is_folder(address: Address, should_stop: ShouldStop | None = None) -> bool | None:
+def is_folder(address: Address, poll: Poll = no_poll) -> bool | None:
     """Whether an address names a folder, or a file; None: neither is there.
 
     Raises:
         InputError, RemoteError, Stopped: as `RemoteFile`.
     """
-    return _or_none(lambda: ask(address, lambda: store_of(address).is_folder(address), should_stop))
+    return _or_none(lambda: ask(address, lambda: store_of(address).is_folder(address), poll))
 
 
-def entries(address: Address, should_stop: ShouldStop | None = None) -> Sequence[Entry]:
+def entries(address: Address, poll: Poll = no_poll) -> Sequence[Entry]:
     """What lies in a folder, sorted by name; nothing where there is none.
 
     Raises:
         InputError, RemoteError, Stopped: as `RemoteFile`.
     """
-    listed = _or_none(lambda: ask(address, lambda: store_of(address).entries(address), should_stop))
+    listed = _or_none(lambda: ask(address, lambda: store_of(address).entries(address), poll))
     return sorted(listed or (), key=lambda entry: entry.name)
 
 

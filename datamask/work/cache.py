@@ -32,6 +32,7 @@ import numpy as np
 
 from datamask.errors import Stopped, StoreError
 from datamask.files import replacing
+from datamask.polling import Poll, no_poll
 from datamask.work.locks import none_held, only_one
 from datamask.work.result_file import Content, Entry, Implausible, is_result, load, load_old, require, store
 
@@ -98,17 +99,17 @@ class Cache:
             return any((self.folder(entry.subject) / name).is_file() for name in names)
         return False
 
-    def lock(self, entry: Entry, should_stop: Callable[[], bool] | None = None) -> AbstractContextManager[None]:
+    def lock(self, entry: Entry, poll: Poll = no_poll) -> AbstractContextManager[None]:
         """Hold the lock of a result while it is computed; see `datamask.work.locks.only_one`."""
         name = _safe(entry.name) + (f"-{_safe(entry.key)}" if entry.key else "")
-        return only_one(self.folder(entry.subject) / f"{name}.lock", should_stop)
+        return only_one(self.folder(entry.subject) / f"{name}.lock", poll)
 
     def once(
         self,
         entry: Entry,
         find: Callable[[], object],
         compute: Callable[[], object],
-        should_stop: Callable[[], bool] | None = None,
+        poll: Poll = no_poll,
     ) -> None:
         """Have a result kept, computed by one process at a time: who comes second waits, and finds it.
 
@@ -116,9 +117,9 @@ class Cache:
             find: gives the kept result, None where it is not there. compute: computes it and keeps it.
 
         Raises:
-            Stopped: `should_stop` answered true while another process computes it; or whatever `compute` raises.
+            Stopped: from `poll` while another process computes it; or whatever `compute` raises.
         """
-        with self.lock(entry, should_stop):
+        with self.lock(entry, poll):
             if find() is None:
                 compute()
 

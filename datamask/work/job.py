@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from datamask.errors import DatamaskError, Stopped, out_of_memory
+from datamask.polling import poll_of
 from datamask.work import lanes
 from datamask.work.context import Work
 from datamask.work.lanes import Priority, Ticket
@@ -62,7 +63,7 @@ class Job:
         self._asked, self._ended = threading.Event(), threading.Event()
         self._ticket: Ticket | None = None
         if device is not None:
-            self._ticket = lanes.lane(device).ticket(priority, self._asked.is_set)
+            self._ticket = lanes.lane(device).ticket(priority, poll_of(self._asked.is_set))
         eta = Eta()
         # on a clock that does not run while the work gives way
         self._pace = pace or (lambda share, what: eta.update(share, lanes.clock(), what))

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from datamask.errors import Stopped
+from datamask.polling import Poll
 from datamask.process import held
 
 ASKED_SECONDS = 0.2
@@ -39,8 +40,8 @@ class Ticket:
         order: priority, then number; the smaller goes first. Who gave way is back before those who came later.
     """
 
-    def __init__(self, lane: Lane, priority: Priority, number: int, should_stop: Callable[[], bool]) -> None:
-        self.lane, self.order, self.should_stop = lane, (priority, number), should_stop
+    def __init__(self, lane: Lane, priority: Priority, number: int, poll: Poll) -> None:
+        self.lane, self.order, self.poll = lane, (priority, number), poll
 
     def __enter__(self) -> Ticket:
         self.lane.enter(self)
@@ -77,27 +78,26 @@ class Lane:
         self.most_urgent: float = float("inf")
         """Priority of the most urgent that waits; infinity where nobody does. Read without a lock."""
 
-    def ticket(self, priority: Priority, should_stop: Callable[[], bool]) -> Ticket:
+    def ticket(self, priority: Priority, poll: Poll) -> Ticket:
         """A place behind all that came before with the same priority.
 
         Args:
-            should_stop: whoever waits with it gives up once it answers true.
+            poll: called by whoever waits with it, who gives up once it raises.
         """
-        return Ticket(self, priority, next(self._numbers), should_stop)
+        return Ticket(self, priority, next(self._numbers), poll)
 
     def enter(self, ticket: Ticket) -> None:
         """Wait until the lane is free and nobody goes before, and take it.
 
         Raises:
-            Stopped: the ticket's `should_stop` answered true meanwhile; the lane is not taken.
+            Stopped: from the ticket's `poll` meanwhile; the lane is not taken.
         """
         with self._changed:
             self._waiting.append(ticket)
             self._look()
             try:
                 while self._inside is not None or min(self._waiting, key=lambda other: other.order) is not ticket:
-                    if ticket.should_stop():
-                        raise Stopped("stopped while waiting for its turn")
+                    ticket.poll()
                     self._changed.wait(ASKED_SECONDS)
                 self._inside = ticket
             finally:
@@ -143,15 +143,15 @@ def lane(device: str) -> Lane:
 
 
 @contextlib.contextmanager
-def turn(device: str, priority: Priority, should_stop: Callable[[], bool]) -> Iterator[None]:
+def turn(device: str, priority: Priority, poll: Poll) -> Iterator[None]:
     """Compute inside a device's lane; a thread that is inside one already stays there.
 
-    Goes ahead outside the lane once `should_stop` answers true, so that who was waiting ends in its own words.
+    Goes ahead outside the lane once `poll` raises, so that who was waiting ends in its own words.
     """
     if _local().ticket is not None:
         yield
         return
-    ticket = lane(device).ticket(priority, should_stop)
+    ticket = lane(device).ticket(priority, poll)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(Stopped):
             stack.enter_context(ticket)
@@ -204,16 +204,14 @@ def aside() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked(
-    lock: threading.Lock, should_stop: Callable[[], bool], waiting: Callable[[], None] = lambda: None
-) -> Iterator[None]:
+def locked(lock: threading.Lock, poll: Poll, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a lock inside the block; waited for outside the lane, and in a way that can be stopped.
 
     Args:
         waiting: called again and again while it waits.
 
     Raises:
-        Stopped: `should_stop` answered true before the lock was there.
+        Stopped: from `poll` before the lock was there.
     """
     with contextlib.ExitStack() as stack:
         if lock.acquire(blocking=False):
@@ -222,8 +220,7 @@ def locked(
             with aside():
                 while not lock.acquire(timeout=ASKED_SECONDS):
                     waiting()
-                    if should_stop():
-                        raise Stopped("stopped while waiting for its turn")
+                    poll()
                 stack.callback(lock.release)
         yield
 

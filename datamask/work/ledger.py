@@ -15,8 +15,9 @@ import time
 import weakref
 from collections.abc import Callable
 
-from datamask.errors import NoRoomError, Stopped
+from datamask.errors import NoRoomError
 from datamask.memory import collect, give_back, memory_bytes
+from datamask.polling import Poll, no_poll
 from datamask.process import held
 from datamask.work import lanes
 
@@ -132,7 +133,7 @@ class Ledger:
         what: str,
         *,
         way_out: str = "try again when other work has ended",
-        should_stop: Ask | None = None,
+        poll: Poll = no_poll,
         seconds: float | None = None,
     ) -> Reservation:
         """Set bytes aside, all of them or none; wait for them where others hold them.
@@ -141,25 +142,22 @@ class Ledger:
             nbytes: how many.
             what: what takes them, the subject of a sentence.
             way_out: what a refusal says to do.
-            should_stop: polled while it waits.
+            poll: called while it waits.
             seconds: how long it waits at most; None: `WAIT_SECONDS`.
 
         Raises:
-            NoRoomError: there are not so many, or they did not become free. Stopped: `should_stop` answered true.
+            NoRoomError: there are not so many, or they did not become free. Stopped: from `poll`.
         """
         reservation = Reservation(self, what, way_out)
         if not self.take(reservation._account, nbytes):
             with lanes.aside():
-                self._wait(
-                    reservation, nbytes, should_stop, time.monotonic() + (WAIT_SECONDS if seconds is None else seconds)
-                )
+                self._wait(reservation, nbytes, poll, time.monotonic() + (WAIT_SECONDS if seconds is None else seconds))
         return reservation
 
-    def _wait(self, reservation: Reservation, nbytes: int, should_stop: Ask | None, deadline: float) -> None:
+    def _wait(self, reservation: Reservation, nbytes: int, poll: Poll, deadline: float) -> None:
         collect()  # what failed for want of memory may hang in the cycles of its traceback
         while not self.take(reservation._account, nbytes):
-            if should_stop is not None and should_stop():
-                raise Stopped("stopped while waiting for memory")
+            poll()
             possible = nbytes <= self.total()
             if possible and self.let_go():
                 continue

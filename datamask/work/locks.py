@@ -7,21 +7,21 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from datamask.errors import Stopped
+from datamask.polling import Poll, no_poll
 from datamask.work import lanes
 
 log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def only_one(path: Path, should_stop: Callable[[], bool] | None = None) -> Iterator[None]:
+def only_one(path: Path, poll: Poll = no_poll) -> Iterator[None]:
     """Hold the lock file `path` inside the block, waiting for it first; hold nothing where it cannot be locked.
 
     Raises:
-        Stopped: `should_stop` answered true while waiting.
+        Stopped: from `poll` while waiting.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,8 +35,7 @@ def only_one(path: Path, should_stop: Callable[[], bool] | None = None) -> Itera
             # who holds it computes, perhaps in the lane that this thread is in
             with lanes.aside():
                 while not _taken(handle, path):
-                    if should_stop is not None and should_stop():
-                        raise Stopped(f"waiting for {path.stem} was stopped")
+                    poll()
                     time.sleep(0.1)
         yield
     finally:

@@ -12,6 +12,7 @@ from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConf
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.runs import form_panel, runs_panel
 from datamask.dashboard.shell import session
+from datamask.polling import no_poll
 from datamask.runs.run_queue import run_queue
 from datamask.work import lanes
 from tests.dashboard.made_runs import finish_run, write_shard
@@ -319,7 +320,7 @@ def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store, monk
 
 
 def test_a_waiting_run_says_its_place_in_the_queue(page, opened, store, runs_dir):
-    with lanes.turn("cpu", lanes.Priority.LIVE, lambda: False):
+    with lanes.turn("cpu", lanes.Priority.LIVE, no_poll):
         first, second = (create(store, opened, name, device="cpu") for name in ("first", "second"))
         jobs = [run_queue(runs_dir).submit(run.id) for run in (first, second)]
         deadline = time.monotonic() + 120

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from datamask.errors import InputError, RunStateError
+from datamask.polling import no_poll, poll_of
 from datamask.runs import run_queue as module
 from datamask.runs import store as store_module
 from datamask.work import lanes
@@ -253,7 +254,7 @@ def test_devices_that_are_the_same_share_a_worker(name, key):
 
 
 def test_a_turn_and_a_run_never_compute_at_once(queue, store):
-    with lanes.turn("cpu", Priority.SWEEP, lambda: False):
+    with lanes.turn("cpu", Priority.SWEEP, no_poll):
         run_id = submit(queue, store, "quick", device="cpu")
         wait_for(lambda: any(job.state == "queued" and job.ahead for job in queue.active()))
         assert state(store, run_id) == "queued" and "after other work" in queue.active()[0].message
@@ -261,11 +262,11 @@ def test_a_turn_and_a_run_never_compute_at_once(queue, store):
     busy = submit(queue, store, device="cpu")
     wait_for(lambda: state(store, busy) == "running")
     asked = []
-    with lanes.turn("cpu", Priority.SWEEP, lambda: bool(asked.append(1)) or len(asked) > 1):
+    with lanes.turn("cpu", Priority.SWEEP, poll_of(lambda: bool(asked.append(1)) or len(asked) > 1)):
         assert len(asked) == 2 and state(store, busy) == "running"
     queue.stop(busy)
     wait_for(lambda: queue.active() == [])
-    with lanes.turn("cpu", Priority.SWEEP, lambda: False):
+    with lanes.turn("cpu", Priority.SWEEP, no_poll):
         assert queue.active() == []
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from datamask.errors import Stopped
+from datamask.polling import poll_of
 from datamask.work import cache as cache_module
 from datamask.work.cache import NOTES, Cache
 from datamask.work.locks import only_one
@@ -193,7 +194,7 @@ def test_of_two_that_want_a_lock_one_waits_and_can_be_stopped(tmp_path):
     holder.start()
     assert inside.wait(120)
     try:
-        with pytest.raises(Stopped, match="waiting for x was stopped"), only_one(path, lambda: True):
+        with pytest.raises(Stopped, match="stopped on request"), only_one(path, poll_of(lambda: True)):
             pytest.fail("two at once")
     finally:
         go.set()

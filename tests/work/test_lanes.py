@@ -9,6 +9,7 @@ import time
 import pytest
 
 from datamask.errors import Stopped
+from datamask.polling import no_poll, poll_of
 from datamask.work import lanes
 from datamask.work.job import Job
 from datamask.work.lanes import Priority, lane
@@ -136,8 +137,8 @@ def test_a_lock_that_two_want_is_waited_for_outside_the_lane(device, worker, tmp
 
     def locked(job):
         if kind == "thread lock":
-            return lanes.locked(lock, job.should_stop)
-        return only_one(tmp_path / "lock", job.should_stop)
+            return lanes.locked(lock, job.poll)
+        return only_one(tmp_path / "lock", job.poll)
 
     def low(job):
         with locked(job):
@@ -165,11 +166,7 @@ def test_waiting_for_a_lock_can_be_stopped(device, worker, tmp_path, kind):
     lock = threading.Lock()
 
     def work(job):
-        with (
-            lanes.locked(lock, job.should_stop)
-            if kind == "thread lock"
-            else only_one(tmp_path / "lock", job.should_stop)
-        ):
+        with lanes.locked(lock, job.poll) if kind == "thread lock" else only_one(tmp_path / "lock", job.poll):
             raise AssertionError("nobody gave the lock back")
 
     with lock, only_one(tmp_path / "lock"):
@@ -268,14 +265,14 @@ def test_a_turn_is_taken_by_work_outside_the_worker_and_not_twice(device, worker
     inside = []
 
     def sweep():
-        with lanes.turn(device, Priority.SWEEP, lambda: False), lanes.turn(device, Priority.SWEEP, lambda: False):
+        with lanes.turn(device, Priority.SWEEP, no_poll), lanes.turn(device, Priority.SWEEP, no_poll):
             inside.append(lane(device).holds(job._ticket))
 
     thread = threading.Thread(target=sweep)
     thread.start()
     until(lambda: waiting(device) == 1)
     # who is told to stop goes on without the lane, and ends by itself
-    with lanes.turn(device, Priority.SWEEP, lambda: True):
+    with lanes.turn(device, Priority.SWEEP, poll_of(lambda: True)):
         assert lane(device).holds(job._ticket)
     long.may_end.set()
     thread.join(DEADLINE)

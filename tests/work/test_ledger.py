@@ -11,6 +11,7 @@ import time
 import pytest
 
 from datamask.errors import DatamaskError, NoRoomError, Stopped
+from datamask.polling import no_poll, poll_of
 from datamask.work import lanes
 from datamask.work import ledger as module
 from datamask.work.lanes import Priority
@@ -118,7 +119,7 @@ def test_it_waits_for_others_to_end_and_can_be_stopped():
     def wait() -> None:
         with (
             contextlib.suppress(Stopped),
-            ledger.reserve(50 * MIB, "B", should_stop=stop.is_set, seconds=60.0) as mine,
+            ledger.reserve(50 * MIB, "B", poll=poll_of(stop.is_set), seconds=60.0) as mine,
         ):
             answers.append(mine.nbytes)
 
@@ -141,14 +142,14 @@ def test_whoever_waits_leaves_its_lane():
     room = ledger.reserve(80 * MIB, "A")
 
     def wait() -> None:
-        with lanes.lane("for memory").ticket(Priority.RUN, lambda: False):
+        with lanes.lane("for memory").ticket(Priority.RUN, no_poll):
             inside.set()
             ledger.reserve(50 * MIB, "B").release()
 
     thread = threading.Thread(target=wait)
     thread.start()
     inside.wait(10.0)
-    with lanes.lane("for memory").ticket(Priority.RUN, lambda: False):
+    with lanes.lane("for memory").ticket(Priority.RUN, no_poll):
         room.release()
     thread.join(10.0)
     assert not thread.is_alive()

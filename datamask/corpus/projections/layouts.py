@@ -25,6 +25,7 @@ from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, fitting
 from datamask.corpus.projections.contract import Projection
 from datamask.errors import DatamaskError, Stopped, StoreError
 from datamask.files import sweep
+from datamask.polling import poll_of
 from datamask.work import lanes
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
@@ -117,7 +118,7 @@ def compute_layout(
         keep_layout(work.layout(folder), corpus, cache_dir, projection)
 
     try:
-        cache.once(entry, lambda: load_layout(corpus, cache_dir, projection), compute, should_stop)
+        cache.once(entry, lambda: load_layout(corpus, cache_dir, projection), compute, poll_of(should_stop))
     except Stopped:
         raise
     except (DatamaskError, OSError, MemoryError) as error:

@@ -17,12 +17,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
+from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.parquet import PARQUET
 from datamask.errors import InputError
 from datamask.files import open_regular
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, file_name, is_address
 from datamask.storage.remote import RemoteFile
 
@@ -51,18 +52,18 @@ def by_ending(name: str) -> Reader | None:
     return next((reader for reader in READERS if name.endswith((*reader.endings, *reader.named))), None)
 
 
-def reader_of(path: str | os.PathLike[str], should_stop: ShouldStop | None = None) -> Reader:
+def reader_of(path: str | os.PathLike[str], poll: Poll = no_poll) -> Reader:
     """The reader of a file: by its first bytes, where they tell, since shards may be called anything; else by its name.
 
     Args:
         path: of the file, or the address of one elsewhere.
-        should_stop: polled while a file elsewhere is waited for.
+        poll: called while a file elsewhere is waited for.
 
     Raises:
         InputError: neither tells.
         OSError: it cannot be read.
         StoreError: it is a pipe, a device or the like.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     longest = max(len(reader.magic) for reader in READERS)
     named = by_ending(os.fspath(path))
@@ -72,7 +73,7 @@ def reader_of(path: str | os.PathLike[str], should_stop: ShouldStop | None = Non
     elif named is not None and named.magic:
         return named  # another request could tell nothing else: without its first bytes no reader takes it either
     else:
-        head = RemoteFile(Address.parse(os.fspath(path)), should_stop).read(longest)
+        head = RemoteFile(Address.parse(os.fspath(path)), poll).read(longest)
     marked = (reader for reader in READERS if reader.magic and head.startswith(reader.magic))
     reader = next(marked, None) or named
     if reader is None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-ShouldStop = Callable[[], bool]
-"""Answers whether to stop."""
+from datamask.polling import Poll
 
 
 @dataclass(frozen=True)
@@ -42,15 +41,15 @@ class Reader:
     Attributes:
         name: in sentences: ``parquet``, ``JSON lines``.
         endings: of its files' names, the usual one first; in folders and uploads nothing else is looked at.
-        look: the facts of a file that is not empty: ``look(path, should_stop, most_bytes)``. It polls the callable, or
-            None, where it takes long; where it must read rows, those in so many bytes are enough (None: all of them).
+        look: the facts of a file that is not empty: ``look(path, poll, most_bytes)``. It calls `poll`
+            where it takes long; where it must read rows, those in so many bytes are enough (None: all of them).
             Raises InputError, a sentence with the file's name and the place in it, or one of
             `datamask.parquet.UNREADABLE`.
-        batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows, should_stop)``;
+        batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows, poll)``;
             None for columns or groups: all of them. A dotted name asks for a leaf of a struct (`leaves`): the struct
             comes with that leaf at least. Every batch is validated in full, takes
-            `datamask.parquet.BATCH_BYTES` or a small multiple, and has at most so many rows. It polls the callable, or
-            None, while a file elsewhere is waited for. Raises as `look` does.
+            `datamask.parquet.BATCH_BYTES` or a small multiple, and has at most so many rows. It calls `poll`
+            while a file elsewhere is waited for. Raises as `look` does.
         named: further endings of files that are its own only where they are named one by one.
         magic: first bytes of its files, whatever they are called.
         group: what a group is called in sentences; "": its files are read as a whole.
@@ -58,10 +57,8 @@ class Reader:
 
     name: str
     endings: tuple[str, ...]
-    look: Callable[[str, ShouldStop | None, int | None], FileFacts]
-    batches: Callable[
-        [str, FileFacts, Sequence[str] | None, Sequence[int] | None, int, ShouldStop | None], Iterator[pa.RecordBatch]
-    ]
+    look: Callable[[str, Poll, int | None], FileFacts]
+    batches: Callable[[str, FileFacts, Sequence[str] | None, Sequence[int] | None, int, Poll], Iterator[pa.RecordBatch]]
     named: tuple[str, ...] = ()
     magic: bytes = b""
     group: str = ""

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from datamask.corpus.readers import text
-from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
+from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.json_lines import lists_of
 from datamask.errors import InputError
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 
 MISSING = ("", "NA", "N/A", "NULL", "null", "None", "NaN", "nan")
 """What stands for no value in a column of numbers."""
@@ -48,20 +48,19 @@ ArrowInvalid."""
 
 
 @text.once
-def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
+def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> FileFacts:
     """Columns and rows, by reading the file to its end, or its first bytes.
 
     Raises:
         InputError: a row with more or fewer values than the header, or text that is no UTF-8.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
-    poll = poll_of(should_stop, "reading was stopped")
     kinds: list[pa.DataType | None] = []
     names: list[str] = []
     rounded: set[str] = set()
     rows = total = 0
     complete = True
-    for batch in _texts(path, None, should_stop):
+    for batch in _texts(path, None, poll):
         poll()
         if most_bytes is not None and total > most_bytes:
             complete = False
@@ -85,11 +84,11 @@ def batches(
     columns: Sequence[str] | None,
     groups: Sequence[int] | None,
     most_rows: int,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
-    for texts in _texts(path, columns, should_stop):
+    for texts in _texts(path, columns, poll):
         for low in range(0, texts.num_rows, most_rows):
             part = texts.slice(low, most_rows)
             values = [_values(column, field.type) for column, field in zip(part.columns, schema, strict=True)]
@@ -98,19 +97,19 @@ def batches(
             yield batch
 
 
-def _texts(path: str, columns: Sequence[str] | None, should_stop: ShouldStop | None) -> Iterator[pa.RecordBatch]:
+def _texts(path: str, columns: Sequence[str] | None, poll: Poll) -> Iterator[pa.RecordBatch]:
     """The rows with every value as text; `columns` only.
 
     Raises:
         InputError: see `look`.
     """
-    names = _header(path, should_stop)
+    names = _header(path, poll)
     options = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), include_columns=None if columns is None else list(columns)
     )
     try:
         with (
-            text.opened(path, should_stop) as stream,
+            text.opened(path, poll) as stream,
             pa.csv.open_csv(
                 stream,
                 pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
@@ -123,9 +122,9 @@ def _texts(path: str, columns: Sequence[str] | None, should_stop: ShouldStop | N
         raise _refusal(path, names, str(error)) from error
 
 
-def _header(path: str, should_stop: ShouldStop | None) -> list[str]:
+def _header(path: str, poll: Poll) -> list[str]:
     """The names of the columns."""
-    with text.opened(path, should_stop) as stream:
+    with text.opened(path, poll) as stream:
         head = stream.read(text.READ_BYTES)
     count = head.splitlines()[0].count(b",") + 1 if head else 0
     if count > text.MOST_COLUMNS:

@@ -19,12 +19,12 @@ import pyarrow.json
 import pyarrow.types as pt
 
 from datamask.corpus.readers import text
-from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
+from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.json_kinds import LeftOut, joined, leave_out_wide, stored, without
 from datamask.corpus.readers.leaves import Path, fields_in_lists, leaves, schema_of
 from datamask.corpus.readers.text import Piece
 from datamask.errors import InputError
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 
 CELLS = 10_000_000
 """Rows times columns that are parsed at once: pyarrow keeps a place for each, also where every line has other keys.
@@ -68,20 +68,19 @@ _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false
 
 
 @text.once
-def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
+def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> FileFacts:
     """Columns and rows, by reading the file to its end, or its first bytes.
 
     Raises:
         InputError: a line that is no JSON object, or a column of several kinds.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
-    poll = poll_of(should_stop, "reading was stopped")
     kinds: dict[str, pa.DataType] = {}
     left_out: dict[Path, str] = {}
     rounded: set[str] = set()
     rows = total = bytes_read = 0
     complete = True
-    for part in _parts(path, should_stop):
+    for part in _parts(path, poll):
         poll()
         if most_bytes is not None and bytes_read > most_bytes:
             complete = False
@@ -170,27 +169,27 @@ def batches(
     columns: Sequence[str] | None,
     groups: Sequence[int] | None,
     most_rows: int,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else schema_of(facts.schema, columns)
-    for part in _parts(path, should_stop, schema):
+    for part in _parts(path, poll, schema):
         table = _parsed(path, part, schema)
         for batch in table.combine_chunks().to_batches(most_rows):
             batch.validate(full=True)
             yield batch
 
 
-def _parts(path: str, should_stop: ShouldStop | None, schema: pa.Schema | None = None) -> Iterator[Piece]:
+def _parts(path: str, poll: Poll, schema: pa.Schema | None = None) -> Iterator[Piece]:
     """Pieces of the file that pyarrow parses in bounded memory.
 
     Args:
-        should_stop: polled while a file elsewhere is waited for.
+        poll: called while a file elsewhere is waited for.
         schema: of what is made of them; None: each key may be a column, or a field of every object.
     """
     columns = 0 if schema is None else sum(1 for _ in leaves(list(schema)))
     inside = 0 if schema is None else sum(fields_in_lists(field.type) for field in schema)
-    for piece in text.lines(path, should_stop):
+    for piece in text.lines(path, poll):
         waiting = [piece]
         while waiting:
             part = waiting.pop()

@@ -6,22 +6,23 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
+from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.errors import DatamaskError, InputError, NoRoomError
 from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, unfit
+from datamask.polling import Poll, no_poll
 
 MOST_ROWS = 2**40
 """A footer that claims more rows in one row group is damaged."""
 
 
-def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
+def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> FileFacts:
     """The facts by the footer, which tells of all rows.
 
     Raises:
         InputError: not parquet, cut short, or not readable.
     """
     try:
-        with open_parquet(path, should_stop=should_stop) as file:
+        with open_parquet(path, poll=poll) as file:
             footer = file.metadata
             groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
             if not all(0 <= rows <= MOST_ROWS for rows in groups) or sum(groups) != footer.num_rows:
@@ -48,13 +49,11 @@ def batches(
     columns: Sequence[str] | None,
     groups: Sequence[int] | None,
     most_rows: int,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some row groups, as `contract.Reader.batches`."""
-    with open_parquet(path, facts.inside, columns=columns, should_stop=should_stop) as file:
-        yield from read_batches(
-            path, file, columns=columns, groups=groups, most_rows=most_rows, should_stop=should_stop
-        )
+    with open_parquet(path, facts.inside, columns=columns, poll=poll) as file:
+        yield from read_batches(path, file, columns=columns, groups=groups, most_rows=most_rows, poll=poll)
 
 
 PARQUET = Reader("parquet", (".parquet",), look, batches, magic=b"PAR1", group="row group")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from datamask.corpus.readers import READERS, FileFacts, Reader, by_ending, formats, reader_of
-from datamask.corpus.readers.contract import ShouldStop
 from datamask.corpus.readers.leaves import leaf_schema, with_leaves
 from datamask.errors import InputError
 from datamask.parquet import refusing
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import FilePath
 from datamask.storage.remote import file_stamp
 
@@ -46,7 +46,7 @@ class Shard:
         columns: Sequence[str] | None,
         groups: Sequence[int] | None,
         most_rows: int,
-        should_stop: ShouldStop | None = None,
+        poll: Poll = no_poll,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of some groups, as `readers.contract.Reader.batches`.
 
@@ -55,9 +55,9 @@ class Shard:
                 columns, as the file has them.
         """
         if columns is None:
-            return self.reader.batches(self.path, self.facts, None, groups, most_rows, should_stop)
+            return self.reader.batches(self.path, self.facts, None, groups, most_rows, poll)
         columns = [name for name in columns if name in self.schema.names]
-        batches = self.reader.batches(self.path, self.facts, columns, groups, most_rows, should_stop)
+        batches = self.reader.batches(self.path, self.facts, columns, groups, most_rows, poll)
         return (self.with_leaves(batch, columns).select(columns) for batch in batches)
 
     def with_leaves(self, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
@@ -65,26 +65,26 @@ class Shard:
         return with_leaves(batch, self.facts.schema, columns)
 
 
-def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> Shard:
+def open_shard(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> Shard:
     """Look at a file.
 
     Args:
         path: of the file.
-        should_stop: polled where that takes long.
+        poll: called where that takes long.
         most_bytes: enough for a first look at a file that must be read to know its rows; None: the whole file.
 
     Raises:
         InputError: it is of no format that is read here, cut short, or not readable.
         RemoteError: it lies elsewhere, and its store does not answer.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     with refusing(path, f"cannot be read as {formats()}"):
-        size = file_stamp(path, should_stop)[0]
+        size = file_stamp(path, poll)[0]
         if size == 0:  # pipes and devices too, which may never end
             reader = by_ending(path) or READERS[0]
             raise InputError(f"{path} is empty (0 bytes), not a {reader.name} file")
-        reader = reader_of(path, should_stop)
-        return Shard(path, size, reader, reader.look(path, should_stop, most_bytes))
+        reader = reader_of(path, poll)
+        return Shard(path, size, reader, reader.look(path, poll, most_bytes))
 
 
 def output_names(paths: Sequence[FilePath], ending: str) -> list[Path]:

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus.readers.contract import FileFacts, ShouldStop
+from datamask.corpus.readers.contract import FileFacts
 from datamask.errors import InputError, Stopped
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, is_address
 from datamask.storage.remote import RemoteFile, file_stamp
 
@@ -39,7 +40,7 @@ DEEPEST = 64
 """Values within values; far deeper ones end the process inside of pyarrow."""
 
 MOST_COLUMNS = 10_000
-Look = Callable[[str, ShouldStop | None, int | None], FileFacts]
+Look = Callable[[str, Poll, int | None], FileFacts]
 MANY_DIGITS = r"[+-]?\d{16,308}"
 """Whole numbers that float64 may not hold; longer ones are infinite in it."""
 
@@ -61,15 +62,15 @@ def codec_of(head: bytes) -> str | None:
     return "zstd" if skippable else next((codec for mark, codec in CODECS.items() if head.startswith(mark)), None)
 
 
-def opened(path: str, should_stop: ShouldStop | None = None) -> pa.NativeFile:
+def opened(path: str, poll: Poll = no_poll) -> pa.NativeFile:
     """The bytes of a file, unpacked where they are gzip or zstd, whatever its name.
 
     Args:
         path: of the file, or the address of one elsewhere.
-        should_stop: polled while a file elsewhere is waited for, here and in every read.
+        poll: called while a file elsewhere is waited for, here and in every read.
     """
     if is_address(path):
-        remote = RemoteFile(Address.parse(path), should_stop)
+        remote = RemoteFile(Address.parse(path), poll)
         codec = codec_of(remote.read(4))
         remote.seek(0)
         return pa.input_stream(remote, compression=codec, buffer_size=REMOTE_BYTES)
@@ -91,18 +92,18 @@ class Piece(NamedTuple):
         return self.ends + (not self.content.endswith(b"\n"))
 
 
-def lines(path: str, should_stop: ShouldStop | None = None) -> Iterator[Piece]:
+def lines(path: str, poll: Poll = no_poll) -> Iterator[Piece]:
     """Whole lines of a file, some `READ_BYTES` at a time.
 
     Args:
-        path, should_stop: as of `opened`.
+        path, poll: as of `opened`.
 
     Raises:
         InputError: a line is too long, or bytes are no UTF-8.
-        Stopped: `should_stop` answered true, or the program is ending.
+        Stopped: from `poll`, or the program is ending.
     """
     waiting, number = bytearray(), 1
-    for place, block in enumerate(_blocks(path, should_stop)):
+    for place, block in enumerate(_blocks(path, poll)):
         if place == 0:
             block = block.removeprefix(b"\xef\xbb\xbf")
         cut = block.rfind(b"\n") + 1
@@ -121,11 +122,11 @@ def lines(path: str, should_stop: ShouldStop | None = None) -> Iterator[Piece]:
         yield _piece(path, number, bytes(waiting))
 
 
-def _blocks(path: str, should_stop: ShouldStop | None) -> Iterator[bytes]:
+def _blocks(path: str, poll: Poll) -> Iterator[bytes]:
     """The bytes of a file. A thread reads and unpacks the next block while the caller works with the one before."""
-    with opened(path, should_stop) as stream:
+    with opened(path, poll) as stream:
         read = functools.partial(stream.read, READ_BYTES)
-        if is_address(path):  # its reads poll `should_stop`, for which this thread was chosen
+        if is_address(path):  # its reads call `poll`, for which this thread was chosen
             yield from iter(read, b"")
             return
         with ThreadPoolExecutor(1, "datamask-lines") as pool:
@@ -213,9 +214,9 @@ def once(look: Look) -> Look:
     lock = threading.Lock()
 
     @functools.wraps(look)
-    def remembered(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
+    def remembered(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> FileFacts:
         if is_address(path):
-            file: tuple[object, ...] = (path, *file_stamp(path, should_stop))
+            file: tuple[object, ...] = (path, *file_stamp(path, poll))
         else:
             stat = os.stat(path)  # noqa: PTH116
             file = (os.path.realpath(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
@@ -224,7 +225,7 @@ def once(look: Look) -> Look:
                 if key in remembered_facts:
                     remembered_facts.move_to_end(key)
                     return remembered_facts[key]
-        facts = look(path, should_stop, most_bytes)
+        facts = look(path, poll, most_bytes)
         with lock:
             remembered_facts[file, None if facts.complete else most_bytes] = facts
             while len(remembered_facts) > _KEPT:

@@ -77,7 +77,7 @@ def start(
 
     def work(job: Job) -> None:
         Cache(cache_dir).once(
-            topics_entry(corpus.fingerprint), lambda: load(corpus, cache_dir), lambda: compute(job), job.should_stop
+            topics_entry(corpus.fingerprint), lambda: load(corpus, cache_dir), lambda: compute(job), job.poll
         )
 
     return worker().start(key_of(corpus), work, device="cpu", priority=priority)

@@ -15,6 +15,7 @@ import numpy as np
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, load_layout
+from datamask.polling import poll_of
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
@@ -114,7 +115,10 @@ def prepare(
 
     if crowding(corpus, cache_dir) is None:
         Cache(cache_dir).once(
-            crowding_entry(corpus.fingerprint), lambda: crowding(corpus, cache_dir), compute_crowding, should_stop
+            crowding_entry(corpus.fingerprint),
+            lambda: crowding(corpus, cache_dir),
+            compute_crowding,
+            poll_of(should_stop),
         )
     if layout(corpus, cache_dir, projection) is not None:
         return

@@ -16,6 +16,7 @@ from datamask.corpus.readers import csv as csv_reader
 from datamask.corpus.readers import json_lines, text
 from datamask.corpus.readers.shard import open_shard
 from datamask.errors import InputError, Stopped
+from datamask.polling import poll_of
 from tests.corpus.readers.packing import packed, zstd
 
 GOOD = '{"id": "a", "quality": 1.5, "features": [1, 2.5]}\n{"id": "b", "quality": 2, "features": [0.5, 1]}\n'
@@ -246,11 +247,11 @@ def test_a_look_can_be_stopped_and_is_remembered_until_the_file_changes(tmp_path
     path = tmp_path / "in.txt"
     path.write_text(("" if reader is json_lines else "id\n") + lines * 500_000)
     with pytest.raises(Stopped):
-        reader.look(str(path), lambda: True)
-    facts = reader.look(str(path), None)
-    assert reader.look(str(path), lambda: True) is facts and sum(facts.group_rows) == 500_000
+        reader.look(str(path), poll_of(lambda: True))
+    facts = reader.look(str(path))
+    assert reader.look(str(path), poll_of(lambda: True)) is facts and sum(facts.group_rows) == 500_000
     path.write_text(("" if reader is json_lines else "id\n") + lines * 3)
-    assert sum(reader.look(str(path), None).group_rows) == 3
+    assert sum(reader.look(str(path)).group_rows) == 3
 
 
 def test_a_file_that_changed_since_it_was_looked_at_is_refused(tmp_path):

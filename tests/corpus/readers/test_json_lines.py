@@ -114,7 +114,7 @@ class Blocks:
 
 def test_the_next_block_alone_is_unpacked_meanwhile(monkeypatch):
     stream = Blocks(10)
-    monkeypatch.setattr(text, "opened", lambda path, should_stop: stream)
+    monkeypatch.setattr(text, "opened", lambda path, poll: stream)
     lines = text.lines("in.jsonl.zst")
     for place in range(3):
         next(lines)
@@ -127,7 +127,7 @@ def test_the_next_block_alone_is_unpacked_meanwhile(monkeypatch):
 
 def test_files_elsewhere_are_read_by_the_thread_that_polls(monkeypatch):
     stream = Blocks(5)
-    monkeypatch.setattr(text, "opened", lambda path, should_stop: stream)
+    monkeypatch.setattr(text, "opened", lambda path, poll: stream)
     assert sum(piece.lines for piece in text.lines("s3://bucket/in.jsonl.zst")) == 5
     assert set(stream.threads) == {threading.current_thread()}
 

@@ -200,12 +200,12 @@ def test_a_folder_is_read_in_one_format_and_a_name_tells_it_elsewhere(tmp_path):
 # -- one of somebody's own ---------------------------------------------------------------------------------------------
 
 
-def _look(path, should_stop, most_bytes):
+def _look(path, poll, most_bytes):
     table = _table(path)
     return FileFacts(table.schema, (table.num_rows,), table.nbytes / table.num_rows)
 
 
-def _batches(path, facts, columns, groups, most_rows, should_stop):
+def _batches(path, facts, columns, groups, most_rows, poll):
     table = _table(path)
     yield from (table if columns is None else table.select(columns)).to_batches(most_rows)
 

@@ -13,6 +13,7 @@ from datamask.corpus import open_corpus
 from datamask.dashboard.analyses.lambda_slider import live
 from datamask.evaluation.live import GRID
 from datamask.evaluation.live import Live as Solver
+from datamask.polling import no_poll, poll_of
 from datamask.work import lanes
 from datamask.work.lanes import Priority
 
@@ -143,12 +144,12 @@ def test_what_a_person_asks_for_while_it_is_prepared_unasked_becomes_as_urgent_a
     over, inside, order = threading.Event(), threading.Event(), []
 
     def busy():
-        with lanes.turn("cpu", Priority.RUN, over.is_set):
+        with lanes.turn("cpu", Priority.RUN, poll_of(over.is_set)):
             inside.set()
             over.wait(LONG)
 
     def sweep():
-        with lanes.turn("cpu", Priority.SWEEP, lambda: False):
+        with lanes.turn("cpu", Priority.SWEEP, no_poll):
             order.append(session.preparing)
 
     holder, waiter = threading.Thread(target=busy), threading.Thread(target=sweep)
@@ -180,7 +181,7 @@ def test_a_run_waits_for_the_ends_and_the_middle_and_not_for_the_grid(corpus, tm
         return found
 
     def run():
-        with lanes.turn("cpu", Priority.RUN, lambda: False):
+        with lanes.turn("cpu", Priority.RUN, no_poll):
             order.extend(solved)
 
     monkeypatch.setattr(Solver, "solve", recorded)

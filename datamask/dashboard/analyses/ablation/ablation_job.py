@@ -112,7 +112,7 @@ def start(
                     seeds=seeds,
                     pace=pace,
                 ),
-                job.should_stop,
+                job.poll,
             )
         if stored() is None:
             raise StoreError(

@@ -201,7 +201,7 @@ def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> I
 
 
 def _held(lock: threading.Lock, report: Progress, should_stop: Callable[[], bool]) -> contextlib.AbstractContextManager:
-    return lanes.locked(lock, should_stop, lambda: report(0.0, "another answer is being worked out"))
+    return lanes.locked(lock, poll_of(should_stop), lambda: report(0.0, "another answer is being worked out"))
 
 
 def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bool]) -> Along:

@@ -110,7 +110,7 @@ def start(
 
         def turn(device: str) -> contextlib.AbstractContextManager:
             job.report(job.share, "waiting for its turn")
-            return pace.run(lanes.turn(run_queue.device_key(device), Priority.SWEEP, job.should_stop))
+            return pace.run(lanes.turn(run_queue.device_key(device), Priority.SWEEP, job.poll))
 
         for plan in plans:
 

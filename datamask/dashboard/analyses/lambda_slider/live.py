@@ -187,7 +187,7 @@ class Session:
 
         live = self._live
         while live is not None and self._wanted and not self._closed.is_set():
-            with lanes.locked(self._solver, job.should_stop), threads(_cores()):
+            with lanes.locked(self._solver, job.poll), threads(_cores()):
                 with self._changed:
                     key, work = self._wanted.popitem(last=True)
                 before = live.lambdas
@@ -240,7 +240,7 @@ class Session:
             job.report(low + (high - low) * (1 - len(waiting) / total), f"{what} λ {waiting[0]:g}")
             first = what == SOLVING and waiting[0] in FIRST
             turn = self._turn(job, Priority.PAGE if first else self._priority)
-            with contextlib.suppress(Stopped), turn, lanes.locked(self._solver, job.should_stop):
+            with contextlib.suppress(Stopped), turn, lanes.locked(self._solver, job.poll):
                 work(waiting[0], polled)
                 waiting.pop(0)
                 self._learned += 1
@@ -260,7 +260,7 @@ class Session:
         """For a part of the preparation: other pages' work has its turn in between."""
         from datamask.evaluation.threads import threads
 
-        ticket = self._ticket = lanes.lane("cpu").ticket(priority, job.should_stop)
+        ticket = self._ticket = lanes.lane("cpu").ticket(priority, job.poll)
         ticket.hasten(self._priority)  # it may have become more urgent before the ticket was there to hasten
         doing = job.message
         if ticket.ahead:

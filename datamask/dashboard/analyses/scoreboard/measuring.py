@@ -59,7 +59,7 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign
                 lambda: measuring.write_board(
                     runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
                 ),
-                job.should_stop,
+                job.poll,
             )
 
     return worker().start(board_key(runs, corpus, cache_dir), work, device="cpu", priority=Priority.SWEEP, sign=sign)
@@ -79,7 +79,7 @@ def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None
                 lambda: measuring.write_agreement(
                     run, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
                 ),
-                job.should_stop,
+                job.poll,
             )
 
     return worker().start(agreement_key(run, corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign)
