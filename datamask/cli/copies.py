@@ -12,6 +12,7 @@ from datamask.cli.streams import print_text
 from datamask.errors import OptionError
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 
 if TYPE_CHECKING:
     from datamask.corpus.copy_growth import CopyGrowth
@@ -50,7 +51,7 @@ def copies(options: argparse.Namespace) -> int:
         if options.remove is not None:
             duplicates = "exact" if options.exact else str(options.cosine)
             rows = families(corpus, duplicates, graph)
-            kept = write_kept(corpus, rows, options.remove, progress=progress, should_stop=stop.is_set)
+            kept = write_kept(corpus, rows, options.remove, Work.of(stop.is_set, progress))
     if options.json:
         print_json(_report(growth, options.times) | ({} if kept is None else {"kept": kept, "output": options.remove}))
     else:

@@ -20,6 +20,7 @@ from datamask.recipes.batches import Judge
 from datamask.recipes.refit import check_refittable, kept_refit, refit
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import Work
 
 
 def recipe(options: argparse.Namespace) -> int:
@@ -76,7 +77,7 @@ def _recipe_of(run: Run) -> Recipe:
     from datamask.runs.recipe import recipe_of
 
     with stop_on_signals("and writing nothing") as stop, Progress() as progress:
-        return recipe_of(run, progress=progress, should_stop=stop.is_set)
+        return recipe_of(run, Work.of(stop.is_set, progress))
 
 
 def apply(options: argparse.Namespace) -> int:

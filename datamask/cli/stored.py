@@ -25,6 +25,7 @@ from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
 from datamask.storage.address import harmless, is_address
+from datamask.work.context import Work
 
 STOP_SECONDS, ASK_SECONDS = 10.0, 0.05
 """A run hears a request to stop within a second, and then writes its checkpoint; looked at so often."""
@@ -155,14 +156,15 @@ def runs_export(options: argparse.Namespace) -> int:
     if any(export.needs_shards for export in asked) and (doubt := exports.unchecked(run)):
         say(f"warning: {doubt}")
     with stop_on_signals() as stop, Progress() as progress:
+        work = Work.of(stop.is_set, progress)
         for export in asked:
             wanted = {"amount": amount, "report": say} if export.amounts else {}
-            written[export.name] = export.write(run, paths[export.name], progress, stop.is_set, **wanted)
+            written[export.name] = export.write(run, paths[export.name], work, **wanted)
         if options.card:
             from datamask.dashboard.report.dataset_card import write_dataset
 
             cache_dir, rows = RunStore(options.runs_dir).cache_dir, options.card_rows
-            files = write_dataset(run, options.card, cache_dir, rows=rows, progress=progress, should_stop=stop.is_set)
+            files = write_dataset(run, options.card, cache_dir, work, rows=rows)
             written["card"] = [str(Path(options.card) / file) for file in files]
     if options.json:
         print_json({"run_id": run.id, **written})

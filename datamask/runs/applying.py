@@ -206,7 +206,7 @@ def groups_of(
     kept, unused = _places(run.selection()), _places(run.left_out())
     whole = WholeCorpus.open(untransformed(run.config.corpus), should_stop=should_stop)
     _check_shards(run, whole)
-    check_rewritten(run, poll, should_stop)
+    check_rewritten(run, poll)
     counts: dict[str, list[int]] = {}
     total = max(1, whole.source.rows)
     done = 0

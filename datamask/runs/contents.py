@@ -8,7 +8,7 @@ compares.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from datamask.corpus.readers import shard as files
 from datamask.errors import InputError
 from datamask.parquet import refusing, without_views
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.runs.store import Run
 from datamask.storage.address import FilePath, path_of
 from datamask.storage.remote import is_folder
@@ -97,40 +97,37 @@ def _with_left_out(run: Run, shards: list[ShardRows]) -> list[ShardRows]:
     ]
 
 
-def open_file(path: FilePath, should_stop: Callable[[], bool] | None = None) -> files.Shard:
+def open_file(path: FilePath, poll: Poll = no_poll) -> files.Shard:
     """A shard, opened again.
 
     Args:
-        should_stop: polled while a file elsewhere is waited for.
+        poll: called while a file elsewhere is waited for.
 
     Raises:
-        InputError: it is gone, or cannot be read. RemoteError: its store does not answer.
-        Stopped: `should_stop` answered true.
+        InputError: it is gone, or cannot be read. RemoteError: its store does not answer. Stopped: from `poll`.
     """
-    if not _exists(path, should_stop):
+    if not _exists(path, poll):
         raise InputError(f"{path} is gone since the run; put it back to export its rows")
-    return files.open_shard(str(path), poll_of(should_stop))
+    return files.open_shard(str(path), poll)
 
 
-def _exists(path: FilePath, should_stop: Callable[[], bool] | None) -> bool:
-    return path.exists() if isinstance(path, Path) else is_folder(path, poll_of(should_stop)) is not None
+def _exists(path: FilePath, poll: Poll) -> bool:
+    return path.exists() if isinstance(path, Path) else is_folder(path, poll) is not None
 
 
-def selected_rows(
-    shard: ShardRows, poll: Callable[[], None], should_stop: Callable[[], bool] | None = None
-) -> Iterator[pa.Table]:
+def selected_rows(shard: ShardRows, poll: Poll) -> Iterator[pa.Table]:
     """The selected rows of a shard as it has them, batch by batch.
 
     Args:
-        poll: called between batches. should_stop: polled while a file elsewhere is waited for.
+        poll: called between batches, and while a file elsewhere is waited for.
 
     Raises:
         InputError: it is gone, cannot be read, or has other ids in these rows. RemoteError: its store does not answer.
-        Stopped: `should_stop` answered true, or from `poll`.
+        Stopped: from `poll`.
     """
     keep, expected = shard.rows[shard.selected], shard.ids.filter(pa.array(shard.selected))
     done = 0
-    for start, batch in _batches(shard.path, keep, should_stop):
+    for start, batch in _batches(shard.path, keep, poll):
         poll()
         first, stop = np.searchsorted(keep, [start, start + batch.num_rows]).tolist()
         if stop > first:
@@ -147,18 +144,16 @@ def changed(path: FilePath, how: str) -> InputError:
     return InputError(f"{path} has changed since the run: {how}; run the selection again")
 
 
-def _batches(
-    path: FilePath, keep: np.ndarray, should_stop: Callable[[], bool] | None
-) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _batches(path: FilePath, keep: np.ndarray, poll: Poll) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The batches of the row groups that hold one of the rows `keep`, each with its first row."""
-    file = open_file(path, should_stop)
+    file = open_file(path, poll)
     edges = np.cumsum([0, *file.group_rows])
     for group, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist())):
         if np.searchsorted(keep, low) == np.searchsorted(keep, high):
             continue
         start = low
         with refusing(path, "is damaged or has changed since the run"):
-            for batch in file.batches(None, [group], BATCH_ROWS, poll_of(should_stop)):
+            for batch in file.batches(None, [group], BATCH_ROWS, poll):
                 yield start, batch
                 start += batch.num_rows
 

@@ -128,7 +128,7 @@ def digests(
     def digested(place: int) -> str | None:
         digest = Digest()
         try:
-            for rows in selected_rows(shards[place], poll_of(stop.is_set), stop.is_set):
+            for rows in selected_rows(shards[place], poll_of(stop.is_set)):
                 digest.add(rows)
                 done[place] += rows.num_rows
             return digest.text()

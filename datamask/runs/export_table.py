@@ -15,8 +15,8 @@ from pathlib import Path
 
 from datamask.repeats import AS_SELECTED, Amount
 from datamask.runs import exports
-from datamask.runs.exports import Progress
 from datamask.runs.store import Run
+from datamask.work.context import UNWATCHED, Work
 
 PARQUET = "application/vnd.apache.parquet"
 
@@ -54,7 +54,7 @@ class Export:
         name: its option of `runs export`, and its entry in what that prints as JSON.
         metavar, about: what follows the option, and what the help says of it.
         heading, caption: of its card.
-        write: ``write(run, path, progress, should_stop)`` writes it whole or not at all, and gives the path or paths
+        write: ``write(run, path, work)`` writes it whole or not at all, and gives the path or paths
             written; raises as the functions of `datamask.runs.exports` do.
         downloads: what a browser may fetch, each a button.
         needs_shards: what to put the shards back for, in words; "": it is made of the run folder alone.
@@ -83,17 +83,14 @@ class Export:
     amounts: bool = False
 
 
-def _write_ids(
-    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
-) -> str:
+def _write_ids(run: Run, path: str | Path, work: Work = UNWATCHED) -> str:
     return exports.write_ids(run, path)
 
 
 def _write_weights(
     run: Run,
     path: str | Path,
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    work: Work = UNWATCHED,
     amount: Amount = AS_SELECTED,
     report: Callable[[str], None] = lambda sentence: None,
 ) -> str:
@@ -114,27 +111,20 @@ def _weights_csv(run: Run, amount: Amount = AS_SELECTED) -> bytes:
     return weights_csv(run, amount)
 
 
-def _write_rows(
-    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
-) -> str:
-    exports.filtered_rows(run, path, progress=progress, should_stop=should_stop)
+def _write_rows(run: Run, path: str | Path, work: Work = UNWATCHED) -> str:
+    exports.filtered_rows(run, path, work)
     return str(path)
 
 
-def _write_masks(
-    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
-) -> list[str]:
-    masks = exports.mask_per_shard(run, path, progress=progress, should_stop=should_stop)
-    return [str(mask) for mask in masks]
+def _write_masks(run: Run, path: str | Path, work: Work = UNWATCHED) -> list[str]:
+    return [str(mask) for mask in exports.mask_per_shard(run, path, work)]
 
 
-def _write_recipe(
-    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
-) -> str:
+def _write_recipe(run: Run, path: str | Path, work: Work = UNWATCHED) -> str:
     from datamask.recipes import write_recipe
     from datamask.runs.recipe import recipe_of
 
-    write_recipe(recipe_of(run, progress=progress, should_stop=should_stop), path)
+    write_recipe(recipe_of(run, work), path)
     return str(path)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,14 @@ from datamask.errors import InputError, OptionError, RunStateError, StoreError
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import replacing
 from datamask.parquet import gathering
-from datamask.polling import poll_of
+from datamask.polling import Poll
 from datamask.repeats import refusal
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
 from datamask.runs.locks import is_held
 from datamask.runs.store import Run
 from datamask.storage.address import FilePath
+from datamask.work.context import UNWATCHED, Work
 
 _UNSEEN = "\\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff"
 FORMULA_STARTS = f"^(?:[\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠])"
@@ -38,9 +38,6 @@ kind, control characters and marks without width before the sign are dropped by 
 
 GROUP_ROWS = 8192
 """Rows are gathered up to so many before they are written: each write is a row group."""
-
-Progress = Callable[[float, str], None]
-
 
 # -- the selected ids -------------------------------------------------------------------------------------------------
 
@@ -153,9 +150,7 @@ def no_weights(run: Run) -> str:
 # -- the corpus's own rows --------------------------------------------------------------------------------------------
 
 
-def filtered_rows(
-    run: Run, path: str | Path, *, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
-) -> int:
+def filtered_rows(run: Run, path: str | Path, work: Work = UNWATCHED) -> int:
     """Write the selected rows as the corpus has them: original columns and types, in input order.
 
     Shards are streamed; where their columns differ, a missing one is null.
@@ -170,16 +165,14 @@ def filtered_rows(
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
     shards = [shard for shard in shards_of(run) if shard.selected.any()]
-    return write_rows(shards, path, _noted_digests(run), progress=progress, should_stop=should_stop)
+    return write_rows(shards, path, _noted_digests(run), work)
 
 
 def write_rows(
     shards: list[ShardRows],
     path: str | Path,
     noted: dict[str, str | None] | None = None,
-    *,
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    work: Work = UNWATCHED,
 ) -> int:
     """Write the selected rows of some shards, as `filtered_rows`.
 
@@ -188,25 +181,21 @@ def write_rows(
 
     Returns, Raises: as `filtered_rows`.
     """
-    schema = _common_schema(shards, should_stop)
+    schema = _common_schema(shards, work.poll)
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
-    poll = poll_of(should_stop, "the export was stopped")
     with replacing(path) as part, gathering(part, schema, GROUP_ROWS) as sink:
         for shard in shards:
             digest = Digest()
-            for rows in selected_rows(shard, poll, should_stop):
+            for rows in selected_rows(shard, work.poll):
                 digest.add(rows)
                 sink.write(_conform(rows, schema))
                 written += rows.num_rows
-                if progress is not None:
-                    progress(written / total, f"writing row {written:,} of {total:,}")
+                work.report(written / total, f"writing row {written:,} of {total:,}")
             _check_contents(shard.path, digest, noted)
     return written
 
 
-def mask_per_shard(
-    run: Run, folder: str | Path, *, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
-) -> list[Path]:
+def mask_per_shard(run: Run, folder: str | Path, work: Work = UNWATCHED) -> list[Path]:
     """Write one small parquet per shard that says, for each of its rows in order, whether it was selected.
 
     Columns: ``selected`` (uint8, 0 or 1) and ``considered`` (bool): whether the row was in the corpus at all; a row
@@ -223,10 +212,10 @@ def mask_per_shard(
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
     shards, noted = shards_of(run), _noted_digests(run)
-    counts = [_row_count(shard, should_stop) for shard in shards]
+    counts = [_row_count(shard, work.poll) for shard in shards]
     if noted is not None:
         for shard in shards:
-            _check_unread(shard, noted, poll_of(should_stop, "the export was stopped"), should_stop)
+            _check_unread(shard, noted, work.poll)
     names = output_names([shard.path for shard in shards], ".mask.parquet")
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
@@ -238,8 +227,7 @@ def mask_per_shard(
         target = Path(folder) / name
         write_table(target, pa.table({"selected": selected, "considered": considered}))
         written.append(target)
-        if progress is not None:
-            progress((index + 1) / len(shards), f"mask {index + 1:,} of {len(shards):,}")
+        work.report((index + 1) / len(shards), f"mask {index + 1:,} of {len(shards):,}")
     return written
 
 
@@ -257,14 +245,14 @@ def unchecked(run: Run) -> str | None:
     )
 
 
-def check_rewritten(run: Run, poll: Callable[[], None], should_stop: Callable[[], bool] | None = None) -> None:
+def check_rewritten(run: Run, poll: Poll) -> None:
     """Refuse shards whose selected rows hold something else than when the run ended.
 
     Files of the disk that nobody wrote since the run began are not read.
 
     Raises:
         InputError: a shard is gone or has changed. RemoteError: a store does not answer.
-        Stopped: `should_stop` answered true, or from `poll`.
+        Stopped: from `poll`.
     """
     noted, began = _noted_digests(run), run.created
     for shard in shards_of(run):
@@ -272,7 +260,7 @@ def check_rewritten(run: Run, poll: Callable[[], None], should_stop: Callable[[]
         # the time of the file's record, which nobody can put back; systems write it some milliseconds late
         if isinstance(path, Path) and path.exists() and path.stat().st_ctime < began - 1.0:
             continue
-        _check_unread(shard, noted or {}, poll, should_stop)
+        _check_unread(shard, noted or {}, poll)
 
 
 def _noted_digests(run: Run) -> dict[str, str | None] | None:
@@ -281,15 +269,10 @@ def _noted_digests(run: Run) -> dict[str, str | None] | None:
     return noted
 
 
-def _check_unread(
-    shard: ShardRows,
-    noted: dict[str, str | None],
-    poll: Callable[[], None],
-    should_stop: Callable[[], bool] | None,
-) -> None:
+def _check_unread(shard: ShardRows, noted: dict[str, str | None], poll: Poll) -> None:
     if shard.selected.any():
         digest = Digest()
-        for rows in selected_rows(shard, poll, should_stop):
+        for rows in selected_rows(shard, poll):
             digest.add(rows)
         _check_contents(shard.path, digest, noted)
 
@@ -302,15 +285,15 @@ def _check_contents(path: FilePath, digest: Digest, noted: dict[str, str | None]
         raise changed(path, "its selected rows hold something else")
 
 
-def _row_count(shard: ShardRows, should_stop: Callable[[], bool] | None) -> int:
-    count = open_file(shard.path, should_stop).rows
+def _row_count(shard: ShardRows, poll: Poll) -> int:
+    count = open_file(shard.path, poll).rows
     if len(shard.rows) and shard.rows[-1] >= count:
         raise changed(shard.path, f"it has {count:,} rows, and row {int(shard.rows[-1]):,} was in the corpus")
     return count
 
 
-def _common_schema(shards: list[ShardRows], should_stop: Callable[[], bool] | None) -> pa.Schema:
-    schemas = [open_file(shard.path, should_stop).facts.schema for shard in shards]
+def _common_schema(shards: list[ShardRows], poll: Poll) -> pa.Schema:
+    schemas = [open_file(shard.path, poll).facts.schema for shard in shards]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,31 +10,24 @@ import pyarrow as pa
 
 from datamask.errors import InputError
 from datamask.runs.contents import ShardRows
-from datamask.runs.exports import Progress, write_rows
+from datamask.runs.exports import write_rows
 from datamask.storage.address import path_of
+from datamask.work.context import UNWATCHED, Work
 
 if TYPE_CHECKING:
     from datamask.corpus.corpus import Corpus
 
 
-def write_kept(
-    corpus: Corpus,
-    kept: np.ndarray,
-    path: str | Path,
-    *,
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> int:
+def write_kept(corpus: Corpus, kept: np.ndarray, path: str | Path, work: Work = UNWATCHED) -> int:
     """Write rows of a corpus into one parquet file, in input order, with all columns; return how many.
 
     Args:
         corpus: all N rows of its shards. kept: bool ``(N,)``, such as `datamask.corpus.copies.families` gives.
         path: of the file, which is whole or not there.
-        progress, should_stop: called with a share and a sentence; polled between batches.
 
     Raises:
         InputError: the corpus is a sample of its shards, `path` is one of them, or one has changed since.
-        StoreError: `path` cannot be written. Stopped: `should_stop` answered true.
+        StoreError: `path` cannot be written. Stopped: from `work`.
 
     Example:
         >>> write_kept(corpus, families(corpus, "exact", None), "kept.parquet")
@@ -49,7 +41,7 @@ def write_kept(
         )
     if Path(path).resolve() in {Path(file).resolve() for file in facts.files}:
         raise InputError(f"--remove {path} is one of the inputs; name another file")
-    return write_rows(_shards(corpus, kept), path, progress=progress, should_stop=should_stop)
+    return write_rows(_shards(corpus, kept), path, work=work)
 
 
 def _shards(corpus: Corpus, kept: np.ndarray) -> list[ShardRows]:

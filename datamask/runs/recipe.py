@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,9 @@ from datamask.corpus.centered import centered, common_mean
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import open_corpus
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import OptionError, RunStateError, Stopped
+from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT
-from datamask.polling import Poll, poll_of
+from datamask.polling import Poll
 from datamask.recipes.derive import derive, refusal
 from datamask.recipes.learned import LearningSelection
 from datamask.recipes.quality import FrozenQuality
@@ -25,12 +24,11 @@ from datamask.recipes.recipe import Recipe, read_recipe
 from datamask.runs.contents import changed, open_file
 from datamask.runs.store import Run
 from datamask.storage.address import path_of
+from datamask.work.context import UNWATCHED, Work
 
 if TYPE_CHECKING:
     from datamask.evaluation.problems import PosedProblem
     from datamask.evaluation.selection import Selection
-
-Progress = Callable[[float, str], None]
 
 WHOLE_RULE = "recipe.json"
 """In the folder of a run on all rows of a corpus beyond memory: its rule."""
@@ -39,50 +37,41 @@ OPENED = 0.8
 """Share of the work that is done when the corpus is open."""
 
 
-def recipe_of(
-    run: Run,
-    *,
-    corpus: Corpus | None = None,
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> Recipe:
+def recipe_of(run: Run, work: Work = UNWATCHED, *, corpus: Corpus | None = None) -> Recipe:
     """The rule behind a run's selection.
 
     Args:
         corpus: the run's own, where the caller has it open; None opens it.
-        progress: called with a share from 0 to 1 and a few words.
 
     Raises:
         RunStateError: the run has not finished. OptionError: its objective has no rule.
         InputError: a shard is gone or has changed since the run, or there is no threshold.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work`.
     """
-    config, facts, poll = run.config, run.facts(), poll_of(should_stop, "making the recipe was stopped")
+    config, facts = run.config, run.facts()
     run.selection()  # rows.parquet of an unfinished run is not the last word
     if why := refusal(config.selection):
         raise OptionError(f"run {run.id} has no recipe: {why[:1].lower()}{why[1:].rstrip('.')}")
     for path in facts.get("files", []):
-        open_file(path_of(path), should_stop)
+        open_file(path_of(path), work.poll)
     if "anchors" not in facts:
         raise RunStateError(f"run {run.id} kept no ends of its scales, without which its score cannot be made again")
     if run.whole is not None and (run.path / WHOLE_RULE).is_file():
         return read_recipe(run.path / WHOLE_RULE)  # made of all rows, of which the sample says less
-    report = progress or (lambda share, what: None)
     if corpus is None:
-        corpus = shared_corpora().get(
-            config.corpus, progress=lambda share, what: report(OPENED * share, what), should_stop=should_stop
-        )
+        opening = work.part(0.0, OPENED)
+        corpus = shared_corpora().get(config.corpus, progress=opening.report, should_stop=opening.stopping)
     _check_same(run, corpus, facts)
-    report(OPENED, "finding the rule")
-    columns, values = quality_columns(corpus, config.corpus, should_stop)
+    work.report(OPENED, "finding the rule")
+    columns, values = quality_columns(corpus, config.corpus, work.poll)
     rows = run.rows(("selected", "eligible"), optional=("given",))
     selection = config.selection
-    space = centered(corpus, should_stop) if selection.center else corpus
+    space = centered(corpus, work.stopping) if selection.center else corpus
     recipe = derive(
         LearningSelection(
             corpus,
             space,
-            common_mean(corpus, should_stop) if selection.center else None,
+            common_mean(corpus, work.stopping) if selection.center else None,
             selection,
             facts["anchors"],
             tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values)),
@@ -93,10 +82,10 @@ def recipe_of(
             named_rows(corpus, selection.pin),
             named_rows(corpus, selection.ban),
         ),
-        poll,
+        work.poll,
         **_provenance(run, facts),
     )
-    report(1.0, "finding the rule")
+    work.report(1.0, "finding the rule")
     return recipe
 
 
@@ -121,20 +110,13 @@ def selection_of_sample(
         InputError: a shard has changed, or no threshold tells rows apart. Stopped: from `poll`.
     """
 
-    def asked_to_stop() -> bool:
-        try:
-            poll()
-        except Stopped:
-            return True
-        return False
-
     config = run_config.selection
-    columns, values = quality_columns(corpus, run_config.corpus, asked_to_stop)
+    columns, values = quality_columns(corpus, run_config.corpus, poll)
     frozen = tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values))
     if refusal(config):
         return SampleSelection(frozen, None)
-    center = common_mean(corpus, asked_to_stop) if config.center else None
-    space = centered(corpus, asked_to_stop) if config.center else corpus
+    center = common_mean(corpus, Work(poll).stopping) if config.center else None
+    space = centered(corpus, Work(poll).stopping) if config.center else corpus
     nobody = np.zeros(len(corpus), bool)
     learned = LearningSelection(
         corpus,
@@ -163,9 +145,7 @@ def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:
         raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
 
 
-def quality_columns(
-    corpus: Corpus, config: CorpusConfig, should_stop: Callable[[], bool] | None
-) -> tuple[tuple[QualityColumn, ...], np.ndarray]:
+def quality_columns(corpus: Corpus, config: CorpusConfig, poll: Poll) -> tuple[tuple[QualityColumn, ...], np.ndarray]:
     """The columns, and what they hold in the shards, float64 ``(Q, N)``."""
     names = list(corpus.provenance.columns["quality"])
     columns = config.quality_columns or tuple(QualityColumn(name) for name in names)
@@ -176,7 +156,7 @@ def quality_columns(
         return columns, (corpus.quality / column.weight if column.weight else corpus.quality)[None]
     # a single transformed column is kept as its transform alone, so the shards are read for it once more
     plain = replace(config, quality_columns=(QualityColumn(column.name),))
-    reread = open_corpus(plain, should_stop=should_stop, row_limit=corpus.provenance.rows_read)
+    reread = open_corpus(plain, should_stop=Work(poll).stopping, row_limit=corpus.provenance.rows_read)
     if not reread.ids.equals(corpus.ids):
         raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
     return columns, reread.quality[None]

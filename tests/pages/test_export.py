@@ -14,7 +14,6 @@ from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.export import report_panel
 from datamask.dashboard.runs import outcome, provenance
-from datamask.errors import Stopped
 from datamask.evaluation import score_selection
 from datamask.repeats import Amount
 from datamask.runs import exports
@@ -170,10 +169,9 @@ def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeyp
 def test_masks_on_their_way_to_disk_can_be_stopped_and_the_page_says_what_cannot_be_checked(
     page, opened, run, tmp_path, monkeypatch
 ):
-    def never_done(run, folder, *, progress=None, should_stop=lambda: False):
+    def never_done(run, folder, work):
         for _ in range(1200):
-            if should_stop():
-                raise Stopped("stopped")
+            work.poll()
             time.sleep(0.1)
 
     monkeypatch.setattr(exports, "mask_per_shard", never_done)

@@ -13,7 +13,7 @@ import pytest
 
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.errors import DatamaskError, RunStateError, Stopped
+from datamask.errors import DatamaskError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, PARQUET, Download, Export, flags
 from datamask.runs.store import RunStore
@@ -68,7 +68,7 @@ def test_names_and_keys_are_those_that_people_have():
 def test_it_writes_what_it_says_whole_and_twice_the_same(export, run, tmp_path):
     for place in ("first", "second"):
         (tmp_path / place).mkdir()
-        written = export.write(run, _path(export, tmp_path / place), None, None)
+        written = export.write(run, _path(export, tmp_path / place))
         paths = written if isinstance(written, list) else [written]
         assert sorted(paths) == sorted(str(path) for path in (tmp_path / place).rglob("*") if path.is_file()) and paths
     assert _files(tmp_path / "first") == _files(tmp_path / "second")
@@ -90,7 +90,7 @@ def test_an_unfinished_run_has_nothing_and_nothing_is_left(export, store, tmp_pa
     target = tmp_path / "out"
     target.mkdir()
     with pytest.raises(RunStateError):
-        export.write(store.create(config()), _path(export, target), None, None)
+        export.write(store.create(config()), _path(export, target))
     assert not _files(target)
 
 
@@ -102,10 +102,10 @@ def test_what_needs_shards_says_so_where_they_are_gone_and_can_be_stopped(export
     for name in "ab":
         (tmp_path / f"{name}.parquet").rename(tmp_path / f"{name}.moved")
     if not export.needs_shards:
-        export.write(run, _path(export, target), None, None)
+        export.write(run, _path(export, target))
         return
     with pytest.raises(DatamaskError, match=r"a\.parquet is gone since the run"):
-        export.write(run, _path(export, target), None, None)
+        export.write(run, _path(export, target))
     assert not _files(target)
 
 
@@ -118,7 +118,7 @@ def test_a_run_that_cannot_have_it_says_why_and_nothing_is_written(tmp_path, run
     sentence = recipe.missing(facility)
     assert sentence.startswith("Objective facility selects") and sentence.endswith(".")
     with pytest.raises(DatamaskError, match="facility selects each row by its neighbors"):
-        recipe.write(facility, tmp_path / "none.json", None, None)
+        recipe.write(facility, tmp_path / "none.json")
     assert not (tmp_path / "none.json").exists()
 
 
@@ -172,10 +172,9 @@ def test_a_run_of_an_earlier_version_and_damaged_weights_are_refused(run, tmp_pa
 
 
 def test_one_that_is_added_is_an_option_of_the_command_line(run, tmp_path, capsys):
-    def write(run, path, progress, should_stop):
-        progress(0.5, "counting")
-        if should_stop():
-            raise Stopped("stopped")
+    def write(run, path, work):
+        work.report(0.5, "counting")
+        work.poll()
         Path(path).write_text(str(run.selection().num_rows))
         return str(path)
 

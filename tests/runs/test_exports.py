@@ -18,6 +18,7 @@ from datamask import parquet
 from datamask.errors import InputError, OptionError, RunStateError, Stopped, StoreError
 from datamask.runs import exports
 from datamask.runs.contents import selected_rows, shards_of
+from datamask.work.context import Work
 from tests.runs.helpers import config, finished
 
 
@@ -104,7 +105,7 @@ def test_selected_ids_as_csv_and_parquet(run, tmp_path):
 
 def test_filtered_rows_are_the_shards_own(run, tmp_path):
     heard = []
-    count = exports.filtered_rows(run, tmp_path / "out.parquet", progress=lambda share, what: heard.append(share))
+    count = exports.filtered_rows(run, tmp_path / "out.parquet", Work(report=lambda share, what: heard.append(share)))
     expected = pa.concat_tables(
         [run.shards[name].take(pa.array(rows, pa.int64())) for name, rows in run.selected_rows.items()]
     )
@@ -158,7 +159,7 @@ def test_a_shard_that_changed_is_refused_and_nothing_is_left(run, tmp_path):
 
 def test_an_export_can_be_stopped_and_a_bad_place_is_named(run, tmp_path):
     with pytest.raises(Stopped):
-        exports.filtered_rows(run, tmp_path / "out.parquet", should_stop=lambda: True)
+        exports.filtered_rows(run, tmp_path / "out.parquet", Work.of(lambda: True))
     (tmp_path / "file").write_text("")
     for action in (exports.filtered_rows, exports.write_selection):
         with pytest.raises(StoreError, match="file/out"):

@@ -143,7 +143,7 @@ def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
                 f"{target.stem}-{run.id}",
                 export.to_disk,
                 target,
-                lambda job: export.write(run, target, job.report, job.should_stop),
+                lambda job: export.write(run, target, job.work),
             )
         else:
             for download in export.downloads:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,10 @@ from datamask.measured import Anchor
 from datamask.runs import exports
 from datamask.runs.ablation_results import results
 from datamask.runs.export_table import EXPORTS, Export
-from datamask.runs.exports import Progress
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 from datamask.storage.address import is_address
+from datamask.work.context import UNWATCHED, Work
 
 SIZES = {10**k: name for k, name in enumerate(("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B"), start=3)}
 """Rows below which -> the name of the upper end of a size class, as the hub calls it."""
@@ -62,10 +62,9 @@ def write_dataset(
     run: Run,
     folder: str | Path,
     cache_dir: Path,
+    work: Work = UNWATCHED,
     *,
     rows: bool = False,
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
 ) -> list[str]:
     """Write the folder, whole or not at all, and return the files in it.
 
@@ -77,7 +76,7 @@ def write_dataset(
     Raises:
         InputError: rows are asked for, and a shard is gone or has changed since the run.
         StoreError: the folder cannot be written. RunStateError: the run has not finished.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work`.
 
     Example:
         >>> write_dataset(RunStore("runs").get(run_id), "card", Path("runs/.cache"))
@@ -89,19 +88,19 @@ def write_dataset(
     with replacing_folder(target) as place:
         (place / "data").mkdir()
         if rows:
-            exports.filtered_rows(run, place / DATA[rows], progress=progress, should_stop=should_stop)
+            exports.filtered_rows(run, place / DATA[rows], work)
         else:
             write_table(place / DATA[rows], _public_ids(run))
         notes = []
         if not RECIPES.missing(run):
             try:
-                RECIPES.write(run, place / RECIPE, progress, should_stop)
+                RECIPES.write(run, place / RECIPE, work)
             except Stopped:
                 raise
             except DatamaskError as error:
                 notes.append(f"The recipe is missing: {error}")
         write_text(place / SETTINGS, json.dumps(_public(run.config).to_dict(), indent=2) + "\n")
-        picture = _picture(run, cache_dir, progress, should_stop)
+        picture = _picture(run, cache_dir, work)
         if picture is not None:
             (place / PICTURE).write_bytes(picture)
         files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
@@ -136,14 +135,12 @@ def _name(path: str) -> str:
     return path if is_address(path) else Path(path).name
 
 
-def _picture(
-    run: Run, cache_dir: Path, progress: Progress | None, should_stop: Callable[[], bool] | None
-) -> bytes | None:
+def _picture(run: Run, cache_dir: Path, work: Work) -> bytes | None:
     """Return the map of the corpus with the selected rows colored, as PNG; None where the corpus does not open."""
     if run.whole is not None:  # the map is of a sample
         return None
     try:
-        corpus: Corpus = open_corpus(run.config.corpus, progress=progress, should_stop=should_stop)
+        corpus: Corpus = open_corpus(run.config.corpus, progress=work.report, should_stop=work.stopping)
     except Stopped:
         raise
     except DatamaskError:
