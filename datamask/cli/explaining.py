@@ -15,8 +15,8 @@ from datamask.cli.output import Progress, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.streams import print_text
 from datamask.errors import InputError, OptionError
-from datamask.polling import poll_of
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 
 if TYPE_CHECKING:
     from datamask.corpus.corpus import Corpus
@@ -44,7 +44,8 @@ def explain(options: argparse.Namespace) -> int:
     from datamask.runs.explaining import explainer_of
 
     with stop_on_signals() as stop, Progress() as progress:
-        explainer = explainer_of(run, progress=lambda share, what: progress(0.5 * share, what), should_stop=stop.is_set)
+        work = Work.of(stop.is_set, progress)
+        explainer = explainer_of(run, work.part(0.0, 0.5))
         corpus = explainer.pool.corpus
         if options.all:
             rows = np.arange(len(corpus))
@@ -52,10 +53,9 @@ def explain(options: argparse.Namespace) -> int:
             rows = read_rows(options.ids, corpus).rows
         else:
             rows = _rows_of(options.sample, corpus)
-        poll = poll_of(stop.is_set, "explaining was stopped; nothing was written")
         explanations: list[Explanation] = []
         for part in _parts(rows):
-            explanations += explainer.explain(part, poll=poll)
+            explanations += explainer.explain(part, poll=work.poll)
             progress(0.5 + 0.5 * len(explanations) / len(rows), f"{len(explanations):,} of {len(rows):,} samples")
     if output is not None:
         _write(explanations, corpus, output)

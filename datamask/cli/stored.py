@@ -183,5 +183,5 @@ def runs_import(options: argparse.Namespace) -> int:
     check_device(config.selection.device)
     config = replace(config, corpus=absolute_corpus(config.corpus), ids=str(user_path(options.ids).absolute()))
     with stop_on_signals() as stop, Progress() as progress:
-        run = import_ids(RunStore(options.runs_dir), config, progress=progress, should_stop=stop.is_set)
+        run = import_ids(RunStore(options.runs_dir), config, Work.of(stop.is_set, progress))
     return deliver(run, None, run.status().result or NO_RESULT, options)

@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import RunStateError
 from datamask.evaluation.explaining import Explainer
 from datamask.evaluation.pool import Pool
-from datamask.polling import poll_of
 from datamask.runs.store import Run
+from datamask.work.context import UNWATCHED, Work
 
 
-def explainer_of(
-    run: Run,
-    *,
-    pool: Pool | None = None,
-    progress: Callable[[float, str], None] | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Explainer:
+def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) -> Explainer:
     """The explainer of a run's selection; its graph and anchors come from the cache beside the runs.
 
     Args:
         run: done.
         pool: the run's corpus, where the caller has it bound already; None opens it, on the CPU.
-        progress: called with a share from 0 to 1 and a few words. should_stop: polled at least every 0.3 s of work.
 
     Raises:
         RunStateError: the run is not done, or the corpus has changed since.
-        InputError, OptionError: as opening and posing raise them. Stopped: `should_stop` answered true.
+        InputError, OptionError: as opening and posing raise them. Stopped: from `work`.
     """
     state = run.status().state
     if state != "done":
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to explain")
-
-    poll = poll_of(should_stop, "explaining was stopped")
-    report = progress or (lambda share, what: None)
     if pool is None:
-        corpus = shared_corpora().get(
-            run.config.corpus, progress=lambda share, what: report(0.5 * share, what), should_stop=should_stop
-        )
+        opening = work.part(0.0, 0.5)
+        corpus = shared_corpora().get(run.config.corpus, progress=opening.report, should_stop=opening.stopping)
         pool = Pool(
             corpus,
             torch.device("cpu"),
             run.path.parent / ".cache",
-            poll=poll,
-            progress=lambda share, what: report(0.5 + 0.3 * share, what),
+            poll=work.poll,
+            progress=work.part(0.5, 0.8).report,
             center=run.config.selection.center,
             neighbors=run.config.selection.neighbors,
         )
@@ -57,8 +44,8 @@ def explainer_of(
             f"the corpus of run {run.id} has changed since (fingerprint {str(recorded)[:12]}, now "
             f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows"
         )
-    report(0.8, "taking the selection apart")
+    work.report(0.8, "taking the selection apart")
     mask = run.mask()
-    explainer = Explainer(pool, run.config.selection, mask, poll)
-    report(1.0, "taking the selection apart")
+    explainer = Explainer(pool, run.config.selection, mask, work.poll)
+    work.report(1.0, "taking the selection apart")
     return explainer

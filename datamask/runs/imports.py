@@ -27,25 +27,18 @@ from datamask.evaluation.problems import pose
 from datamask.evaluation.result import RunEffort, RunResult
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.polling import poll_of
 from datamask.runs import contents, digests, run_facts
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import UNWATCHED, Work
 
 
-def import_ids(
-    store: RunStore,
-    config: RunConfig,
-    *,
-    progress: Callable[[float, str], None] = lambda share, what: None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Run:
+def import_ids(store: RunStore, config: RunConfig, work: Work = UNWATCHED) -> Run:
     """Make a done run of the ids in ``config.ids``.
 
     Args:
         store: where it goes.
         config: corpus, list, name, and a selection whose estimator is ``imported``; its objective, lambda and scale say
             how the list is measured, its ratio follows from the list.
-        progress: called with a share from 0 to 1 and a few words. should_stop: polled at least every 0.3 s of work.
 
     Returns:
         The run; its summary has ``unknown_ids`` beside what every summary has.
@@ -54,18 +47,15 @@ def import_ids(
         InputError: the list cannot be read, is no selection of this corpus, or holds ids that are not in it and
             ``config.ignore_unknown`` is false.
         OptionError: ``config.ids`` is None, or a setting does not hold. StoreError: as it comes. Stopped:
-            `should_stop` answered true; nothing was written.
+            from `work`; nothing was written.
     """
     ids = config.ids
     if ids is None:
         raise OptionError("--ids is required: the file of the ids that are to be imported")
     began = time.perf_counter()
-    poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
-    opened = digests.stamps(list_files(config.corpus.inputs, should_stop=should_stop), should_stop)
-    corpus = shared_corpora().get(
-        config.corpus, progress=lambda share, what: progress(0.3 * share, what), should_stop=should_stop
-    )
+    opened = digests.stamps(list_files(config.corpus.inputs, should_stop=work.stopping), work.stopping)
+    corpus = shared_corpora().get(config.corpus, progress=work.part(0.0, 0.3).report, should_stop=work.stopping)
     id_list = read_rows(ids, corpus)
     if id_list.unknown and not config.ignore_unknown:
         raise InputError(
@@ -83,29 +73,29 @@ def import_ids(
     def measuring(share: float, what: str) -> None:
         nonlocal reached  # several measures count from nothing, and the share shown never falls
         reached = max(reached, 0.3 + 0.5 * share)
-        progress(reached, what)
+        work.report(reached, what)
 
     pool = Pool(
         corpus,
         device,
         store.cache_dir,
-        poll=poll,
+        poll=work.poll,
         progress=measuring,
         center=config.selection.center,
         neighbors=config.selection.neighbors,
     )
     measuring(0.0, "measuring the ends of the scales")
     ends_began, graph_before = time.perf_counter(), pool.seconds_graph
-    posed = pose(pool, config.selection, poll)
+    posed = pose(pool, config.selection, work.poll)
     seconds_ends = time.perf_counter() - ends_began - (pool.seconds_graph - graph_before)
-    progress(0.8, "measuring the imported ids")
+    work.report(0.8, "measuring the imported ids")
     mask = torch.zeros(len(corpus), dtype=torch.bool, device=device)
     mask[torch.from_numpy(id_list.rows).to(device)] = True
     start = time.perf_counter()
-    selection = Selection.measured(corpus, config.selection, posed, mask, None, poll)
+    selection = Selection.measured(corpus, config.selection, posed, mask, None, work.poll)
     facts = {
         **run_facts.of_corpus(corpus),
-        **run_facts.of_problem(posed, poll),
+        **run_facts.of_problem(posed, work.poll),
         "device": str(device),
         **run_facts.of_graph(pool),
         "threads": torch.get_num_threads(),
@@ -127,10 +117,13 @@ def import_ids(
         lambda run: selection.result.of_run(run.id, effort, pool.graph_facts(), unknown_ids=id_list.unknown),
         _ending(ids, id_list),
         lambda run: digests.digests(
-            contents.shards_of(run), opened, poll, same=lambda: digests.still_same(config.corpus, corpus, should_stop)
+            contents.shards_of(run),
+            opened,
+            work.poll,
+            same=lambda: digests.still_same(config.corpus, corpus, work.stopping),
         ),
     )
-    progress(1.0, "done")
+    work.report(1.0, "done")
     return run
 
 

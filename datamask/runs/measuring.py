@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,17 @@ from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.verdicts import optimised_by
-from datamask.polling import poll_of
 from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import keep_agreement, keep_board, read_board
-
-Progress = Callable[[float, str], None]
+from datamask.work.context import UNWATCHED, Work
 
 
 def write_board(
     runs: Sequence[Run],
     corpus: Corpus,
     cache_dir: Path,
-    *,
-    progress: Progress = lambda share, what: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    work: Work = UNWATCHED,
 ) -> dict[str, Any]:
     """Measure these runs' selections on the whole panel, beside random and top quality, and keep the scoreboard.
 
@@ -43,8 +39,7 @@ def write_board(
     that work which was stopped is gone on with.
 
     Raises:
-        RunStateError: a run that is not done, or of other rows. StoreError: nothing can be kept. Stopped:
-            `should_stop` answered true.
+        RunStateError: a run that is not done, or of other rows. StoreError: nothing can be kept. Stopped: from `work`.
     """
     lists = {run.id: _selected(run, corpus) for run in runs}
     return scoreboard(
@@ -53,10 +48,10 @@ def write_board(
         cache_dir,
         cut=True,
         device="cpu",
-        progress=progress,
+        progress=work.report,
         calibrate=False,
         optimised={run.id: optimised_by(run.config.selection) for run in runs},
-        poll=poll_of(should_stop, "measuring was stopped"),
+        poll=work.poll,
         before=read_board(runs, corpus.fingerprint, cache_dir),
         kept=lambda board: keep_board(to_plain(board), runs, corpus.fingerprint, cache_dir),
     )
@@ -66,22 +61,20 @@ def write_agreement(
     run: Run,
     corpus: Corpus,
     cache_dir: Path,
-    *,
-    progress: Progress = lambda share, what: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    work: Work = UNWATCHED,
 ) -> None:
     """Make the run's selection again on random parts of the corpus, and keep how often each row was in.
 
     Raises:
         RunStateError: the run is not done, or of other rows. OptionError: its settings have pins, quotas, given rows or
-            a budget. StoreError: it cannot be kept. Stopped: `should_stop` answered true.
+            a budget. StoreError: it cannot be kept. Stopped: from `work`.
     """
     _selected(run, corpus)
-    config, poll = run.config.selection, poll_of(should_stop, "selecting again was stopped")
+    config = run.config.selection
     pool = Pool(
-        corpus, torch.device("cpu"), Path(cache_dir), poll=poll, center=config.center, neighbors=config.neighbors
+        corpus, torch.device("cpu"), Path(cache_dir), poll=work.poll, center=config.center, neighbors=config.neighbors
     )
-    counts = agreement(pool, config, poll=poll, progress=progress)
+    counts = agreement(pool, config, poll=work.poll, progress=work.report)
     keep_agreement(counts.appeared, counts.selected, run, corpus.fingerprint, cache_dir)
 
 

@@ -19,6 +19,7 @@ from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
 from datamask.objectives.facility import exact_lists
 from datamask.polling import no_poll
+from datamask.work.context import Work
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
@@ -212,7 +213,7 @@ def test_a_flip_is_where_selecting_again_says_in_fewer_selections_than_halving(c
     rows = np.flatnonzero(at[0.0] != at[1.0])[:4]
     shares, solved = [], 0
     for row in rows:
-        found = find_flip(again, int(row), progress=lambda share, what: shares.append(share))
+        found = find_flip(again, int(row), work=Work(report=lambda share, what: shares.append(share)))
         solved += found.solved
         assert [bool(member(lamb)[row]) for lamb in found.around] == [found.below, not found.below]
         assert 0 < found.around[1] - found.around[0] <= TOLERANCE and found.around[0] < found.lamb < found.around[1]

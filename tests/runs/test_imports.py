@@ -20,6 +20,7 @@ from datamask.runs import exports, imports
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
@@ -69,7 +70,7 @@ def test_an_imported_list_is_a_done_run_with_the_lists_own_values(store, raw, tm
     ids, quality, x = raw
     rows = np.sort(rng.choice(len(ids), 77, replace=False))
     seen = []
-    run = import_ids(store, asked(written(tmp_path / "mine.txt", ids, rows)), progress=lambda *at: seen.append(at))
+    run = import_ids(store, asked(written(tmp_path / "mine.txt", ids, rows)), Work(report=lambda *at: seen.append(at)))
     assert run.status().state == "done" and "77 ids imported from mine.txt" in run.status().ending
     assert run.config.name == "mine" and run.config.selection.estimator == "imported"
     assert run.config.selection.size(len(ids)) == 77
@@ -145,7 +146,7 @@ def test_unknown_ids_are_counted_and_refused_or_left_out(store, raw, tmp_path):
 def test_nothing_is_left_behind(store, raw, tmp_path, monkeypatch):
     path = written(tmp_path / "a.txt", raw[0], range(30))
     with pytest.raises(Stopped):
-        import_ids(store, asked(path), should_stop=lambda: True)
+        import_ids(store, asked(path), Work.of(lambda: True))
     with pytest.raises(OptionError, match="lamb"):
         asked(path, lamb=2.0)
 

@@ -18,6 +18,7 @@ from datamask.runs import measuring, stored_measures
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
@@ -63,11 +64,11 @@ def test_a_stop_keeps_what_is_measured_and_the_next_start_goes_on(made):
         stopping = share > 0.3
 
     with pytest.raises(Stopped):
-        measuring.write_board(three, corpus, store.cache_dir, progress=progress, should_stop=lambda: stopping)
+        measuring.write_board(three, corpus, store.cache_dir, Work.of(lambda: stopping, progress))
     part = stored_measures.read_board(three, corpus.fingerprint, store.cache_dir)
     assert part["left"] and part["measures"]
     heard = []
-    whole = measuring.write_board(three, corpus, store.cache_dir, progress=lambda share, what: heard.append(share))
+    whole = measuring.write_board(three, corpus, store.cache_dir, Work(report=lambda share, what: heard.append(share)))
     assert heard[0] > 0.25 and whole["left"] == [] and len(whole["measures"]) > len(part["measures"])
     assert stored_measures.read_board(three, corpus.fingerprint, store.cache_dir) == json.loads(json.dumps(whole))
     Cache(store.cache_dir).drop(stored_measures.board_entry(three, corpus.fingerprint))
@@ -97,7 +98,7 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
     with pytest.raises(RunStateError, match="other rows"):
         measuring.write_agreement(runs[0], replace(corpus, fingerprint="0" * 32), store.cache_dir)
     with pytest.raises(Stopped):
-        measuring.write_agreement(runs[2], corpus, store.cache_dir, should_stop=lambda: True)
+        measuring.write_agreement(runs[2], corpus, store.cache_dir, Work.of(lambda: True))
     assert stored_measures.read_agreement(runs[2], corpus.fingerprint, store.cache_dir) is None
     (tmp_path / "pin.txt").write_text(str(corpus.ids[0]))
     pinned = RunStore(tmp_path).create(

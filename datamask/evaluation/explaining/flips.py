@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -26,6 +26,7 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.loop import ShareWatch, learn
 from datamask.polling import Poll, no_poll
+from datamask.work.context import UNWATCHED, Work
 
 TOLERANCE = 1e-3
 """How closely the lambda of a change is found."""
@@ -38,8 +39,6 @@ GRID = 65
 
 MISSED = 2
 """Forecasts that may fail to halve the gap in a row before it is halved whatever they say."""
-
-Progress = Callable[[float, str], None]
 
 
 def intervals(lambdas: Sequence[float], inside: Sequence[bool]) -> list[tuple[float, float]]:
@@ -110,20 +109,20 @@ class Again:
         """Whether a row is in, at every lambda that was selected at."""
         return {lamb: bool(bits[row // 8] >> (7 - row % 8) & 1) for lamb, bits in self._bits.items()}
 
-    def select(self, lamb: float, poll: Poll = no_poll, progress: Progress = lambda share, what: None) -> None:
+    def select(self, lamb: float, work: Work = UNWATCHED) -> None:
         """Select at a lambda, as the run would have.
 
         Raises:
-            Stopped: from `poll`.
+            Stopped: from `work`.
         """
         if lamb in self._bits:
             return
         config = replace(self.config, lamb=lamb)
         estimator = learning.load(config.estimator)(at_lambda(self._posed, lamb).problem, config)
         what = f"selecting again at λ {lamb:.4g}"
-        progress(0.0, what)
-        watch = ShareWatch(estimator, lambda share, steps: progress(share, what))
-        self._keep(lamb, learn(estimator, poll=poll, watch=watch).mask.cpu().numpy())
+        work.report(0.0, what)
+        watch = ShareWatch(estimator, lambda share, steps: work.report(share, what))
+        self._keep(lamb, learn(estimator, poll=work.poll, watch=watch).mask.cpu().numpy())
         self.made += 1
 
     def forecast(self, row: int, lamb: float, low: float, high: float, poll: Poll = no_poll) -> float | None:
@@ -168,8 +167,7 @@ def find_flip(
     row: int,
     stored: Mapping[float, bool] | None = None,
     tolerance: float = TOLERANCE,
-    poll: Poll = no_poll,
-    progress: Progress = lambda share, what: None,
+    work: Work = UNWATCHED,
 ) -> Flip:
     """The lambda nearest the run's at which a sample is known to change sides, by selecting again in between.
 
@@ -178,28 +176,29 @@ def find_flip(
             different sides at some two lambdas at most this far apart, around the result.
 
     Raises:
-        Stopped: from `poll`.
+        Stopped: from `work`.
     """
     run_lambda, before, reported = again.config.lamb, again.made, 0.0
 
     def report(share: float, what: str) -> None:
         nonlocal reported
         reported = max(reported, share)
-        progress(reported, what)
+        work.report(reported, what)
 
+    rising = replace(work, report=report)
     sides = {**(stored or {}), **again.known(row)}
     if nearest_change(sides, run_lambda) is None:
         # first towards where it is foretold to change, then the other way
         ends = sorted(
             (0.0, 1.0),
             key=lambda end: (
-                again.forecast(row, run_lambda, min(end, run_lambda), max(end, run_lambda), poll) is None,
+                again.forecast(row, run_lambda, min(end, run_lambda), max(end, run_lambda), work.poll) is None,
                 abs(end - run_lambda),
             ),
         )
         for place, end in enumerate(ends):
             if nearest_change(sides, run_lambda) is None and end not in sides:
-                again.select(end, poll, _part_of(report, 0.1 * place, 0.1))
+                again.select(end, rising.part(0.1 * place, 0.1 * place + 0.1))
                 sides |= again.known(row)
     first = nearest_change(sides, run_lambda)
     if first is None:
@@ -209,7 +208,7 @@ def find_flip(
     missed, most = 0, math.log2((first[1] - first[0]) / tolerance)
     while (width := bracket[1] - bracket[0]) > tolerance:
         lamb = sum(bracket) / 2
-        guess = again.forecast(row, last, *bracket, poll) if missed < MISSED else None
+        guess = again.forecast(row, last, *bracket, work.poll) if missed < MISSED else None
         if guess is not None:
             # somewhat beyond it, and further each time the sample has not changed sides: the gap is to close
             beyond = max(0.5 * tolerance, 0.15 * abs(guess - last)) * 2**missed
@@ -219,16 +218,11 @@ def find_flip(
             )
         left = max(1.0, math.log2(width / tolerance))
         share = 0.2 + 0.8 * (1 - left / (1 + most))
-        again.select(lamb, poll, _part_of(report, share, (1 - share) / (1 + left)))
+        again.select(lamb, rising.part(share, share + (1 - share) / (1 + left)))
         sides[lamb], last = again.known(row)[lamb], lamb
         bracket = (lamb, bracket[1]) if sides[lamb] == sides[bracket[0]] else (bracket[0], lamb)
         missed = 0 if bracket[1] - bracket[0] <= width / 2 else missed + 1
     return Flip(bracket, sides[bracket[0]], first, again.made - before)
-
-
-def _part_of(report: Progress, start: float, share: float) -> Progress:
-    """The progress of one step, from 0 to 1, as that `share` of the whole which begins at `start`."""
-    return lambda part, what: report(start + share * part, what)
 
 
 def nearest_change(sides: Mapping[float, bool], lamb: float) -> tuple[float, float] | None:

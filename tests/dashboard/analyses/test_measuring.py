@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
 
 from datamask.corpus import open_corpus
 from datamask.dashboard.analyses.scoreboard import measuring
-from datamask.errors import Stopped
 from datamask.runs import measuring as engine
 from datamask.runs import run_queue, stored_measures
 from datamask.runs.store import RunStore
@@ -44,14 +44,13 @@ def test_a_board_gets_the_runs_and_can_be_stopped(world, monkeypatch):
     corpus, store, runs = world
     begun = threading.Event()
 
-    def slow(given, on, cache_dir, *, progress, should_stop):
+    def slow(given, on, cache_dir, work):
         assert (given, on) == (runs, corpus)
-        progress(0.5, "measuring Vendi score")
+        work.report(0.5, "measuring Vendi score")
         begun.set()
-        stopped = threading.Event()
-        while not should_stop():
-            stopped.wait(0.01)
-        raise Stopped("measuring was stopped")
+        while True:
+            work.poll()
+            time.sleep(0.01)
 
     monkeypatch.setattr(engine, "write_board", slow)
     task = measuring.start_board(runs, corpus, store.cache_dir)

@@ -19,11 +19,11 @@ import numpy as np
 
 from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.drawing.signs import Sign
-from datamask.errors import Stopped
-from datamask.polling import poll_of
+from datamask.polling import Poll
 from datamask.process import held
 from datamask.runs.store import Run
 from datamask.work import lanes
+from datamask.work.context import Work
 from datamask.work.job import Job
 from datamask.work.worker import worker
 
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 KEPT = 2
 """Runs taken apart that are kept; each holds some ten numbers a row and its corpus's neighbour lists."""
-
-Progress = Callable[[float, str], None]
-
-STOPPED = "explaining was stopped"
 
 MEMBERSHIPS = 128
 """Stored selections whose members are kept, a bit a row."""
@@ -100,11 +96,11 @@ def ask(run: Run, row: int, runs: Sequence[Run]) -> Job:
     key = f"why {run.path} {row} {known}"
 
     def work(job: Job) -> Answer:
-        with _explainer(run, lambda share, what: job.report(0.9 * share, what), job.should_stop) as explainer:
+        with _explainer(run, job.work.part(0.0, 0.9)) as explainer:
             job.report(0.9, "finishing")
-            explanation = explainer.explain([row], poll_of(job.should_stop, STOPPED))[0]
+            explanation = explainer.explain([row], job.poll)[0]
             copies = tuple(explainer.copies_of(row).tolist())
-        return Answer(explanation, explainer.sd, explainer.exceptions, copies, _along(run, row, runs, job.should_stop))
+        return Answer(explanation, explainer.sd, explainer.exceptions, copies, _along(run, row, runs, job.poll))
 
     return _joined(key, work)
 
@@ -122,22 +118,20 @@ def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Job:
 
         from datamask.evaluation.explaining import Again, find_flip
 
-        poll = poll_of(job.should_stop, STOPPED)
-        with _explainer(run, lambda share, what: job.report(0.1 * share, what), job.should_stop) as explainer:
+        with _explainer(run, job.work.part(0.0, 0.1)) as explainer:
             # kept with the explainer, under its lock: what is selected for one sample serves the next
             kept = _holder().again
             if str(run.path) not in kept:
-                kept[str(run.path)] = Again(explainer.pool, run.config.selection, explainer.mask, poll)
+                kept[str(run.path)] = Again(explainer.pool, run.config.selection, explainer.mask, job.poll)
             again = kept[str(run.path)]
         # under a lock of its own: it takes a while, and other samples are to be explained meanwhile
-        with _held(_holder().selecting, job.report, job.should_stop):
+        with _held(_holder().selecting, job.work):
             torch.set_num_threads(1)
             return find_flip(
                 again,
                 row,
                 dict(zip(along.lambdas, along.inside)),
-                poll=poll,
-                progress=lambda share, what: job.report(0.1 + 0.9 * share, what),
+                work=job.work.part(0.1, 1.0),
             )
 
     return worker().start(flip_key(run, row), work, device="cpu", sign=sign)
@@ -156,7 +150,7 @@ def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> J
     """
 
     def work(job: Job) -> Deck:
-        with _explainer(run, job.report, job.should_stop) as explainer:
+        with _explainer(run, job.work) as explainer:
             free = explainer.eligible & ~explainer.pinned
             if within is not None:
                 free = free & within
@@ -180,19 +174,19 @@ def _joined(key: str, work: Callable[[Job], object]) -> Job:
 
 
 @contextlib.contextmanager
-def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> Iterator[Explainer]:
+def _explainer(run: Run, work: Work) -> Iterator[Explainer]:
     """The run's explainer, for this thread alone as long as it is held; made where it is not kept."""
     import torch
 
     from datamask.runs.explaining import explainer_of
 
     holder = _holder()
-    with _held(holder.lock, report, should_stop):
+    with _held(holder.lock, work):
         torch.set_num_threads(1)  # of this thread: the pages want the other cores
         key = str(run.path)
         explainer = holder.explainers.get(key)
         if explainer is None:
-            explainer = explainer_of(run, progress=report, should_stop=should_stop)
+            explainer = explainer_of(run, work)
             holder.explainers[key] = explainer
         holder.explainers.move_to_end(key)
         while len(holder.explainers) > KEPT:
@@ -200,11 +194,11 @@ def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> I
         yield explainer
 
 
-def _held(lock: threading.Lock, report: Progress, should_stop: Callable[[], bool]) -> contextlib.AbstractContextManager:
-    return lanes.locked(lock, poll_of(should_stop), lambda: report(0.0, "another answer is being worked out"))
+def _held(lock: threading.Lock, work: Work) -> contextlib.AbstractContextManager:
+    return lanes.locked(lock, work.poll, lambda: work.report(0.0, "another answer is being worked out"))
 
 
-def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bool]) -> Along:
+def _along(run: Run, row: int, runs: Sequence[Run], poll: Poll) -> Along:
     """The row in every stored run of the same curve and seed."""
     from datamask.evaluation.explaining import intervals
 
@@ -221,8 +215,7 @@ def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bo
     lambdas = sorted(spots)
     inside = []
     for lamb in lambdas:
-        if should_stop():
-            raise Stopped(STOPPED)
+        poll()
         inside.append(_inside(by_id[spots[lamb].run_id], row))
     return Along(
         tuple(lambdas),

@@ -56,9 +56,7 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign
             Cache(cache_dir).once(
                 board_entry(runs, corpus.fingerprint),
                 whole,
-                lambda: measuring.write_board(
-                    runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
-                ),
+                lambda: measuring.write_board(runs, corpus, cache_dir, job.work),
                 job.poll,
             )
 
@@ -76,9 +74,7 @@ def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None
             Cache(cache_dir).once(
                 agreement_entry(run, corpus.fingerprint),
                 lambda: read_agreement(run, corpus.fingerprint, cache_dir),
-                lambda: measuring.write_agreement(
-                    run, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
-                ),
+                lambda: measuring.write_agreement(run, corpus, cache_dir, job.work),
                 job.poll,
             )
 
