@@ -84,6 +84,7 @@ def apply(options: argparse.Namespace) -> int:
     """`apply`: a recipe on shards, into a file for each."""
     from datamask.corpus.shards import open_source
     from datamask.corpus.threads import within
+    from datamask.work.context import Work
 
     if options.kind not in KINDS:
         raise OptionError(f"--as must be one of {', '.join(KINDS)}, got {options.kind!r}")
@@ -92,7 +93,7 @@ def apply(options: argparse.Namespace) -> int:
     folder = Path(options.output).absolute()
     check_apart("output", str(folder), paths)
     with stop_on_signals("and keeping the shards that are done") as stop, Progress() as progress:
-        source = open_source("input", paths, stop.is_set, progress=within(progress, 0.0, LOOKED))
+        source = open_source("input", paths, Work.of(stop.is_set, progress).part(0.0, LOOKED))
         asked = Judge(
             recipe,
             source,

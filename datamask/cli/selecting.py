@@ -93,7 +93,7 @@ def _check_out_of_core(config: RunConfig) -> None:
     if config.selection.scratch_dir is not None:
         solver_for(config.selection)
         check_wholly_readable(config.corpus)
-    elif engine != "local" and fits_in_memory(config.corpus, None):
+    elif engine != "local" and fits_in_memory(config.corpus):
         say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch-dir FOLDER uses it")
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 
 ROWS_AT_ONCE = 16_384
 """Rows per chunk, in float64: 50 MB at 384 dimensions, some 30 ms."""
@@ -19,7 +17,7 @@ NOWHERE = 1e-6
 """A row nearer to the mean than this share of its length has no direction left but rounding."""
 
 
-def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
+def centered(corpus: Corpus, poll: Poll = no_poll) -> Corpus:
     """The mean of the features as they were read, subtracted from each, and the rest scaled to unit length.
 
     Embeddings of some models share a large common component: E5's cosines lie between 0.7 and 1.0, and nearly all that
@@ -28,11 +26,10 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
 
     Raises:
         InputError: rows that equal the mean, and so have no direction from it.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     n, d = corpus.features.shape
     norms, _ = _squarable(corpus.norms)
-    poll = poll_of(should_stop, "centering was stopped")
     mean = _mean(corpus, norms, poll)
     features = np.empty((n, d), np.float32)
     lost = 0
@@ -54,16 +51,16 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
     return replace(corpus, features=features, norms=None, fingerprint=f"{corpus.fingerprint}-centered")
 
 
-def common_mean(corpus: Corpus, should_stop: ShouldStop | None = None) -> np.ndarray:
+def common_mean(corpus: Corpus, poll: Poll = no_poll) -> np.ndarray:
     """What `centered` subtracts: the mean of the features as they were read, float64 ``(d,)``.
 
     Raises:
         InputError: it is beyond the range of float64.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     norms, exponent = _squarable(corpus.norms)
     with np.errstate(over="ignore"):
-        mean: np.ndarray = np.ldexp(_mean(corpus, norms, poll_of(should_stop, "centering was stopped")), exponent)
+        mean: np.ndarray = np.ldexp(_mean(corpus, norms, poll), exponent)
     if not np.isfinite(mean).all():
         raise InputError("the mean of the features is beyond the range of float64; divide them by a constant")
     return mean
@@ -73,7 +70,7 @@ def _parts(n: int) -> list[slice]:
     return [slice(low, low + ROWS_AT_ONCE) for low in range(0, n, ROWS_AT_ONCE)]
 
 
-def _mean(corpus: Corpus, norms: np.ndarray | None, poll: Callable[[], None]) -> np.ndarray:
+def _mean(corpus: Corpus, norms: np.ndarray | None, poll: Poll) -> np.ndarray:
     total = np.zeros(corpus.dim)
     for part in _parts(len(corpus)):
         poll()

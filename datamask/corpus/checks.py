@@ -16,8 +16,9 @@ import pyarrow.types as pt
 from datamask.corpus.columns import Columns
 from datamask.corpus.reading import Rows
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.threads import ShouldStop, in_threads
+from datamask.corpus.threads import in_threads
 from datamask.errors import InputError
+from datamask.polling import Poll, no_poll
 
 Place = Callable[[int], str]
 """Row of the corpus -> ``FILE row K``, for messages."""
@@ -41,7 +42,7 @@ def _parts(rows: np.ndarray, dim: int) -> list[np.ndarray]:
     return np.array_split(rows, -(-len(rows) * dim // ODD_VALUES)) if len(rows) else []
 
 
-def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.ndarray:
+def norms(features: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
     """The L2 norm of each row: float64 ``(N,)``, NaN where a value is NaN or infinite, 0 where all are zero.
 
     Rows so small or so large that their squares leave float32's range are measured in float64.
@@ -61,11 +62,11 @@ def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.nda
                 exact[~np.isfinite(exact)] = np.nan
                 lengths[block.start + part] = exact
 
-    in_threads(measure, len(blocks), should_stop=should_stop)
+    in_threads(measure, len(blocks), poll=poll)
     return lengths
 
 
-def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop | None = None) -> list[bytes]:
+def normalise(features: np.ndarray, lengths: np.ndarray, poll: Poll = no_poll) -> list[bytes]:
     """Divide each row by its norm, in place, and return the digest of every block as it was before.
 
     The values as stored are hashed, not the normalised ones: those may differ in the last bit between machines.
@@ -86,7 +87,7 @@ def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop
             rows *= factors[:, None]
         return digest
 
-    return in_threads(work, len(blocks), should_stop=should_stop)
+    return in_threads(work, len(blocks), poll=poll)
 
 
 def fingerprint(

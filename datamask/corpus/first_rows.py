@@ -23,11 +23,12 @@ from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes
 from datamask.corpus.row_plan import RowPlan
 from datamask.corpus.shards import LOOK_BYTES, Source, list_files, threads_for
-from datamask.corpus.threads import Progress, ShouldStop, in_threads, thread_count, within
+from datamask.corpus.threads import in_threads, thread_count
 from datamask.errors import InputError
 from datamask.memory import memory_bytes
 from datamask.parquet import SPAN_BYTES
-from datamask.polling import poll_of
+from datamask.polling import Poll, poll_of
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import ledger
 
 SHARDS = 64
@@ -75,8 +76,7 @@ def first_look(
     *,
     shards: int = SHARDS,
     rows: int = ROWS,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
 ) -> FirstLook:
     """Read the first rows of some shards.
 
@@ -86,14 +86,13 @@ def first_look(
     Args:
         config: files, columns; the size of its sample does not count here.
         shards, rows: how many shards at most, and how many rows of each.
-        progress: called with the share done (0 to 1) and what is being done, from this thread.
-        should_stop: polled from this thread some ten times a second.
+        work: told and asked from this thread, some ten times a second.
 
     Raises:
         InputError: nothing can be read, the columns are unclear, ids repeat, or features or scores lie in other files,
             where they are found by reading all ids. RemoteError: a store that holds files does not answer.
         NoRoomError: it needs more memory than is free.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     sides = [name for name, paths in config.paths.items() if paths and name != "input"]
     if sides:
@@ -101,12 +100,12 @@ def first_look(
             f"a first look needs features and scores next to the ids, but --{sides[0]} names other files, whose rows "
             "are found by reading all ids; write them into the shards of --input, or wait until the corpus is open"
         )
-    paths = list_files(config.inputs, "input", should_stop)
+    paths = list_files(config.inputs, "input", work.poll)
     left_out: list[str] = []
-    looked_at = _opened(_spread(paths, shards), left_out, within(progress, 0.0, 0.2), should_stop)
+    looked_at = _opened(_spread(paths, shards), left_out, work.part(0.0, 0.2))
     source = _source(looked_at)
     columns = resolve_columns(config, {"input": source})
-    dim, looked_at = _dimensions(looked_at, columns, left_out, should_stop)
+    dim, looked_at = _dimensions(looked_at, columns, left_out, work.poll)
     source = _source(looked_at)
     room = min(ROOM, memory_bytes() // 16) // len(looked_at)
     beside = metadata_bytes(source, columns.feature, dim)
@@ -115,14 +114,12 @@ def first_look(
     each = rows_each * (8 * dim + ROW_BYTES + beside)
     threads = threads_for((shard.path for shard in looked_at), len(looked_at)) or thread_count(len(looked_at))
     needed = each * len(looked_at) + reading_bytes(threads, SPAN_BYTES)
-    with ledger().reserve(needed, f"A first look, before {opening_name(config)},", poll=poll_of(should_stop)) as taken:
+    with ledger().reserve(needed, f"A first look, before {opening_name(config)},", poll=work.poll) as taken:
 
         def room_of() -> Room:
             return Room(taken, rows_each * beside, 2 * room, 0)  # twice: it was an estimate
 
-        kept, parts = _read(
-            looked_at, source, columns, dim, rows_each, room_of, left_out, within(progress, 0.2, 0.9), should_stop
-        )
+        kept, parts = _read(looked_at, source, columns, dim, rows_each, room_of, left_out, work.part(0.2, 0.9))
         source = _source(kept)
         numbers = np.concatenate(
             [start + np.arange(len(part.features)) for start, part in zip(source.starts, parts, strict=False)]
@@ -136,8 +133,7 @@ def first_look(
             columns,
             RowPlan(numbers),
             joined,
-            within(progress, 0.9, 1.0),
-            should_stop,
+            work.part(0.9, 1.0),
         )
         taken.pass_to(sample, sample.nbytes)
     return FirstLook(sample, len(kept), len(paths), rows_each, tuple(left_out))
@@ -151,9 +147,7 @@ def _spread(paths: Sequence[str], most: int) -> list[str]:
     return [paths[place] for place in np.unique(np.linspace(0, len(paths) - 1, most).round().astype(int))]
 
 
-def _opened(
-    paths: Sequence[str], left_out: list[str], progress: Progress | None, should_stop: ShouldStop | None
-) -> list[Shard]:
+def _opened(paths: Sequence[str], left_out: list[str], work: Work) -> list[Shard]:
     """The shards that have rows; of those that cannot be opened, the sentence goes to `left_out`.
 
     Raises:
@@ -168,11 +162,10 @@ def _opened(
             return error
 
     def tick() -> None:
-        if progress is not None:
-            progress(0.0, f"First look at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
+        work.report(0.0, f"First look at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
 
     threads = threads_for(paths, len(paths))
-    answers = in_threads(look, len(paths), threads=threads, should_stop=should_stop, stop=stop, tick=tick)
+    answers = in_threads(look, len(paths), threads=threads, poll=work.poll, stop=stop, tick=tick)
     left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
     shards = [answer for answer in answers if isinstance(answer, Shard) and answer.rows]
     if not shards:
@@ -184,9 +177,7 @@ def _source(shards: Sequence[Shard]) -> Source:
     return Source("input", tuple(shards), np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64), False)
 
 
-def _dimensions(
-    shards: list[Shard], columns: Columns, left_out: list[str], should_stop: ShouldStop | None
-) -> tuple[int, list[Shard]]:
+def _dimensions(shards: list[Shard], columns: Columns, left_out: list[str], poll: Poll) -> tuple[int, list[Shard]]:
     """d, by the first shard that tells it, and the shards without those before it, which cannot be read.
 
     Raises:
@@ -194,7 +185,7 @@ def _dimensions(
     """
     for place, shard in enumerate(shards):
         try:
-            return feature_dim(_source([shard]), columns.feature, should_stop), shards[place:]
+            return feature_dim(_source([shard]), columns.feature, poll), shards[place:]
         except InputError as error:
             left_out.append(str(error))
     raise InputError(left_out[-1])
@@ -208,8 +199,7 @@ def _read(
     rows_each: int,
     room_of: Callable[[], Room],
     left_out: list[str],
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    work: Work,
 ) -> tuple[list[Shard], list[Rows]]:
     """The first rows of each shard, with the shards that could be read; a sentence in `left_out` for each other.
 
@@ -229,7 +219,7 @@ def _read(
         into.room = room_of()
         own = replace(wanted, metadata=[name for name in wanted.metadata if name in names])
         try:
-            read_rows(_source([shard]), own, Targets.of(rows), into, should_stop=stop.is_set)
+            read_rows(_source([shard]), own, Targets.of(rows), into, work=Work(poll_of(stop.is_set)))
         except InputError as error:
             return error
         with lock:
@@ -237,11 +227,10 @@ def _read(
         return into
 
     def tick() -> None:
-        if progress is not None:
-            progress(done / (rows_each * len(shards)), f"First look: {done:,} rows")
+        work.report(done / (rows_each * len(shards)), f"First look: {done:,} rows")
 
     threads = threads_for((shard.path for shard in shards), len(shards))
-    answers = in_threads(read, len(shards), threads=threads, should_stop=should_stop, stop=stop, tick=tick)
+    answers = in_threads(read, len(shards), threads=threads, poll=work.poll, stop=stop, tick=tick)
     left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
     kept = [(shard, answer) for shard, answer in zip(shards, answers, strict=True) if isinstance(answer, Rows)]
     if not kept:

@@ -16,6 +16,7 @@ import numpy as np
 
 from datamask.corpus.threads import Progress, ShouldStop, in_threads
 from datamask.errors import Stopped
+from datamask.polling import poll_of
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
@@ -151,7 +152,7 @@ def work_through(
             lists.done[todo[place]] = True
 
         try:
-            in_threads(next_task, len(todo), threads=threads, should_stop=pause, tick=tick)
+            in_threads(next_task, len(todo), threads=threads, poll=poll_of(pause), tick=tick)
         except Stopped:
             # every task that had begun has ended by now
             began = time.monotonic()

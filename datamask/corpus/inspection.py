@@ -11,8 +11,9 @@ from datamask.corpus.columns import IS_ROLE, Columns, candidates, guess
 from datamask.corpus.metadata import metadata_bytes
 from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
 from datamask.corpus.sampling import default_row_limit
-from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
+from datamask.polling import Poll, no_poll
+from datamask.work.context import Work
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,15 @@ class Inspection:
     notes: tuple[str, ...]
 
 
-def inspect_inputs(config: CorpusConfig, limit: int = 1000, should_stop: ShouldStop | None = None) -> Inspection:
+def inspect_inputs(config: CorpusConfig, limit: int = 1000, poll: Poll = no_poll) -> Inspection:
     """Look at the footers of at most `limit` files of each option, or at the first rows where a format has none.
 
     Raises:
         InputError: a path does not exist, a file is not parquet, or there are no rows. What concerns columns is not
             raised but listed in ``problems``, so that a form can offer the choice.
-        RemoteError: a store that holds files does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store that holds files does not answer. Stopped: from `poll`.
     """
-    sources = open_sources(config, should_stop, limit)
+    sources = open_sources(config, Work(poll), limit)
     main = sources["input"]
     schema = main.first().schema
     problems: list[str] = []
@@ -72,7 +73,7 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000, should_stop: ShouldS
     dim = None
     if feature is not None and feature in candidates(sources[origin].first().schema, "feature"):
         try:
-            dim = feature_dim(sources[origin], feature, should_stop)
+            dim = feature_dim(sources[origin], feature, poll)
         except InputError as error:
             problems.append(str(error))
     row_limit = None

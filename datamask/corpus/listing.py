@@ -13,15 +13,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 
 MOST_ENTRIES = 500_000
 """Files and folders looked at for one option: some seconds."""
 
 _POLL = 256
-"""Entries between two looks at the stop callable."""
+"""Entries between two calls of `poll`."""
 
 
 class ListingLimit:
@@ -29,12 +28,12 @@ class ListingLimit:
 
     Args:
         option: its name, for the sentence.
-        should_stop: polled on the way.
+        poll: called on the way.
     """
 
-    def __init__(self, option: str, should_stop: ShouldStop | None = None) -> None:
+    def __init__(self, option: str, poll: Poll = no_poll) -> None:
         self._option = option
-        self._poll = poll_of(should_stop, "stopped while listing files")
+        self._poll = poll
         self._spent = 0
 
     def spend(self, text: object) -> None:
@@ -42,7 +41,7 @@ class ListingLimit:
 
         Raises:
             InputError: more than `MOST_ENTRIES` were.
-            Stopped: the stop callable answered true.
+            Stopped: from `poll`.
         """
         self._spent += 1
         if self._spent % _POLL == 1:

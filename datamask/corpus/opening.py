@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,11 +21,11 @@ from datamask.corpus.reading import Room, Rows, SourceColumns, Targets, read_row
 from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
 from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
-from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError, NoRoomError
 from datamask.memory import give_back, memory_bytes
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import file_name
+from datamask.work.context import UNWATCHED, Report, Work
 from datamask.work.ledger import FREED_BYTES, in_words, ledger
 
 LOOK_SHARE = 0.3
@@ -48,8 +49,8 @@ CHECKED = 0.25
 def open_corpus(
     config: CorpusConfig,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Report | None = None,
+    should_stop: Callable[[], bool] | None = None,
     row_limit: int | None = None,
 ) -> Corpus:
     """Read shards, check them, and scale the features to unit length.
@@ -76,33 +77,41 @@ def open_corpus(
         >>> corpus.features.shape[0] == len(corpus)
         True
     """
-    sources = open_sources(config, should_stop, progress=within(progress, 0.0, LOOK_SHARE))
+    return read_corpus(config, Work.of(should_stop, progress), row_limit=row_limit)
+
+
+def read_corpus(config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int | None = None) -> Corpus:
+    """`open_corpus` for the other rooms.
+
+    Raises:
+        InputError, RemoteError, NoRoomError: as there. Stopped: from `work.poll`.
+    """
+    sources = open_sources(config, work.part(0.0, LOOK_SHARE))
     columns = resolve_columns(config, sources)
-    dim = feature_dim(sources[columns.feature_from], columns.feature, should_stop)
+    dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll)
     main = sources["input"]
     limit = row_limit
     if limit is None:
         limit = _fitting_rows(main, columns, dim)
     looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
     name = opening_name(config)
-    with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, poll=poll_of(should_stop)):
+    with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, poll=work.poll):
         plan = plan_rows(
             sources,
             columns,
             config.rows,
             limit,
             config.seed,
-            progress=within(progress, looked, planned),
-            should_stop=should_stop,
+            work=work.part(looked, planned),
         )
     needs = _needs(sources, columns, plan, dim, config.rows is not None)
     for tries_left in reversed(range(TRIES)):
-        with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=poll_of(should_stop)) as reservation:
+        with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=work.poll) as reservation:
             rows = Rows.empty(needs.rows, dim, len(columns.quality), columns.length is not None)
             rows.room = Room(reservation, needs.beside, needs.most, needs.threads)
             try:
-                _read(sources, columns, plan, rows, within(progress, planned, read), should_stop)
-                corpus = finish(config, main, columns, plan, rows, within(progress, read, 1.0), should_stop)
+                _read(sources, columns, plan, rows, work.part(planned, read))
+                corpus = finish(config, main, columns, plan, rows, work.part(read, 1.0))
             except NoRoomError:
                 needs = needs.after(rows)
                 if not tries_left or needs.all > ledger().total():
@@ -185,15 +194,15 @@ def _fitting_rows(main: Source, columns: Columns, dim: int) -> int:
     return default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
 
 
-def fits_in_memory(config: CorpusConfig, should_stop: ShouldStop | None = None) -> bool:
+def fits_in_memory(config: CorpusConfig, poll: Poll = no_poll) -> bool:
     """Whether all rows would be opened, were no number of them given.
 
     Raises:
         InputError, RemoteError, Stopped: as `open_corpus`.
     """
-    sources = open_sources(config, should_stop)
+    sources = open_sources(config, Work(poll))
     columns, main = resolve_columns(config, sources), sources["input"]
-    dim = feature_dim(sources[columns.feature_from], columns.feature, should_stop)
+    dim = feature_dim(sources[columns.feature_from], columns.feature, poll)
     return main.rows <= _fitting_rows(main, columns, dim)
 
 
@@ -219,21 +228,18 @@ def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, flo
 
 def open_sources(
     config: CorpusConfig,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
     limit: int | None = None,
-    progress: Progress | None = None,
 ) -> dict[str, Source]:
     """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by a look at each file.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     given = {name: paths for name, paths in config.paths.items() if paths}
     return {
-        name: open_source(
-            name, paths, should_stop, limit, within(progress, place / len(given), (place + 1) / len(given))
-        )
+        name: open_source(name, paths, work.part(place / len(given), (place + 1) / len(given)), limit)
         for place, (name, paths) in enumerate(given.items())
     }
 
@@ -273,12 +279,12 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
     return columns if embedder is None else replace(columns, notes=(*columns.notes, embedder))
 
 
-def feature_dim(source: Source, name: str, should_stop: ShouldStop | None = None) -> int:
+def feature_dim(source: Source, name: str, poll: Poll = no_poll) -> int:
     """d, by the type where it says so, else by the first row that is not null.
 
     Raises:
         InputError: no row has features, or they are empty lists. RemoteError: a store does not answer.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     for piece in pieces(source):
         kind = source.shards[piece.shard].schema.field(name).type
@@ -286,7 +292,7 @@ def feature_dim(source: Source, name: str, should_stop: ShouldStop | None = None
         if pa.types.is_fixed_size_list(kind):
             dim = kind.list_size
         else:
-            batches = read_piece(source, piece, [name], 64, should_stop)
+            batches = read_piece(source, piece, [name], 64, poll)
             lengths = (decode.feature_length(batch.column(0)) for _, batch in batches)
             dim = next((length for length in lengths if length is not None), None)
         if dim == 0:
@@ -304,20 +310,17 @@ def _read(
     columns: Columns,
     plan: RowPlan,
     into: Rows,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    work: Work,
 ) -> None:
     main = sources["input"]
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"
-        share = within(progress, position / len(sources), (position + 1) / len(sources))
         read_rows(
             source,
             wanted_columns(name, main, columns),
             Targets.of(plan.rows if is_main else plan.side[name]),
             into,
-            progress=share,
-            should_stop=should_stop,
+            work=work.part(position / len(sources), (position + 1) / len(sources)),
         )
 
 
@@ -344,19 +347,18 @@ def finish(
     columns: Columns,
     plan: RowPlan,
     rows: Rows,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    work: Work,
 ) -> Corpus:
     """Check the rows that were read and make a corpus of them, in their place: ids unique, features of unit length.
 
     Args:
         config: whether invalid rows are refused or dropped. main: the shards of ``--input``.
         columns: the roles. plan: which rows of `main` were read into `rows`.
-        progress, should_stop: as in `open_corpus`.
+        work: as in `read_corpus`.
 
     Raises:
         InputError: repeated ids, or rows that cannot be used. NoRoomError: memory is short.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
     # for the ids in one array, and what their hashes and the fingerprint take
@@ -366,10 +368,9 @@ def finish(
     rows.parts.clear()
     if ids_bytes >= FREED_BYTES:
         give_back()  # the ids of the parts, which are joined
-    if progress is not None:
-        progress(0.0, "Checking rows")
+    work.report(0.0, "Checking rows")
     checks.check_unique(ids, lambda row: main.place(int(numbers[row])), columns.id)
-    lengths = checks.norms(rows.features, should_stop)
+    lengths = checks.norms(rows.features, work.poll)
     invalid = checks.invalid_rows(rows, lengths, columns)
     dropped = dict(plan.dropped)
     features = rows.features
@@ -401,9 +402,8 @@ def finish(
     quality = weighted_sum(rows.quality, columns.quality, rows.rests, place)
     if rows.lengths is not None:
         check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens", place)
-    if progress is not None:
-        progress(0.3, "Normalizing features")
-    blocks = checks.normalise(features, lengths, should_stop)
+    work.report(0.3, "Normalizing features")
+    blocks = checks.normalise(features, lengths, work.poll)
     features.flags.writeable = False
     source_file, source_row = main.locate(numbers)
     if len(columns.quality) > 1:
@@ -423,6 +423,5 @@ def finish(
     if rows.exponents is not None:
         with np.errstate(over="ignore"):
             lengths = np.minimum(np.ldexp(lengths, rows.exponents), np.finfo(np.float64).max)
-    if progress is not None:
-        progress(1.0, "Corpus is open")
+    work.report(1.0, "Corpus is open")
     return Corpus(ids, quality, features, rows.lengths, metadata, source_file, source_row, digest, provenance, lengths)

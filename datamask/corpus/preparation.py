@@ -183,7 +183,7 @@ def prepare_shards(
         raise InputError(f"--dim must be at least 2, got {dim}")
     if is_address(output):
         raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
-    target, files = user_path(output), text_files(inputs, should_stop)
+    target, files = user_path(output), text_files(inputs, poll_of(should_stop))
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if target.resolve() in {file.resolve() for file in files if isinstance(file, Path)}:
@@ -304,7 +304,7 @@ def _write(
         for file, stem in zip(plan.files, plan.stems):
             shard = stack.enter_context(_Shard(place / f"{stem}.parquet")) if whole is None else whole
             position = 0
-            for batch in batches(file, None, should_stop):
+            for batch in batches(file, None, poll_of(should_stop)):
                 share = begun + (1 - begun) * min(1.0, done / total)
                 report(share, f"{doing} {file.name} ({done:,} of {total:,} rows)")
                 table = _with_columns(batch, plan, file, f"{stem}:", position, features, should_stop)

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from datamask.corpus import decode
 from datamask.corpus.shards import Source, scan
-from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError
 from datamask.parquet import BATCH_BYTES
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import Reservation, in_words
 
 KEPT_FROM = 64 << 10
@@ -183,20 +183,19 @@ def read_rows(
     targets: Targets,
     into: Rows,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
 ) -> None:
     """Read the wanted columns of one source into `into`.
 
     Raises:
         InputError: features of another length, null ids, qualities that the reader rounded, or a damaged file.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     refuse_rounded(source, columns.quality)
     dim = into.features.shape[1]
     lock = threading.Lock()
 
-    def work(rows: np.ndarray, batch: pa.RecordBatch) -> None:
+    def take(rows: np.ndarray, batch: pa.RecordBatch) -> None:
         if not len(rows):
             return
         picked, slots = targets.match(rows)
@@ -249,11 +248,10 @@ def read_rows(
     scan(
         source,
         columns.names(),
-        work,
+        take,
         row_bytes=row_bytes,
         only_rows=targets.rows,
-        progress=progress,
-        should_stop=should_stop,
+        work=work,
     )
 
 

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Sequence
 
 from datamask.corpus.listing import ListingLimit, is_pattern
-from datamask.corpus.threads import ShouldStop, in_threads
+from datamask.corpus.threads import in_threads
 from datamask.errors import InputError, RemoteError
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll, poll_of
 from datamask.storage.address import WEB, Address, is_address
 from datamask.storage.remote import entries, file_stamp, is_folder
 from datamask.storage.stores import Entry
@@ -23,7 +23,7 @@ AT_ONCE = 16
 
 
 def remote_files(
-    address: Address, endings: Sequence[str], limit: ListingLimit, should_stop: ShouldStop | None
+    address: Address, endings: Sequence[str], limit: ListingLimit, poll: Poll
 ) -> tuple[list[Address], bool]:
     """The files that an address names, sorted, and whether it is a folder.
 
@@ -33,20 +33,20 @@ def remote_files(
 
     Raises:
         InputError: nothing is there, or there is too much to look at.
-        RemoteError: the store refuses to tell, or does not answer. Stopped: `should_stop` answered true.
+        RemoteError: the store refuses to tell, or does not answer. Stopped: from `poll`.
     """
     if address.scheme in WEB:  # asked when it is opened; there is nothing else that it could be
         return [address], False
-    folder = is_folder(address, poll_of(should_stop))
+    folder = is_folder(address, poll)
     if folder is None and is_pattern(address.path):
-        return sorted(_matching(address, limit, should_stop), key=str), False
+        return sorted(_matching(address, limit, poll), key=str), False
     if folder is None:
         raise InputError(f"{address} does not exist")
     if not folder:
         return [address], False
     files = [
         file
-        for parent, listed in _below([address], limit, should_stop, hidden=True)
+        for parent, listed in _below([address], limit, poll, hidden=True)
         for entry in listed
         if not entry.is_folder and entry.name.endswith(tuple(endings)) and not entry.name.startswith(".")
         for file in [_child(parent, entry.name)]
@@ -54,11 +54,11 @@ def remote_files(
     return sorted(files, key=str), True
 
 
-def file_stamps(paths: Sequence[str], should_stop: ShouldStop | None = None) -> list[tuple[int, ...] | OSError]:
+def file_stamps(paths: Sequence[str], poll: Poll = no_poll) -> list[tuple[int, ...] | OSError]:
     """`storage.remote.file_stamp` of each file, or why it cannot be looked at; files elsewhere several at a time.
 
     Raises:
-        RemoteError: a store refuses to tell, or does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store refuses to tell, or does not answer. Stopped: from `poll`.
     """
     stop = threading.Event()
 
@@ -72,23 +72,21 @@ def file_stamps(paths: Sequence[str], should_stop: ShouldStop | None = None) -> 
 
     if not any(map(is_address, paths)):
         return [stamp(place) for place in range(len(paths))]
-    return in_threads(stamp, len(paths), threads=AT_ONCE, should_stop=should_stop, stop=stop)
+    return in_threads(stamp, len(paths), threads=AT_ONCE, poll=poll, stop=stop)
 
 
 def _child(folder: Address, name: str) -> Address:
     return folder.at(f"{folder.path}/{name}")
 
 
-def _listed(
-    folders: Sequence[Address], limit: ListingLimit, should_stop: ShouldStop | None
-) -> list[tuple[Address, list[Entry]]]:
+def _listed(folders: Sequence[Address], limit: ListingLimit, poll: Poll) -> list[tuple[Address, list[Entry]]]:
     """What lies in each of the folders."""
     stop = threading.Event()
     answers = in_threads(
         lambda place: list(entries(folders[place], poll_of(stop.is_set))),
         len(folders),
         threads=AT_ONCE,
-        should_stop=should_stop,
+        poll=poll,
         stop=stop,
     )
     for folder, listed in zip(folders, answers, strict=True):
@@ -98,13 +96,13 @@ def _listed(
 
 
 def _below(
-    folders: Sequence[Address], limit: ListingLimit, should_stop: ShouldStop | None, *, hidden: bool = False
+    folders: Sequence[Address], limit: ListingLimit, poll: Poll, *, hidden: bool = False
 ) -> list[tuple[Address, list[Entry]]]:
     """What lies in the folders and in all below them; `hidden`: also in those whose names begin with a dot."""
     everything: list[tuple[Address, list[Entry]]] = []
     waiting = list(folders)
     while waiting:
-        level = _listed(waiting, limit, should_stop)
+        level = _listed(waiting, limit, poll)
         everything += level
         waiting = [
             _child(parent, entry.name)
@@ -115,7 +113,7 @@ def _below(
     return everything
 
 
-def _matching(pattern: Address, limit: ListingLimit, should_stop: ShouldStop | None) -> list[Address]:
+def _matching(pattern: Address, limit: ListingLimit, poll: Poll) -> list[Address]:
     """The files that a pattern matches: ``**`` stands for any folders, none included, and only a part that begins with
     a dot matches hidden names."""
     parts = [part for place, part in enumerate(pattern.parts[1:]) if part != "**" or pattern.parts[place] != "**"]
@@ -124,22 +122,20 @@ def _matching(pattern: Address, limit: ListingLimit, should_stop: ShouldStop | N
     folders = [pattern.at("")]
     for part in parts[:-1]:
         if part == "**":
-            folders = [folder for folder, _ in _below(folders, limit, should_stop)]
+            folders = [folder for folder, _ in _below(folders, limit, poll)]
         elif not is_pattern(part):
             folders = [_child(folder, part) for folder in folders]
         else:
-            folders = _named(folders, part, True, limit, should_stop)
-    return list(dict.fromkeys(_named(folders, parts[-1], False, limit, should_stop)))
+            folders = _named(folders, part, True, limit, poll)
+    return list(dict.fromkeys(_named(folders, parts[-1], False, limit, poll)))
 
 
-def _named(
-    folders: Sequence[Address], part: str, of_folders: bool, limit: ListingLimit, should_stop: ShouldStop | None
-) -> list[Address]:
+def _named(folders: Sequence[Address], part: str, of_folders: bool, limit: ListingLimit, poll: Poll) -> list[Address]:
     """What in the folders matches a part of a pattern: folders, or files."""
     matches = re.compile(fnmatch.translate(part)).match
     return [
         _child(folder, entry.name)
-        for folder, listed in _listed(folders, limit, should_stop)
+        for folder, listed in _listed(folders, limit, poll)
         for entry in listed
         if entry.is_folder == of_folders
         and matches(entry.name)

@@ -15,8 +15,8 @@ from datamask.corpus.columns import ID_NAMES, Columns, require, side_id
 from datamask.corpus.reading import id_batch
 from datamask.corpus.sampling import Chosen, row_hash
 from datamask.corpus.shards import Source, scan
-from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError
+from datamask.work.context import UNWATCHED, Work
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ def plan_rows(
     limit: int,
     seed: int,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
 ) -> RowPlan:
     """Decide which rows are read.
 
@@ -54,11 +53,11 @@ def plan_rows(
         rows: size of the sample asked for, or None.
         limit: the most rows where no size was asked for.
         seed: of the sample.
-        progress, should_stop: called while ids are read.
+        work: told and asked while ids are read.
 
     Raises:
         InputError: null ids, side shards that do not fit, or repeated ids in them.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     main = sources["input"]
     side_ids = {
@@ -87,8 +86,7 @@ def plan_rows(
             columns.id,
             main,
             seed,
-            within(progress, step / steps, (step + 1) / steps),
-            should_stop,
+            work.part(step / steps, (step + 1) / steps),
         )
         for step, (name, id_name) in enumerate(by_id.items())
     }
@@ -99,7 +97,7 @@ def plan_rows(
     kind = column_id_type(main, columns.id)
     lost = dict.fromkeys(joins, 0)
 
-    def work(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
+    def take(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
         hashes = row_hash(id_batch(main, numbers, batch, columns.id, kind), seed)
         partners = {name: index.find(hashes) for name, index in joins.items()}
         keep = np.ones(len(hashes), bool)
@@ -112,10 +110,9 @@ def plan_rows(
     scan(
         main,
         [columns.id],
-        work,
+        take,
         row_bytes=64,
-        progress=within(progress, (steps - 1) / steps, 1.0),
-        should_stop=should_stop,
+        work=work.part((steps - 1) / steps, 1.0),
         what="Reading ids:",
     )
     if chosen.offered == 0:
@@ -176,8 +173,7 @@ class _Index:
         main_name: str,
         main: Source,
         seed: int,
-        progress: Progress | None,
-        should_stop: ShouldStop | None,
+        work: Work,
     ) -> None:
         kind = column_id_type(source, id_name)
         main_kind = column_id_type(main, main_name)
@@ -188,16 +184,15 @@ class _Index:
             )
         hashes = np.empty(source.rows, np.uint64)
 
-        def work(rows: np.ndarray, batch: pa.RecordBatch) -> None:
+        def take(rows: np.ndarray, batch: pa.RecordBatch) -> None:
             hashes[rows] = row_hash(id_batch(source, rows, batch, id_name, kind), seed)
 
         scan(
             source,
             [id_name],
-            work,
+            take,
             row_bytes=64,
-            progress=progress,
-            should_stop=should_stop,
+            work=work,
             what=f"Reading ids of --{source.name}:",
         )
         self.rows = np.argsort(hashes, kind="stable")

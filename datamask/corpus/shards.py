@@ -22,9 +22,7 @@ from datamask.corpus.readers import READERS, Reader, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.remote_listing import file_stamps, remote_files
 from datamask.corpus.threads import (
-    Progress,
     Result,
-    ShouldStop,
     Speed,
     in_threads,
     one_blas_thread,
@@ -33,8 +31,9 @@ from datamask.corpus.threads import (
 from datamask.errors import InputError, Stopped
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll, poll_of
 from datamask.storage.address import Address, is_address, refuse_secrets
+from datamask.work.context import UNWATCHED, Work
 
 REMOTE_THREADS = 8
 """Files elsewhere read at once, where there are fewer cores: each waits most of the time."""
@@ -90,7 +89,7 @@ class Source:
         return f"{self.shards[shard].path} row {row - int(self.starts[shard]):,}"
 
 
-def list_files(inputs: Sequence[str], option: str = "input", should_stop: ShouldStop | None = None) -> tuple[str, ...]:
+def list_files(inputs: Sequence[str], option: str = "input", poll: Poll = no_poll) -> tuple[str, ...]:
     """The files that files, folders (recursive, sorted) and globs name, each once, in the order given.
 
     Of a folder, the files of one format: the first of the table of readers that it has any of. Addresses of files,
@@ -99,14 +98,14 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
     Raises:
         InputError: a path does not exist, nothing matches, or too many files and folders would have to be looked at.
         RemoteError: a store does not answer.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     listed: dict[str, str] = {}
-    limit = ListingLimit(option, should_stop)
+    limit = ListingLimit(option, poll)
     for text in inputs:
         path = os.fspath(text)
         if is_address(path):
-            for match in _remote_matches(path, option, limit, should_stop):
+            for match in _remote_matches(path, option, limit, poll):
                 listed.setdefault(match, match)
             continue
         expanded = user_path(path)
@@ -134,7 +133,7 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
     return tuple(listed.values())
 
 
-def _remote_matches(text: str, option: str, limit: ListingLimit, should_stop: ShouldStop | None) -> list[str]:
+def _remote_matches(text: str, option: str, limit: ListingLimit, poll: Poll) -> list[str]:
     """The files that an address names.
 
     Raises:
@@ -143,7 +142,7 @@ def _remote_matches(text: str, option: str, limit: ListingLimit, should_stop: Sh
     refuse_secrets(text, option)
     name = f"--{option} {shortened(text)}"
     try:
-        files, of_folder = remote_files(Address.parse(text), endings(), limit, should_stop)
+        files, of_folder = remote_files(Address.parse(text), endings(), limit, poll)
     except InputError as error:
         raise type(error)(f"--{option} {error}") from error
     matches = of_one_format([str(file) for file in files]) if of_folder else [str(file) for file in files]
@@ -197,7 +196,7 @@ def in_shard_threads(
     task: Callable[[int], Result],
     *,
     stop: threading.Event,
-    should_stop: ShouldStop | None,
+    poll: Poll,
     tick: Callable[[], None],
 ) -> list[Result]:
     """Call a task for the number of every shard, in as many threads as their stores allow, each with one of BLAS.
@@ -207,30 +206,29 @@ def in_shard_threads(
     count = len(shards)
     threads = threads_for((shard.path for shard in shards), count)
     with one_blas_thread():
-        return in_threads(task, count, threads=threads, should_stop=should_stop, stop=stop, tick=tick)
+        return in_threads(task, count, threads=threads, poll=poll, stop=stop, tick=tick)
 
 
 def open_source(
     name: str,
     inputs: Sequence[str],
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
     limit: int | None = None,
-    progress: Progress | None = None,
 ) -> Source:
     """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows at all.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
-    listed = list_files(inputs, name, should_stop)
+    listed = list_files(inputs, name, work.poll)
     paths = listed[:limit]
     enough = None if limit is None else LOOK_BYTES // max(1, len(paths))
     stop = threading.Event()
 
     lock, speed = threading.Lock(), Speed()
     read = 0  # bytes of files that are read to their end for that; of parquet it is the footers, in moments
-    sizes = _sizes(paths, should_stop)
+    sizes = _sizes(paths, work.poll)
 
     def look(index: int) -> Shard:
         nonlocal read
@@ -240,16 +238,15 @@ def open_source(
         return shard
 
     def tick() -> None:
-        if progress is not None:
-            what = f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}"
-            progress(read / max(1, sum(sizes)), what + (speed.words(read) if read else ""))
+        what = f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}"
+        work.report(read / max(1, sum(sizes)), what + (speed.words(read) if read else ""))
 
     shards = tuple(
         in_threads(
             look,
             len(paths),
             threads=threads_for(paths, len(paths)),
-            should_stop=should_stop,
+            poll=work.poll,
             stop=stop,
             tick=tick,
         )
@@ -264,12 +261,12 @@ def open_source(
     return source
 
 
-def _sizes(paths: Sequence[str], should_stop: ShouldStop | None) -> list[int]:
+def _sizes(paths: Sequence[str], poll: Poll) -> list[int]:
     """Bytes of each file that is read to its end for a look at it; 0 of others, and where there is none any more."""
     whole = [path for path in paths if (reader := by_ending(path)) is not None and not reader.group]
     sizes = {
         path: 0 if isinstance(stamp, OSError) else stamp[0]
-        for path, stamp in zip(whole, file_stamps(whole, should_stop), strict=True)
+        for path, stamp in zip(whole, file_stamps(whole, poll), strict=True)
     }
     return [sizes.get(path, 0) for path in paths]
 
@@ -322,16 +319,16 @@ def _last_below(rows: np.ndarray, limit: int) -> int:
 
 
 def read_piece(
-    source: Source, piece: Piece, columns: Sequence[str], batch_rows: int, should_stop: ShouldStop | None = None
+    source: Source, piece: Piece, columns: Sequence[str], batch_rows: int, poll: Poll = no_poll
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Yield (rows of the long table, batch) of one piece, up to the batch with the last row that is wanted.
 
     Args:
-        should_stop: polled while a file elsewhere is waited for.
+        poll: called while a file elsewhere is waited for.
 
     Raises:
         InputError: the file is damaged further in, or changed since it was opened.
-        RemoteError: it lies elsewhere, and its store does not answer. Stopped: `should_stop` answered true.
+        RemoteError: it lies elsewhere, and its store does not answer. Stopped: from `poll`.
     """
     shard = source.shards[piece.shard]
     edges = np.cumsum([source.starts[piece.shard], *shard.group_rows], dtype=np.int64)
@@ -342,7 +339,7 @@ def read_piece(
     where = f" ({group}s {groups[0]} to {groups[-1]})" if len(groups) > 1 else f" ({group} {groups[0]})"
     done = 0
     with refusing(shard.path, f"is damaged or was changed while being read{where if group else ''}"):
-        for batch in shard.batches(columns, piece.groups, batch_rows, poll_of(should_stop)):
+        for batch in shard.batches(columns, piece.groups, batch_rows, poll):
             if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
                 batch = batch.slice(0, piece.rows - done)
             if done + batch.num_rows > piece.rows:
@@ -359,28 +356,27 @@ def read_piece(
 def scan(
     source: Source,
     columns: Sequence[str],
-    work: Callable[[np.ndarray, pa.RecordBatch], None],
+    take: Callable[[np.ndarray, pa.RecordBatch], None],
     *,
     row_bytes: int,
     only_rows: np.ndarray | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
     what: str = "Reading",
 ) -> None:
-    """Call ``work(rows, batch)`` on every batch of `columns`, from several threads at once, in no fixed order.
+    """Call ``take(rows, batch)`` on every batch of `columns`, from several threads at once, in no fixed order.
 
     Args:
         source: what to read.
         columns: column names, read and nothing else.
-        work: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
+        take: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
         row_bytes: expected decoded size of a row, which bounds the batch size; see `read_batches`.
         only_rows: sorted; row groups holding none of them are skipped, and of the others what lies behind the last.
-        progress, should_stop, what: called from this thread with the share of the bytes done, and in words `what`, the
+        work, what: called from this thread with the share of the bytes done, and in words `what`, the
             rows, and how many MB a second are decoded.
 
     Raises:
         InputError: a file is damaged.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     todo = pieces(source, only_rows)
@@ -397,10 +393,10 @@ def scan(
         # of the first rows of a row group alone, small batches: the last one holds rows that nobody wants
         most = batch_rows if piece.until == piece.rows else min(batch_rows, max(FEW_ROWS, piece.until // 8))
         left = piece.until
-        for rows, batch in read_piece(source, piece, columns, most, stop.is_set):
+        for rows, batch in read_piece(source, piece, columns, most, poll_of(stop.is_set)):
             if stop.is_set():
                 raise Stopped("reading was stopped")
-            work(rows, batch)
+            take(rows, batch)
             wanted = min(len(rows), left)
             left -= wanted
             with lock:
@@ -409,8 +405,7 @@ def scan(
                 decoded += batch.nbytes
 
     def tick() -> None:
-        if progress is not None:
-            progress(done_bytes / max(whole, 1.0), f"{what} {done:,} of {total:,} rows{speed.words(decoded)}")
+        work.report(done_bytes / max(whole, 1.0), f"{what} {done:,} of {total:,} rows{speed.words(decoded)}")
 
     threads = threads_for((shard.path for shard in source.shards), len(todo))
-    in_threads(task, len(todo), threads=threads, should_stop=should_stop, stop=stop, tick=tick)
+    in_threads(task, len(todo), threads=threads, poll=work.poll, stop=stop, tick=tick)

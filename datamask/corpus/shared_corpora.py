@@ -10,16 +10,18 @@ import json
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from datamask.config import CorpusConfig
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.opening import open_corpus
+from datamask.corpus.opening import read_corpus
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.shards import list_files
-from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError, Stopped
+from datamask.polling import Poll, no_poll
 from datamask.process import held
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import ledger
 
 SIZE = 2
@@ -58,23 +60,16 @@ class SharedCorpora:
         self._alive: WeakValueDictionary[str, Corpus] = WeakValueDictionary()
         ledger().add_spare(self._let_go)
 
-    def get(
-        self,
-        config: CorpusConfig,
-        *,
-        progress: Progress | None = None,
-        should_stop: ShouldStop | None = None,
-        row_limit: int | None = None,
-    ) -> Corpus:
+    def get(self, config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int | None = None) -> Corpus:
         """The corpus of `config`, opened by this caller, or by another whom this one waits for.
 
         Where the caller that opens is stopped or interrupted, one of those waiting opens in its stead.
 
         Raises:
             InputError, NoRoomError: as `open_corpus`; everyone who waited gets the same sentence.
-            Stopped: `should_stop` answered true, while opening or waiting.
+            Stopped: from `work.poll`, while opening or waiting.
         """
-        key = _key(config, row_limit, should_stop)
+        key = _key(config, row_limit, work.poll)
         while True:
             with self._lock:
                 slot = self._slots.get(key)
@@ -87,12 +82,10 @@ class SharedCorpora:
                 self._slots.move_to_end(key)
                 slot.used = time.monotonic()
             if opens:
-                return self._open(key, slot, config, progress, should_stop, row_limit)
+                return self._open(key, slot, config, work, row_limit)
             while not slot.finished.wait(0.1):
-                if should_stop is not None and should_stop():
-                    raise Stopped("waiting for the corpus was stopped")
-                if progress is not None:
-                    progress(slot.share, slot.what)
+                work.poll()
+                work.report(slot.share, slot.what)
             if slot.corpus is not None:
                 return slot.corpus
             error = slot.error
@@ -100,32 +93,23 @@ class SharedCorpora:
             if error is not None and not isinstance(error, Stopped):
                 raise type(error)(*error.args) from error
 
-    def holds(self, config: CorpusConfig, *, should_stop: ShouldStop | None = None) -> bool:
+    def holds(self, config: CorpusConfig, poll: Poll = no_poll) -> bool:
         """Whether the corpus is open, or is being opened, as its files are now.
 
         Raises:
-            InputError: a file cannot be found. Stopped: `should_stop` answered true.
+            InputError: a file cannot be found. Stopped: from `poll`.
         """
-        key = _key(config, None, should_stop)
+        key = _key(config, None, poll)
         with self._lock:
             return key in self._slots or key in self._alive
 
-    def _open(
-        self,
-        key: str,
-        slot: _Slot,
-        config: CorpusConfig,
-        progress: Progress | None,
-        should_stop: ShouldStop | None,
-        row_limit: int | None,
-    ) -> Corpus:
+    def _open(self, key: str, slot: _Slot, config: CorpusConfig, work: Work, row_limit: int | None) -> Corpus:
         def report(share: float, what: str) -> None:
             slot.share, slot.what = share, what
-            if progress is not None:
-                progress(share, what)
+            work.report(share, what)
 
         try:
-            slot.corpus = open_corpus(config, progress=report, should_stop=should_stop, row_limit=row_limit)
+            slot.corpus = read_corpus(config, replace(work, report=report), row_limit=row_limit)
             self._alive[key] = slot.corpus
             return slot.corpus
         except Exception as error:
@@ -154,12 +138,12 @@ class SharedCorpora:
         return False
 
 
-def _key(config: CorpusConfig, row_limit: int | None, should_stop: ShouldStop | None) -> str:
+def _key(config: CorpusConfig, row_limit: int | None, poll: Poll) -> str:
     """The configuration as text (a reloaded class is not equal to its old self), with every file's size and time."""
     stamps = []
     for option, paths in config.paths.items():
-        files = list_files(paths, option, should_stop)
-        for path, stamp in zip(files, file_stamps(files, should_stop), strict=True):
+        files = list_files(paths, option, poll)
+        for path, stamp in zip(files, file_stamps(files, poll), strict=True):
             if isinstance(stamp, OSError):
                 raise InputError(f"{path} cannot be read: {stamp.strerror or stamp}") from stamp
             stamps.append((path, *stamp[:2]))

@@ -18,11 +18,10 @@ from datamask.corpus.readers.parquet import PARQUET
 from datamask.corpus.readers.shard import open_shard
 from datamask.corpus.remote_listing import remote_files
 from datamask.corpus.shards import files_in, of_one_format
-from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.files import user_path
 from datamask.parquet import refusing
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, FilePath, is_address, refuse_secrets
 
 BATCH_ROWS = 1_024
@@ -32,21 +31,21 @@ TOGETHER = (PARQUET, JSON_LINES)
 """Of a folder both are read, as they always were here."""
 
 
-def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = None) -> list[FilePath]:
+def text_files(inputs: Iterable[str | Path], poll: Poll = no_poll) -> list[FilePath]:
     """The files that `inputs` (files, folders, globs) name, each once; those of a folder or glob in sorted order.
 
     Raises:
         InputError: an input names nothing, too much to look at, or a file of no format that is read here.
-        RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store does not answer. Stopped: from `poll`.
     """
     listed: dict[FilePath, None] = {}
-    limit = ListingLimit("input", should_stop)
+    limit = ListingLimit("input", poll)
     for name in inputs:
         path = user_path(name)
         files: list[FilePath]
         with refusing(name, "cannot be read"):
             if is_address(name):
-                files = _elsewhere(str(name), limit, should_stop)
+                files = _elsewhere(str(name), limit, poll)
             elif path.is_dir():
                 files = [Path(file) for file in files_in(path, limit, TOGETHER)]
             elif path.exists():
@@ -64,40 +63,38 @@ def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = No
     return list(listed)
 
 
-def _elsewhere(text: str, limit: ListingLimit, should_stop: ShouldStop | None) -> list[FilePath]:
+def _elsewhere(text: str, limit: ListingLimit, poll: Poll) -> list[FilePath]:
     """The files that an address names."""
     refuse_secrets(text, "input")
-    files, of_folder = remote_files(Address.parse(text), endings(), limit, should_stop)
+    files, of_folder = remote_files(Address.parse(text), endings(), limit, poll)
     if not of_folder:
         return [*files]
     return [Address.parse(file) for file in of_one_format([str(file) for file in files], TOGETHER)]
 
 
-def file_schema(path: FilePath, should_stop: ShouldStop | None = None) -> pa.Schema:
+def file_schema(path: FilePath, poll: Poll = no_poll) -> pa.Schema:
     """The columns of one file.
 
     Raises:
         InputError: the file cannot be read.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
-    return open_shard(str(path), poll_of(should_stop)).schema
+    return open_shard(str(path), poll).schema
 
 
-def batches(
-    path: FilePath, columns: list[str] | None = None, should_stop: ShouldStop | None = None
-) -> Iterator[pa.RecordBatch]:
+def batches(path: FilePath, columns: list[str] | None = None, poll: Poll = no_poll) -> Iterator[pa.RecordBatch]:
     """The rows of one file in order, at most `BATCH_ROWS` at a time, `columns` only (None: all).
 
     Args:
-        should_stop: polled while a file elsewhere is waited for.
+        poll: called while a file elsewhere is waited for.
 
     Raises:
         InputError: the file cannot be read, or is cut short. RemoteError: its store does not answer.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
-    shard = open_shard(str(path), poll_of(should_stop))
+    shard = open_shard(str(path), poll)
     with refusing(path, f"cannot be read as {shard.reader.name}; it may be cut short or another format"):
-        yield from shard.batches(columns, None, BATCH_ROWS, poll_of(should_stop))
+        yield from shard.batches(columns, None, BATCH_ROWS, poll)
 
 
 def strings(column: pa.Array, name: str, path: FilePath) -> pa.Array:

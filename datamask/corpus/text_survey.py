@@ -18,6 +18,7 @@ from datamask.corpus.readers.text import PACKED
 from datamask.corpus.text_features import FIT_LIMIT, LONGEST
 from datamask.corpus.text_shards import batches, file_schema, require_column, strings
 from datamask.errors import InputError, Stopped
+from datamask.polling import poll_of
 from datamask.storage.address import FilePath
 
 ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_tokens"
@@ -78,7 +79,7 @@ def plan_files(
         InputError: a file cannot be read, lacks a column, or has columns the others lack.
         Stopped: `should_stop` answered true.
     """
-    schemas = [file_schema(file, should_stop) for file in files]
+    schemas = [file_schema(file, poll_of(should_stop)) for file in files]
     guessed = text_column is None and TEXT not in schemas[0].names
     text_column = text_column or find_text_column(schemas[0], files[0])
     for file, schema in zip(files, schemas):
@@ -165,7 +166,7 @@ def survey(
     ids_fit = True
     for f, file in enumerate(plan.files):
         columns = list(dict.fromkeys([plan.text_column, plan.id_column or plan.text_column]))
-        for batch in batches(file, columns, should_stop):
+        for batch in batches(file, columns, poll_of(should_stop)):
             if should_stop is not None and should_stop():
                 raise Stopped("stopped while reading texts")
             progress(f / len(plan.files), f"Reading {file.name} ({rows:,} rows so far)")

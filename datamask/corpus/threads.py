@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from datamask.errors import Stopped
+from datamask.polling import Poll, no_poll
 
 Progress = Callable[[float, str], None]
 """Called with the share done, 0 to 1, and what is being done."""
@@ -106,18 +107,18 @@ def in_threads(
     count: int,
     *,
     threads: int | None = None,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
     stop: threading.Event | None = None,
     tick: Callable[[], None] | None = None,
 ) -> list[Result]:
     """Call ``task(0)`` to ``task(count - 1)`` in parallel threads, begun in this order; their results in order.
 
-    `should_stop` and `tick` are called from the calling thread, some ten times a second, so that they may touch a user
+    `poll` and `tick` are called from the calling thread, some ten times a second, so that they may touch a user
     interface. A task that takes longer than some 0.3 s looks at `stop`, which is set when another task fails or
-    `should_stop` answers true; no further task begins then.
+    `poll` raises; no further task begins then.
 
     Raises:
-        Stopped: `should_stop` answered true, somebody else set `stop`, or the interpreter is ending.
+        Stopped: from `poll`, somebody else set `stop`, or the interpreter is ending.
         Exception: whatever a failing task raised.
     """
     stop = stop or threading.Event()
@@ -147,8 +148,7 @@ def in_threads(
                     done.pop().result()
                 if tick is not None:
                     tick()
-                if should_stop is not None and should_stop():
-                    raise Stopped("stopped")
+                poll()
         finally:
             stop.set()
             pending = set()

@@ -83,7 +83,7 @@ class Pool:
     def _centered(self) -> Corpus:
         what = f"A centered copy of {len(self.corpus):,} rows"
         with ledger().reserve(self.corpus.features.nbytes, what, poll=self._poll) as room:
-            space = centered(self.corpus, self._should_stop)
+            space = centered(self.corpus, self._poll)
             room.pass_to(space)
             return space
 

@@ -22,6 +22,7 @@ from datamask.out_of_core.rounding import Members
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_writing import check_unchanged, rewritten
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.passes import FINENESS, REACH, STOPPED, Turns, tails
 from datamask.recipes.recipe import Recipe, ScoreRule
@@ -173,7 +174,7 @@ def exact_values(
             progress(rows_done / max(source.rows, 1), what)
 
     _ = scratch.quality  # here, in one thread, before many want it
-    in_shard_threads(source.shards, task, stop=stop, should_stop=should_stop, tick=tick)
+    in_shard_threads(source.shards, task, stop=stop, poll=poll_of(should_stop), tick=tick)
     check_unchanged(corpus, scratch, should_stop)
     return [sums.values(size) for sums in total.sums], total.squares
 

@@ -23,6 +23,7 @@ from datamask.out_of_core.scratch import scratch_bytes
 from datamask.out_of_core.solvers import BLOCK_ROWS, solver_for
 from datamask.out_of_core.streamed_dual import MOST_PASSES
 from datamask.out_of_core.whole_corpus import WholeCorpus, sample_rows
+from datamask.polling import poll_of
 
 PIECE_ROWS = 1 << 16
 """Rows that one thread reads at a time."""
@@ -210,7 +211,7 @@ def plan_run(
         plan_of(shape, selection, rates, seconds),
         larger,
         tokens,
-        fits_in_memory(corpus, should_stop),
+        fits_in_memory(corpus, poll_of(should_stop)),
         rates,
         tuple(assumed),
     )

@@ -40,6 +40,7 @@ from datamask.out_of_core.scratch import (
     scratch_bytes,
 )
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.polling import poll_of
 from datamask.recipes.apply import shard_stamp
 from datamask.recipes.batches import RowReader, shard_batches
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
@@ -102,7 +103,7 @@ def write_scratch(
             what = f"Reading all rows: {rows_done:,} of {source.rows:,}{speed.words(decoded)}"
             progress(rows_done / max(source.rows, 1), what)
 
-    notes = in_shard_threads(source.shards, task, stop=stop, should_stop=should_stop, tick=tick)
+    notes = in_shard_threads(source.shards, task, stop=stop, poll=poll_of(should_stop), tick=tick)
     return _finished(corpus, place, notes, should_stop)
 
 
@@ -152,7 +153,7 @@ def centered(
         if progress is not None:
             progress(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
 
-    parts = in_shard_threads(source.shards, task, stop=stop, should_stop=should_stop, tick=tick)
+    parts = in_shard_threads(source.shards, task, stop=stop, poll=poll_of(should_stop), tick=tick)
     rows = sum(count for count, _ in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         center = np.sum([total for _, total in parts], axis=0) / max(rows, 1)

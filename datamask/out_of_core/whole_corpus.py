@@ -21,9 +21,11 @@ from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source, scan
 from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import OptionError
+from datamask.polling import poll_of
 from datamask.recipes.batches import RowReader
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn
+from datamask.work.context import Work
 
 SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
 """Rows of the sample where nobody says how many; more, to the last, where fewer members than that were among them."""
@@ -68,7 +70,7 @@ class WholeCorpus:
                 own. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
         """
         check_wholly_readable(config)
-        sources = open_sources(config, should_stop, progress=progress)
+        sources = open_sources(config, Work.of(should_stop, progress))
         columns = resolve_columns(config, sources)
         source = sources["input"]
         refuse_rounded(source, [column.name for column in columns.quality])
@@ -76,7 +78,7 @@ class WholeCorpus:
             if ranked := [column.name for column in columns.quality if column.transform != "raw"]:
                 raise ValueError(f"quality column {ranked[0]!r} is transformed by what a sample says of it")
             quality = [FrozenQuality(column.name, column.weight) for column in columns.quality]
-        dim = feature_dim(source, columns.feature, should_stop)
+        dim = feature_dim(source, columns.feature, poll_of(should_stop))
         return cls(source, columns, dim, tuple(quality), center, config.drop_invalid)
 
     @property
@@ -112,13 +114,13 @@ class WholeCorpus:
         parts: list[tuple[int, pa.Array]] = []
         kind = column_id_type(self.source, self.columns.id)
 
-        def work(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
+        def take(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
             wanted = np.flatnonzero(np.isin(numbers, rows))
             if len(wanted):
                 ids = id_batch(self.source, numbers, batch, self.columns.id, kind).take(pa.array(wanted))
                 parts.append((int(numbers[wanted[0]]), ids))  # appending is one step, whatever thread does it
 
-        scan(self.source, [self.columns.id], work, row_bytes=64, only_rows=rows, should_stop=should_stop)
+        scan(self.source, [self.columns.id], take, row_bytes=64, only_rows=rows, work=Work.of(should_stop))
         return joined([ids for _, ids in sorted(parts, key=lambda part: part[0])], kind)
 
     def refuse_repeated(self, rows: np.ndarray, should_stop: ShouldStop | None = None) -> None:

@@ -234,7 +234,7 @@ def _written_shards(
 
     try:
         with one_blas_thread():
-            of_shards = in_threads(task, len(targets), should_stop=should_stop, stop=stop, tick=tick)
+            of_shards = in_threads(task, len(targets), poll=poll_of(should_stop), stop=stop, tick=tick)
     except Stopped as stopped:
         raise Stopped(
             f"applying was stopped after {shards_done:,} of {len(targets):,} shards; the same command goes on from "

@@ -14,6 +14,7 @@ import pyarrow as pa
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, Stopped
+from datamask.polling import poll_of
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer
@@ -283,7 +284,7 @@ def pass_of(
             progress(rows_done / feed.rows, f"{what} {rows_done:,} of {feed.rows:,} rows{speed.words(decoded)}")
 
     with one_blas_thread():
-        in_threads(task, feed.tasks, should_stop=should_stop, stop=stop, tick=tick)
+        in_threads(task, feed.tasks, poll=poll_of(should_stop), stop=stop, tick=tick)
     if total.rows == 0:
         raise InputError("no row of the input can be used, so nothing can be estimated from it")
     near_rows = [rows for place in sorted(band) for rows in band[place]]

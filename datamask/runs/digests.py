@@ -35,7 +35,7 @@ def stamps(files: Iterable[str], should_stop: Callable[[], bool] | None = None) 
     names = [str(path_of(path)) for path in files]
     return {
         name: () if isinstance(stamp, OSError) else stamp
-        for name, stamp in zip(names, file_stamps(names, should_stop), strict=True)
+        for name, stamp in zip(names, file_stamps(names, poll_of(should_stop)), strict=True)
     }
 
 

@@ -42,6 +42,7 @@ from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
 from datamask.schemas import check
 from datamask.work import lanes
+from datamask.work.context import Work
 from datamask.work.pace import STEPS, PhasePace
 
 STOP_FILE_SECONDS = 0.2
@@ -272,14 +273,8 @@ class Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say("opening the corpus")
-        opened = digests.stamps(
-            list_files(self.run.config.corpus.inputs, should_stop=self.poll.stopped), self.poll.stopped
-        )
-        corpus = shared_corpora().get(
-            self.run.config.corpus,
-            progress=self.say_opened,
-            should_stop=self.poll.stopped,
-        )
+        opened = digests.stamps(list_files(self.run.config.corpus.inputs, poll=self.poll), self.poll.stopped)
+        corpus = shared_corpora().get(self.run.config.corpus, Work(self.poll, self.say_opened))
         pool = Pool(
             corpus,
             device,

@@ -27,8 +27,7 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
     if state != "done":
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to explain")
     if pool is None:
-        opening = work.part(0.0, 0.5)
-        corpus = shared_corpora().get(run.config.corpus, progress=opening.report, should_stop=opening.stopping)
+        corpus = shared_corpora().get(run.config.corpus, work.part(0.0, 0.5))
         pool = Pool(
             corpus,
             torch.device("cpu"),

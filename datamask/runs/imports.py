@@ -54,8 +54,8 @@ def import_ids(store: RunStore, config: RunConfig, work: Work = UNWATCHED) -> Ru
         raise OptionError("--ids is required: the file of the ids that are to be imported")
     began = time.perf_counter()
     device = resolve(config.selection.device)
-    opened = digests.stamps(list_files(config.corpus.inputs, should_stop=work.stopping), work.stopping)
-    corpus = shared_corpora().get(config.corpus, progress=work.part(0.0, 0.3).report, should_stop=work.stopping)
+    opened = digests.stamps(list_files(config.corpus.inputs, poll=work.poll), work.stopping)
+    corpus = shared_corpora().get(config.corpus, work.part(0.0, 0.3))
     id_list = read_rows(ids, corpus)
     if id_list.unknown and not config.ignore_unknown:
         raise InputError(

@@ -43,7 +43,7 @@ def select_as_run(
     device = resolve(config.device)
     store = RunStore(Path(runs_dir).absolute())
     wanted = rooted(RunConfig(source, config))
-    stamps = digests.stamps(list_files(wanted.corpus.inputs, should_stop=should_stop), should_stop)
+    stamps = digests.stamps(list_files(wanted.corpus.inputs, poll=poll_of(should_stop)), should_stop)
     pool = Pool(
         corpus,
         device,

@@ -12,7 +12,7 @@ import numpy as np
 from datamask.config import CorpusConfig, QualityColumn, RunConfig
 from datamask.corpus.centered import centered, common_mean
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.opening import open_corpus
+from datamask.corpus.opening import read_corpus
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT
@@ -59,19 +59,18 @@ def recipe_of(run: Run, work: Work = UNWATCHED, *, corpus: Corpus | None = None)
     if run.whole is not None and (run.path / WHOLE_RULE).is_file():
         return read_recipe(run.path / WHOLE_RULE)  # made of all rows, of which the sample says less
     if corpus is None:
-        opening = work.part(0.0, OPENED)
-        corpus = shared_corpora().get(config.corpus, progress=opening.report, should_stop=opening.stopping)
+        corpus = shared_corpora().get(config.corpus, work.part(0.0, OPENED))
     _check_same(run, corpus, facts)
     work.report(OPENED, "finding the rule")
     columns, values = quality_columns(corpus, config.corpus, work.poll)
     rows = run.rows(("selected", "eligible"), optional=("given",))
     selection = config.selection
-    space = centered(corpus, work.stopping) if selection.center else corpus
+    space = centered(corpus, work.poll) if selection.center else corpus
     recipe = derive(
         LearningSelection(
             corpus,
             space,
-            common_mean(corpus, work.stopping) if selection.center else None,
+            common_mean(corpus, work.poll) if selection.center else None,
             selection,
             facts["anchors"],
             tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values)),
@@ -115,8 +114,8 @@ def selection_of_sample(
     frozen = tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values))
     if refusal(config):
         return SampleSelection(frozen, None)
-    center = common_mean(corpus, Work(poll).stopping) if config.center else None
-    space = centered(corpus, Work(poll).stopping) if config.center else corpus
+    center = common_mean(corpus, poll) if config.center else None
+    space = centered(corpus, poll) if config.center else corpus
     nobody = np.zeros(len(corpus), bool)
     learned = LearningSelection(
         corpus,
@@ -156,7 +155,7 @@ def quality_columns(corpus: Corpus, config: CorpusConfig, poll: Poll) -> tuple[t
         return columns, (corpus.quality / column.weight if column.weight else corpus.quality)[None]
     # a single transformed column is kept as its transform alone, so the shards are read for it once more
     plain = replace(config, quality_columns=(QualityColumn(column.name),))
-    reread = open_corpus(plain, should_stop=Work(poll).stopping, row_limit=corpus.provenance.rows_read)
+    reread = read_corpus(plain, Work(poll), row_limit=corpus.provenance.rows_read)
     if not reread.ids.equals(corpus.ids):
         raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
     return columns, reread.quality[None]

@@ -34,6 +34,7 @@ from datamask.runs.formats import to_plain, write_table
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan, Point
+from datamask.work.context import Work
 
 Progress = Callable[[float, str], None]
 FORMATS = (".parquet", ".csv", ".json")
@@ -149,10 +150,8 @@ def _why_failed(outcome: Outcome) -> str | None:
 
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
-    opened = digests.stamps(list_files(plan.corpus.inputs, should_stop=should_stop), should_stop)
-    corpus = shared_corpora().get(
-        plan.corpus, progress=lambda share, what: progress(0.05 * share, what), should_stop=should_stop
-    )
+    opened = digests.stamps(list_files(plan.corpus.inputs, poll=poll_of(should_stop)), should_stop)
+    corpus = shared_corpora().get(plan.corpus, Work.of(should_stop, progress).part(0.0, 0.05))
     first = plan.points[0].selection
     pool = Pool(
         corpus,

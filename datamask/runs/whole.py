@@ -39,6 +39,7 @@ from datamask.out_of_core.scratch_writing import centered, write_scratch
 from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, driving, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
+from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.learned import standardisation, weighted_mean, weighted_moment
 from datamask.recipes.weights import slope
@@ -74,7 +75,7 @@ def wants_all_rows(run: Run, should_stop: Any = None) -> bool:
     selection = run.config.selection
     if run.whole is not None or selection.scratch_dir is not None:
         return True
-    return selection.scope is not None and not fits_in_memory(run.config.corpus, should_stop)
+    return selection.scope is not None and not fits_in_memory(run.config.corpus, poll_of(should_stop))
 
 
 class WholeExecution(Execution):
@@ -217,7 +218,7 @@ class WholeExecution(Execution):
             return {}
         if len(pool) != scratch.rows:
             corpus = replace(self.run.config.corpus, rows=None)
-            if scratch.dropped or not fits_in_memory(corpus, self.poll.stopped):
+            if scratch.dropped or not fits_in_memory(corpus, self.poll):
                 return {}
             opened = open_corpus(corpus, progress=self.say_share, should_stop=self.poll.stopped)
             pool = Pool(

@@ -15,6 +15,7 @@ from datamask.corpus.centered import centered
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.evaluation.anchors import diversity_anchor
 from datamask.evaluation.pool import Pool
+from datamask.polling import poll_of
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.reference import truth
@@ -115,7 +116,7 @@ def test_rows_at_the_mean_are_refused(tmp_path):
 
 def test_centering_stops(corpus):
     with pytest.raises(Stopped):
-        centered(corpus, lambda: True)
+        centered(corpus, poll_of(lambda: True))
 
 
 def test_the_panel_has_no_centered_twin(corpus, tmp_path):

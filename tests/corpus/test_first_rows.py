@@ -14,6 +14,7 @@ from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus import first_look, open_corpus
 from datamask.corpus.readers import parquet as parquet_reader
 from datamask.errors import InputError, Stopped
+from datamask.work.context import Work
 
 DIM = 6
 
@@ -225,9 +226,9 @@ def test_what_cannot_be_looked_at_is_a_sentence(tmp_path):
 def test_it_stops_when_asked_to_and_says_how_far_it_is(tmp_path):
     config = write(tmp_path, 3, 50)
     with pytest.raises(Stopped):
-        first_look(config, should_stop=lambda: True)
+        first_look(config, work=Work.of(lambda: True))
     told = []
-    first_look(config, progress=lambda share, what: told.append((share, what, threading.get_ident())))
+    first_look(config, work=Work(report=lambda share, what: told.append((share, what, threading.get_ident()))))
     shares = [share for share, _, _ in told]
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert {ident for _, _, ident in told} == {threading.get_ident()}

@@ -13,6 +13,8 @@ from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.corpus.text_shards import text_files
 from datamask.errors import InputError, Stopped
+from datamask.polling import poll_of
+from datamask.work.context import Work
 
 
 @pytest.fixture
@@ -116,12 +118,12 @@ def test_repeated_stars_look_at_every_folder_once(tmp_path, monkeypatch):
 def test_listing_can_be_stopped(tree):
     pattern = str(tree / "**" / "*.parquet")
     for call in (
-        lambda: list_files([pattern], should_stop=lambda: True),
-        lambda: text_files([pattern], should_stop=lambda: True),
+        lambda: list_files([pattern], poll=poll_of(lambda: True)),
+        lambda: text_files([pattern], poll_of(lambda: True)),
         lambda: open_corpus(CorpusConfig((pattern,)), should_stop=lambda: True),
-        lambda: SharedCorpora().get(CorpusConfig((pattern,)), should_stop=lambda: True),
+        lambda: SharedCorpora().get(CorpusConfig((pattern,)), Work.of(lambda: True)),
     ):
-        with pytest.raises(Stopped, match="stopped while listing files"):
+        with pytest.raises(Stopped, match="stopped on request"):
             call()
 
 

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from datamask.corpus.shards import list_files, open_source, pieces, scan
 from datamask.corpus.threads import Speed, in_threads, one_blas_thread, within
 from datamask.errors import InputError, Stopped
+from datamask.work.context import Work
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,12 +52,12 @@ def source(tmp_path):
 def read(source, **options):
     got, lock = {}, threading.Lock()
 
-    def work(rows, batch):
+    def take(rows, batch):
         assert batch.schema.names == ["n"]
         with lock:
             got.update(zip(rows.tolist(), batch["n"].to_pylist()))
 
-    scan(source, ["n"], work, **options)
+    scan(source, ["n"], take, **options)
     return got
 
 
@@ -82,11 +83,11 @@ def test_pieces_hold_about_as_many_rows_as_asked(source):
 
 
 def test_one_failing_batch_ends_the_scan(source):
-    def work(rows, batch):
+    def take(rows, batch):
         raise InputError("row is bad")
 
     with pytest.raises(InputError, match="row is bad"):
-        scan(source, ["n"], work, row_bytes=8)
+        scan(source, ["n"], take, row_bytes=8)
 
 
 def test_a_file_changed_after_opening_is_told(source, tmp_path):
@@ -101,12 +102,12 @@ def test_a_file_changed_after_opening_is_told(source, tmp_path):
 def test_stop_ends_a_scan_at_the_next_batch(source):
     seen = []
 
-    def work(rows, batch):
+    def take(rows, batch):
         seen.append(len(rows))
         time.sleep(0.05)
 
     with pytest.raises(Stopped):
-        scan(source, ["n"], work, row_bytes=4 << 20, should_stop=lambda: len(seen) > 2)
+        scan(source, ["n"], take, row_bytes=4 << 20, work=Work.of(lambda: len(seen) > 2))
     assert len(seen) < 60
 
 
@@ -143,9 +144,8 @@ def test_tick_and_stop_are_called_from_the_calling_thread():
     def note():
         callers.add(threading.get_ident())
         noted.set()
-        return False
 
-    in_threads(lambda _: noted.wait(120), 1, should_stop=note, tick=note)
+    in_threads(lambda _: noted.wait(120), 1, poll=note, tick=note)
     assert callers == {threading.get_ident()}
 
 
@@ -209,7 +209,7 @@ def test_the_share_of_a_scan_is_that_of_the_bytes(tmp_path):
     long, short = (shard.rows * shard.facts.row_bytes for shard in source.shards)
     held, told = threading.Event(), []
 
-    def work(rows, batch):
+    def take(rows, batch):
         if rows[0] >= 100:
             held.wait(240)
 
@@ -218,7 +218,7 @@ def test_the_share_of_a_scan_is_that_of_the_bytes(tmp_path):
         if "100 of 10,100" in what:
             held.set()
 
-    scan(source, ["n", "text"], work, row_bytes=1 << 16, progress=progress)
+    scan(source, ["n", "text"], take, row_bytes=1 << 16, work=Work(report=progress))
     at_first = next(share for share, what in told if "100 of 10,100" in what)
     assert at_first == pytest.approx(long / (long + short)) and at_first > 0.9
     assert told[-1] == (1.0, told[-1][1]) and "10,100 of 10,100 rows" in told[-1][1]

@@ -10,6 +10,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import shared_corpora as module
 from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, Stopped
+from datamask.work.context import Work
 
 
 class Opened:
@@ -18,20 +19,19 @@ class Opened:
 
 @pytest.fixture
 def openings(monkeypatch):
-    """Replaces open_corpus: it waits for `go`, then does as `result` says; `calls` counts."""
+    """Replaces read_corpus: it waits for `go`, then does as `result` says; `calls` counts."""
 
     class Openings:
         def __init__(self):
             self.calls, self.go, self.inside, self.fail = 0, threading.Event(), threading.Event(), None
             self.fail_once = []
 
-        def open(self, config, *, progress, should_stop, row_limit):
+        def open(self, config, work, *, row_limit):
             self.calls += 1
-            progress(0.5, "half")
+            work.report(0.5, "half")
             self.inside.set()
             while not self.go.wait(0.01):
-                if should_stop is not None and should_stop():
-                    raise Stopped("stopped")
+                work.poll()
             if self.fail_once:
                 raise self.fail_once.pop()
             if self.fail is not None:
@@ -39,7 +39,7 @@ def openings(monkeypatch):
             return Opened()
 
     fake = Openings()
-    monkeypatch.setattr(module, "open_corpus", fake.open)
+    monkeypatch.setattr(module, "read_corpus", fake.open)
     return fake
 
 
@@ -75,11 +75,11 @@ def join(started):
 def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, openings):
     corpora, seen = SharedCorpora(), []
     shard = config(tmp_path)  # written once, before the threads: a second write is a changed file, so another corpus
-    started, results = threads(6, lambda: corpora.get(shard, progress=lambda s, w: seen.append((s, w))))
+    started, results = threads(6, lambda: corpora.get(shard, Work(report=lambda s, w: seen.append((s, w)))))
     assert openings.inside.wait(120)
     waiting = threading.Event()
     with pytest.raises(Stopped):
-        corpora.get(config(tmp_path), should_stop=lambda: waiting.is_set() or waiting.set())
+        corpora.get(config(tmp_path), Work.of(lambda: waiting.is_set() or waiting.set()))
     openings.go.set()
     join(started)
     assert openings.calls == 1 and len(results) == 6 and len(set(map(id, results))) == 1
@@ -102,7 +102,7 @@ def test_a_caller_that_waits_opens_in_the_stead_of_one_that_was_interrupted(tmp_
     opener.start()
     assert openings.inside.wait(120)
     waits = threading.Event()
-    started, results = threads(1, lambda: corpora.get(shard, progress=lambda share, what: waits.set()))
+    started, results = threads(1, lambda: corpora.get(shard, Work(report=lambda share, what: waits.set())))
     assert waits.wait(120)
     openings.go.set()
     opener.join(120)
@@ -127,7 +127,7 @@ def test_an_error_reaches_everyone_who_waited_and_is_not_kept(tmp_path, openings
 
 def test_when_the_opener_is_stopped_a_waiting_caller_opens(tmp_path, openings):
     corpora, stop = SharedCorpora(), threading.Event()
-    first, stopped = threads(1, lambda: corpora.get(config(tmp_path), should_stop=stop.is_set))
+    first, stopped = threads(1, lambda: corpora.get(config(tmp_path), Work.of(stop.is_set)))
     assert openings.inside.wait(120)
     second, opened = threads(1, lambda: corpora.get(config(tmp_path)))
     stop.set()

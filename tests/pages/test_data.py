@@ -20,7 +20,6 @@ from datamask.dashboard.data import demo, preparing
 from datamask.dashboard.data import openings as openings_module
 from datamask.dashboard.data.looks_ahead import look_ahead
 from datamask.dashboard.data.openings import openings
-from datamask.errors import Stopped
 from datamask.work.worker import worker
 from tests.corpus.embedders.tiny import WORDS, write_model
 from tests.dashboard.made_runs import NASTY, write_shard
@@ -371,13 +370,11 @@ def test_a_made_up_key_is_no_path(page):
 
 
 def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard, monkeypatch):
-    def slow(self, config, *, progress, should_stop, **_):
-        from datamask.errors import Stopped
-
-        progress(0.4, "Reading rows")
-        while not should_stop():
+    def slow(self, config, work):
+        work.report(0.4, "Reading rows")
+        while True:
+            work.poll()
             time.sleep(0.01)
-        raise Stopped("stopped")
 
     # the class of the holder that is in use: a test of hot reload may have left another one in the module
     monkeypatch.setattr(type(shared_corpora()), "get", slow)
@@ -409,12 +406,11 @@ def test_earlier_corpora_are_offered(page, opened, monkeypatch):
 def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_dir, tmp_path, monkeypatch):
     may_end, inner = threading.Event(), type(shared_corpora()).get
 
-    def waiting(self, config, *, progress, should_stop, **options):
-        progress(0.4, "Reading rows")
+    def waiting(self, config, work, **options):
+        work.report(0.4, "Reading rows")
         while not may_end.wait(0.01):
-            if should_stop():
-                raise Stopped("stopped")
-        return inner(self, config, progress=progress, should_stop=should_stop, **options)
+            work.poll()
+        return inner(self, config, work, **options)
 
     monkeypatch.setattr(type(shared_corpora()), "get", waiting)
     monkeypatch.setattr(openings_module, "LOOK_FROM_BYTES", 1)

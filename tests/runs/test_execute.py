@@ -19,7 +19,7 @@ from datamask import catalogue
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig, selection
 from datamask.corpus import open_corpus
 from datamask.corpus.neighbors import graph_entry
-from datamask.errors import InputError, OptionError, RunStateError, Stopped
+from datamask.errors import InputError, OptionError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
@@ -152,10 +152,10 @@ def test_a_run_stopped_before_its_first_evaluation_resumes(store):
 
 
 def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
-    def listing(inputs, option="input", should_stop=None):
+    def listing(inputs, option="input", *, poll):
         stop.append(True)
-        assert should_stop()
-        raise Stopped("stopped while listing files")
+        poll()
+        pytest.fail("listing went on")
 
     stop = []
     monkeypatch.setattr("datamask.runs.execute.list_files", listing)

@@ -15,10 +15,12 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus import first_look, open_corpus
+from datamask.corpus.opening import read_corpus
 from datamask.corpus.shards import list_files
 from datamask.errors import RemoteError, Stopped
 from datamask.runs import digests as digests_module
 from datamask.storage import patience
+from datamask.work.context import Work
 from tests.commands import FAST, ROOT, last_json, run, table
 from tests.storage.elsewhere import child_environment
 
@@ -95,10 +97,17 @@ LIVENESS = 10.0
 """Stop is heard within a second; ten of them on a machine that is busy."""
 
 
-@pytest.mark.parametrize("work", [open_corpus, first_look, lambda config, **more: list_files(config.inputs, **more)])
-def test_stop_is_heard_while_a_store_is_silent(shard, proxy, monkeypatch, work):
+LONG = [
+    read_corpus,
+    lambda config, work: first_look(config, work=work),
+    lambda config, work: list_files(config.inputs, poll=work.poll),
+]
+
+
+@pytest.mark.parametrize("call, requests", list(zip(LONG, (HEAD, HEAD, 0))))
+def test_stop_is_heard_while_a_store_is_silent(shard, proxy, monkeypatch, call, requests):
     monkeypatch.setenv("DATAMASK_REMOTE_SECONDS", "60")
-    proxy.arm("stall", 0 if work not in (open_corpus, first_look) else HEAD)
+    proxy.arm("stall", requests)
     stop = threading.Event()
     asked: list[float] = []
     mine = threading.get_ident()
@@ -111,7 +120,7 @@ def test_stop_is_heard_while_a_store_is_silent(shard, proxy, monkeypatch, work):
         return stop.is_set()
 
     with pytest.raises(Stopped):
-        work(CorpusConfig((shard,)), should_stop=should_stop)
+        call(CorpusConfig((shard,)), Work.of(should_stop))
     assert time.monotonic() - asked[0] < LIVENESS
 
 

@@ -30,6 +30,7 @@ from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
 from datamask.options import CORPUS_OPTIONS, InputPaths
+from datamask.polling import poll_of
 from datamask.storage.address import is_address
 
 PLACES = {"sample": "Demo", "path": "Path", "upload": "Upload"}
@@ -216,7 +217,7 @@ def _inspect(config: str) -> Inspection:
         return inspect_inputs(wanted)
     deadline = time.monotonic() + LOOK_SECONDS
     try:
-        return inspect_inputs(wanted, should_stop=lambda: time.monotonic() > deadline)
+        return inspect_inputs(wanted, poll=poll_of(lambda: time.monotonic() > deadline))
     except Stopped as error:
         raise InputError(
             f"reading the first rows took longer than {LOOK_SECONDS:g} s; name fewer files, or select from them "

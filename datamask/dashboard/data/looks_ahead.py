@@ -66,7 +66,7 @@ _LOCK = threading.Lock()
 
 
 def _read(look: LookAhead, job: Job) -> None:
-    rows = first_look(look.config, shards=SHARDS, rows=ROWS, progress=job.report, should_stop=job.should_stop)
+    rows = first_look(look.config, shards=SHARDS, rows=ROWS, work=job.work)
     look.picture = first_looks.start(rows, f"ahead {opening_key(look.config)} {id(look)}")
 
 

@@ -34,6 +34,7 @@ from datamask.process import held
 from datamask.runs.formats import read_json
 from datamask.storage.address import file_name, is_address
 from datamask.work.cache import NOTES
+from datamask.work.context import Work
 from datamask.work.job import Job
 from datamask.work.ledger import ledger
 from datamask.work.worker import worker
@@ -245,7 +246,7 @@ class Openings:
         try:
             if self._large(opening.config, job):
                 self._look(opening, job)
-            corpus = shared_corpora().get(opening.config, progress=job.report, should_stop=job.should_stop)
+            corpus = shared_corpora().get(opening.config, job.work)
             opening.corpus = corpus
         finally:
             first, opening.first = opening.first, None
@@ -260,12 +261,12 @@ class Openings:
 
     def _large(self, config: CorpusConfig, job: Job) -> bool:
         """Whether reading takes so long that a first look is worth its seconds."""
-        if shared_corpora().holds(config, should_stop=job.should_stop):
+        if shared_corpora().holds(config, job.poll):
             return False
         if any(map(is_address, config.inputs)):
             return True
         total = 0
-        for path in list_files(config.inputs, "input", job.should_stop):
+        for path in list_files(config.inputs, "input", job.poll):
             with contextlib.suppress(OSError):  # opening says what is wrong with it
                 total += Path(path).stat().st_size
             if total >= LOOK_FROM_BYTES:
@@ -276,8 +277,7 @@ class Openings:
         try:
             look = first_look(
                 opening.config,
-                progress=lambda share, _: job.report(0.0, f"Taking a first look, {100 * share:.0f} %"),
-                should_stop=job.should_stop,
+                work=Work(job.poll, lambda share, _: job.report(0.0, f"Taking a first look, {100 * share:.0f} %")),
             )
         except (InputError, RemoteError, NoRoomError) as error:
             # opening has the last word on what is wrong with the files

@@ -11,7 +11,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.dashboard.data import openings as module
 from datamask.dashboard.data.openings import IDLE_SECONDS, Openings, openings
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError
 from tests.dashboard.made_runs import write_shard
 
 
@@ -46,13 +46,13 @@ def test_the_same_openings_whoever_asks(tmp_path):
 def test_a_second_asker_joins_the_opening_under_way(tmp_path, config, monkeypatch):
     started, calls = threading.Event(), []
 
-    def slow(self, config, *, progress, should_stop, **_):
+    def slow(self, config, work):
         calls.append(config)
-        progress(0.5, "reading")
+        work.report(0.5, "reading")
         started.set()
-        while not should_stop():
+        while True:
+            work.poll()
             time.sleep(0.005)
-        raise Stopped("stopped")
 
     monkeypatch.setattr(SharedCorpora, "get", slow)
     all_ = Openings(tmp_path / "runs")
@@ -181,12 +181,11 @@ def slow(monkeypatch):
     """Reading waits for an event; every corpus is large enough for a first look."""
     may_end, inner = threading.Event(), SharedCorpora.get
 
-    def waiting(self, config, *, progress, should_stop, **options):
-        progress(0.5, "reading")
+    def waiting(self, config, work, **options):
+        work.report(0.5, "reading")
         while not may_end.wait(0.005):
-            if should_stop():
-                raise Stopped("stopped")
-        return inner(self, config, progress=progress, should_stop=should_stop, **options)
+            work.poll()
+        return inner(self, config, work, **options)
 
     monkeypatch.setattr(SharedCorpora, "get", waiting)
     monkeypatch.setattr(module, "LOOK_FROM_BYTES", 1)
