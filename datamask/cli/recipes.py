@@ -83,7 +83,6 @@ def _recipe_of(run: Run) -> Recipe:
 def apply(options: argparse.Namespace) -> int:
     """`apply`: a recipe on shards, into a file for each."""
     from datamask.corpus.shards import open_source
-    from datamask.corpus.threads import within
     from datamask.work.context import Work
 
     if options.kind not in KINDS:
@@ -102,7 +101,7 @@ def apply(options: argparse.Namespace) -> int:
             id_column=options.id_column,
             feature_column=options.feature_column,
         )
-        judge, done = asked, LOOKED
+        judge, done, work = asked, LOOKED, Work.of(stop.is_set, progress)
         if options.refit:
             check_refittable(recipe)
             done = REFITTED
@@ -110,11 +109,9 @@ def apply(options: argparse.Namespace) -> int:
             if estimated is None:
                 check_unclaimed(folder)
                 check_leftovers(folder, asked, options.kind)
-                estimated = refit(asked, progress=within(progress, LOOKED, done), should_stop=stop.is_set)
+                estimated = refit(asked, work.part(LOOKED, done))
             judge = asked.under(estimated)
-        summary = apply_to_shards(
-            judge, folder, options.kind, progress=within(progress, done, 1.0), should_stop=stop.is_set
-        )
+        summary = apply_to_shards(judge, folder, options.kind, work.part(done, 1.0))
     summary = {
         "recipe": str(Path(options.recipe).absolute()),
         "output": str(folder),

@@ -17,14 +17,13 @@ import pyarrow as pa
 
 from datamask.corpus.shards import in_shard_threads
 from datamask.corpus.threads import Progress, ShouldStop, Speed
-from datamask.errors import Stopped
 from datamask.out_of_core.rounding import Members
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_writing import check_unchanged, rewritten
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
-from datamask.recipes.passes import FINENESS, REACH, STOPPED, Turns, tails
+from datamask.recipes.passes import FINENESS, REACH, Turns, tails
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer, unit_rows
 from datamask.recipes.weights import Weights
@@ -142,19 +141,19 @@ def exact_values(
 
     total = fresh()
     stop, speed = threading.Event(), Speed()
-    turns = Turns(stop)
+    poll = poll_of(stop.is_set)
+    turns = Turns(poll)
     rows_done = decoded = 0
 
     def task(number: int) -> None:
         nonlocal rows_done, decoded
         gathered, shard = fresh(), source.shards[number]
-        for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, stop.is_set):
+        for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll):
             raw = reader.read(number, first, batch)
             places = scratch.find(number, np.arange(first, first + batch.num_rows))
             assert raw.features is not None and reader.features is not None
             for low in range(0, len(places), ROWS_READ):
-                if stop.is_set():
-                    raise Stopped(STOPPED)
+                poll()
                 inside = low + np.flatnonzero(places[low : low + ROWS_READ] >= 0)
                 rows, quality = places[inside], raw.quality[inside]
                 units, norms = unit_rows(raw.features[inside], reader.features.center)

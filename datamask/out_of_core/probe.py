@@ -193,7 +193,7 @@ def _first_rows(whole: WholeCorpus, columns: list[str], should_stop: ShouldStop 
     parts: list[pa.Table] = []
     rows, seconds = 0, 0.0
     for shard in whole.source.shards:
-        batches = shard_batches(shard, columns, 64 + 4 * whole.dim, should_stop)
+        batches = shard_batches(shard, columns, 64 + 4 * whole.dim, poll_of(should_stop))
         while rows < PROBED_ROWS:
             began = time.perf_counter()
             first_and_batch = next(batches, None)
@@ -269,7 +269,7 @@ def _pass_seconds(scratch: Scratch, whole: WholeCorpus, selection: SelectionConf
     feed = ScratchFeed(scratch, recipe, scores, scratch.rows)
     spread = float(scratch.quality.std()) or 1.0
     began = time.perf_counter()
-    pass_of(feed, recipe, rule, float(np.median(scratch.quality)), spread, "Probing", None, None)
+    pass_of(feed, recipe, rule, float(np.median(scratch.quality)), spread, "Probing")
     # the threshold is cut out of the scores of all rows
     np.partition(scores, scratch.rows // 2)
     return time.perf_counter() - began

@@ -24,6 +24,7 @@ from datamask.corpus.threads import ShouldStop
 from datamask.errors import StoreError
 from datamask.files import open_regular, read_bounded
 from datamask.out_of_core.feature_moments import FeatureMoments
+from datamask.polling import poll_of
 from datamask.recipes.apply import shard_stamp
 from datamask.recipes.batches import RawRows, RowReader
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
@@ -183,7 +184,7 @@ class Scratch:
         """
         try:
             note = json.loads(read_bounded(file_of(self.folder, number, "json"), MOST_BYTES))
-            unchanged = note["made_of"]["shard"] == list(shard_stamp(shard, should_stop))
+            unchanged = note["made_of"]["shard"] == list(shard_stamp(shard, poll_of(should_stop)))
         except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
             raise self._damaged(f"has no {number:06d}.json that can be read") from None
         if unchanged:

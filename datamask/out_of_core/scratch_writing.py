@@ -22,7 +22,7 @@ import pyarrow as pa
 from datamask.corpus.quality import check_sum
 from datamask.corpus.shards import in_shard_threads
 from datamask.corpus.threads import Progress, ShouldStop, Speed
-from datamask.errors import InputError, OptionError, Stopped, StoreError
+from datamask.errors import InputError, OptionError, StoreError
 from datamask.files import folder_bytes, read_bounded, replacing, sweep, write_text
 from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.scratch import (
@@ -87,9 +87,7 @@ def write_scratch(
             for stale in (place / RECORD, file_of(place, number, "json")):
                 stale.unlink(missing_ok=True)
         with _sinks(place, number, reader.length_column is not None) as sinks:
-            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, stop.is_set):
-                if stop.is_set():
-                    raise Stopped("reading was stopped")
+            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll_of(stop.is_set)):
                 moments = _add(reader, number, first, batch, sinks, note).after(moments)
                 with lock:
                     rows_done += batch.num_rows
@@ -134,7 +132,9 @@ def centered(
             if note["made_of"] == made_of and len(note["total"]) == corpus.dim:
                 return int(note["rows"]), np.array(note["total"], float)
         rows, total = 0, np.zeros(corpus.dim)
-        for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, stop.is_set):
+        for first, batch in shard_batches(
+            source.shards[number], reader.columns, 64 + 4 * corpus.dim, poll_of(stop.is_set)
+        ):
             raw = reader.read(number, first, batch)
             assert raw.features is not None
             for low in range(0, batch.num_rows, ROWS_AT_ONCE):
@@ -144,8 +144,6 @@ def centered(
                 rows += int(valid.sum())
                 total += norms[valid] @ units[valid]
             done += batch.num_rows  # what is shown may be a batch behind
-            if stop.is_set():
-                raise Stopped("reading was stopped")
         write_text(path, json.dumps({"made_of": made_of, "rows": rows, "total": total.tolist()}))
         return rows, total
 
@@ -267,7 +265,7 @@ def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int, with_
 
 def _made_of(corpus: WholeCorpus, settings: str, number: int, should_stop: ShouldStop | None) -> dict[str, Any]:
     """What the files of one shard are made of."""
-    stamp = shard_stamp(corpus.source.shards[number], should_stop)
+    stamp = shard_stamp(corpus.source.shards[number], poll_of(should_stop))
     return {"format": FORMAT, "shard": list(stamp), "settings": settings}
 
 

@@ -27,12 +27,14 @@ from datamask.errors import InputError, Stopped
 from datamask.files import replacing
 from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
+from datamask.polling import Poll
 from datamask.recipes.batches import Judged
 from datamask.recipes.passes import BAND, STOPPED, Batches, Pass, pass_of
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds
 from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
 from datamask.recipes.stepping import between, next_rule, rule_of, slope_along
 from datamask.recipes.weights import Weights
+from datamask.work.context import Work
 
 MOST_PASSES, USUAL_PASSES = 12, 5
 
@@ -193,8 +195,7 @@ def solve(
             dual.expected,
             dual.spread,
             what,
-            _within(progress, number),
-            should_stop,
+            Work.of(should_stop, _within(progress, number)),
         )
         _after(dual, scratch, recipe, one_pass, scores, size, weights, pilot, should_stop)
         _keep(path, dual, made_of)
@@ -248,7 +249,7 @@ class ScratchFeed:
         scorer, scratch = Scorer(replace(self._recipe, rule=rule)), self._scratch
         quality = scratch.quality  # here, in one thread, before many want it
 
-        def batches(task: int, should_stop: ShouldStop) -> Iterator[tuple[int, Judged, int]]:
+        def batches(task: int, poll: Poll) -> Iterator[tuple[int, Judged, int]]:
             low = task * self._rows_at_once
             high = min(low + self._rows_at_once, scratch.rows)
             units = scratch.features(low, high).astype(np.float64) if rule.needs_features else None

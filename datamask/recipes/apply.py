@@ -28,15 +28,16 @@ import pyarrow.parquet as pq
 from datamask.corpus.readers.shard import Shard, output_names
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import Source
-from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
+from datamask.corpus.threads import Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import check_regular, open_regular, replacing, sweep
 from datamask.parquet import UNREADABLE, Gathering, gathering, schema_without_views, without_views
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll, poll_of
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
 from datamask.storage.address import is_address, path_of
 from datamask.storage.remote import file_stamp
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.locks import only_one
 
 GROUP_ROWS = 25_000
@@ -150,21 +151,14 @@ class Counts:
             self.dropped[reason] = self.dropped.get(reason, 0) + count
 
 
-def apply(
-    judge: Judge,
-    output: str | Path,
-    kind: str = "ids",
-    *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> dict[str, Any]:
+def apply(judge: Judge, output: str | Path, kind: str = "ids", work: Work = UNWATCHED) -> dict[str, Any]:
     """Write down what a recipe keeps of every shard.
 
     Args:
         judge: the recipe on the shards that are to be read; made with the ids where `kind` writes them.
         output: the folder. Files have their shards' names, below the folders in which the shards differ.
         kind: a key of `KINDS`.
-        progress, should_stop: called from this thread some ten times a second.
+        work: asked and told from this thread some ten times a second.
 
     Returns:
         Counts: ``shards``, ``reused`` (shards whose file was there), ``rows``, ``dropped`` by reason, ``kept``,
@@ -176,46 +170,42 @@ def apply(
             take the place of a shard.
         InputError: a shard is damaged, or has a row that cannot be used.
         StoreError: the folder cannot be written.
-        Stopped: `should_stop` answered true; shards that were finished stay, and need not be read again.
+        Stopped: on request; shards that were finished stay, and need not be read again.
     """
     began, folder = time.monotonic(), Path(output)
     targets = _targets(folder, judge.source, kind)
     _check_apart(targets, judge.source)
 
-    def stop_waiting() -> bool:
-        if progress is not None:
-            progress(0.0, "Waiting for another call that writes into this folder")
-        return should_stop is not None and should_stop()
+    def waiting() -> None:
+        work.report(0.0, "Waiting for another call that writes into this folder")
+        work.poll()
 
-    claim(folder, judge.recipe, stop_waiting)
-    with only_one(folder / LOCK_FILE, poll_of(stop_waiting)):
+    claim(folder, judge.recipe, waiting)
+    with only_one(folder / LOCK_FILE, waiting):
         check_leftovers(folder, judge, kind)
         for place in {target.parent for target in targets}:
             sweep(place)
-        of_shards, decoded = _written_shards(judge, targets, kind, progress, should_stop)
+        of_shards, decoded = _written_shards(judge, targets, kind, work)
     return _summary(judge.recipe, of_shards, time.monotonic() - began, decoded)
 
 
-def _written_shards(
-    judge: Judge, targets: Sequence[Path], kind: str, progress: Progress | None, should_stop: ShouldStop | None
-) -> tuple[list[Counts], int]:
+def _written_shards(judge: Judge, targets: Sequence[Path], kind: str, work: Work) -> tuple[list[Counts], int]:
     """Write every file that is not there yet; the counts of all of them, and the bytes that were decoded."""
     source = judge.source
     sizes = [max(1.0, shard.rows * max(1.0, shard.facts.row_bytes)) for shard in source.shards]
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
+    poll = poll_of(stop.is_set)
     share_done, decoded, rows_done, shards_done = [0.0] * len(targets), 0, 0, 0
 
     def task(place: int) -> Counts:
         nonlocal decoded, rows_done, shards_done
         shard = source.shards[place]
-        expected = made_of(judge, shard, kind, stop.is_set)
+        expected = made_of(judge, shard, kind, poll)
         counts = written(targets[place], expected)
         if counts is None:
             counts = Counts(0, 0, 0.0, 0.0, {})
             with replacing(targets[place]) as part:
-                for first, batch in _written_batches(part, judge, place, kind, expected, counts, stop.is_set):
-                    if stop.is_set():
-                        raise Stopped("applying was stopped")
+                for first, batch in _written_batches(part, judge, place, kind, expected, counts, poll):
                     with lock:
                         decoded += batch.nbytes
                         rows_done += batch.num_rows
@@ -227,14 +217,13 @@ def _written_shards(
         return counts
 
     def tick() -> None:
-        if progress is not None:
-            share = sum(map(float.__mul__, share_done, sizes)) / sum(sizes)
-            what = f"Applied to {rows_done:,} of {source.rows:,} rows, {shards_done:,} of {len(targets):,} shards"
-            progress(share, what + speed.words(decoded))
+        share = sum(map(float.__mul__, share_done, sizes)) / sum(sizes)
+        what = f"Applied to {rows_done:,} of {source.rows:,} rows, {shards_done:,} of {len(targets):,} shards"
+        work.report(share, what + speed.words(decoded))
 
     try:
         with one_blas_thread():
-            of_shards = in_threads(task, len(targets), poll=poll_of(should_stop), stop=stop, tick=tick)
+            of_shards = in_threads(task, len(targets), poll=work.poll, stop=stop, tick=tick)
     except Stopped as stopped:
         raise Stopped(
             f"applying was stopped after {shards_done:,} of {len(targets):,} shards; the same command goes on from "
@@ -250,7 +239,7 @@ def _written_batches(
     kind: str,
     expected: dict[str, Any],
     counts: Counts,
-    should_stop: ShouldStop,
+    poll: Poll,
 ) -> Any:
     """Write one shard's file to `part`; yields every batch when it is done with it."""
     shard, how = judge.source.shards[place], KINDS[kind]
@@ -259,7 +248,7 @@ def _written_batches(
         row_bytes: float = 64 + 4 * judge.recipe.features.dim
         columns = None if how.whole else judge.columns
         row_bytes = shard.facts.row_bytes if how.whole else row_bytes
-        for first, batch in shard_batches(shard, columns, row_bytes, should_stop):
+        for first, batch in shard_batches(shard, columns, row_bytes, poll):
             judged = judge(place, first, shard.with_leaves(batch, judge.columns))
             if how.with_ids and judged.ids is not None:
                 hashes.append(row_hash(judged.ids, 0))
@@ -286,13 +275,13 @@ def _check_unique(hashes: Sequence[np.ndarray], judge: Judge, shard: Shard) -> N
 # -- what a file was made of ------------------------------------------------------------------------------------------
 
 
-def made_of(judge: Judge, shard: Shard, kind: str, should_stop: ShouldStop | None = None) -> dict[str, Any]:
+def made_of(judge: Judge, shard: Shard, kind: str, poll: Poll = no_poll) -> dict[str, Any]:
     """By what a file is known to be what would be written again: recipe, shard as it is now, settings.
 
     Raises:
-        InputError: the shard is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
+        InputError: the shard is gone. RemoteError: its store does not answer. Stopped: from `poll`.
     """
-    path, stamp = shard_stamp(shard, should_stop)
+    path, stamp = shard_stamp(shard, poll)
     settings = [kind, judge.drop_invalid, judge.id_column, judge.feature_column, str(judge.id_type)]
     return {
         "recipe": judge.recipe.digest,
@@ -303,14 +292,14 @@ def made_of(judge: Judge, shard: Shard, kind: str, should_stop: ShouldStop | Non
     }
 
 
-def shard_stamp(shard: Shard, should_stop: ShouldStop | None = None) -> tuple[str, list[int]]:
+def shard_stamp(shard: Shard, poll: Poll = no_poll) -> tuple[str, list[int]]:
     """Where a shard lies, and numbers that are others when it was written anew: size and time, or what a store says.
 
     Raises:
-        InputError: it is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
+        InputError: it is gone. RemoteError: its store does not answer. Stopped: from `poll`.
     """
     try:
-        stamp = file_stamp(shard.path, poll_of(should_stop))
+        stamp = file_stamp(shard.path, poll)
     except OSError as error:
         raise InputError(f"{shard.path} cannot be read: {error.strerror or error}") from error
     if is_address(shard.path):
@@ -450,7 +439,7 @@ def check_unclaimed(folder: Path) -> None:
         )
 
 
-def claim(folder: Path, recipe: Recipe, should_stop: ShouldStop | None = None) -> None:
+def claim(folder: Path, recipe: Recipe, poll: Poll = no_poll) -> None:
     """Note in the folder by which recipe its files are made, so that those of two are never mixed.
 
     Of two processes that claim a folder at once under two recipes, one is refused.
@@ -458,12 +447,12 @@ def claim(folder: Path, recipe: Recipe, should_stop: ShouldStop | None = None) -
     Raises:
         OptionError: it is a file, or another recipe is noted there.
         StoreError: it cannot be written.
-        Stopped: `should_stop` answered true while another process claimed the folder.
+        Stopped: from `poll`, while another process claimed the folder.
     """
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output must be a folder, got the file {folder}")
     if not _claimed(folder, recipe):
-        with only_one(folder / LOCK_FILE, poll_of(should_stop)):
+        with only_one(folder / LOCK_FILE, poll):
             if not _claimed(folder, recipe):
                 write_recipe(recipe, folder / RECIPE_FILE)
 

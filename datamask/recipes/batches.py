@@ -19,11 +19,10 @@ from datamask.corpus.columns import IS_ROLE, WANTS
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source
-from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.feasibility import NO_VALUE
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.quality import FrozenQuality, total
 from datamask.recipes.recipe import FeatureColumn, Recipe
 from datamask.recipes.scoring import Scorer
@@ -334,22 +333,23 @@ class Judge:
 
 
 def shard_batches(
-    shard: Shard, columns: list[str] | None, row_bytes: float, should_stop: ShouldStop | None = None
+    shard: Shard, columns: list[str] | None, row_bytes: float, poll: Poll = no_poll
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The first row and the rows of every batch of a shard, in order.
 
     Args:
         columns: these; None: all. row_bytes: of one row decoded, about.
-        should_stop: polled while a file elsewhere is waited for.
+        poll: called before every batch, and while a file elsewhere is waited for.
 
     Raises:
         InputError: the file is damaged further in, or was changed since it was looked at. RemoteError: its store does
-            not answer. Stopped: `should_stop` answered true.
+            not answer. Stopped: from `poll`.
     """
     most = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     first = 0
     with refusing(shard.path, "is damaged or was changed while being read"):
-        for batch in shard.batches(columns, None, most, poll_of(should_stop)):
+        for batch in shard.batches(columns, None, most, poll):
+            poll()
             if first + batch.num_rows > shard.rows:
                 raise pa.ArrowInvalid("more rows than when it was opened")
             yield first, batch

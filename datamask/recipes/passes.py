@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
-from datamask.errors import InputError, Stopped
-from datamask.polling import poll_of
+from datamask.corpus.threads import Speed, in_threads, one_blas_thread
+from datamask.errors import InputError
+from datamask.polling import Poll, poll_of
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer
 from datamask.recipes.weights import Weights
+from datamask.work.context import UNWATCHED, Work
 
 BINS = 1024
 """Thresholds that one pass tries."""
@@ -121,7 +122,7 @@ def _nearest(kept: np.ndarray, size: float) -> int:
     return int(np.abs(np.where(kept >= 2, kept, np.inf) - size).argmin())
 
 
-Batches = Callable[[int, ShouldStop], Iterator[tuple[int, Judged, int]]]
+Batches = Callable[[int, Poll], Iterator[tuple[int, Judged, int]]]
 """Task -> of each of its batches the first row, the rows judged by a rule, and how many bytes were read for it."""
 
 
@@ -154,20 +155,19 @@ class Turns:
     Tasks begin in their order and take about as long as each other, so nobody waits for long.
     """
 
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop, self._changed, self._next = stop, threading.Condition(), 0
+    def __init__(self, poll: Poll) -> None:
+        self._poll, self._changed, self._next = poll, threading.Condition(), 0
 
     @contextlib.contextmanager
     def of(self, task: int) -> Iterator[None]:
         """Hold the turn of a task.
 
         Raises:
-            Stopped: it will not come, since the pass is being stopped.
+            Stopped: it will not come, since the pass is being stopped; from `poll`.
         """
         with self._changed:
             while self._next != task:
-                if self._stop.is_set():
-                    raise Stopped(STOPPED)
+                self._poll()
                 self._changed.wait(0.05)
             yield
             self._next += 1
@@ -187,29 +187,21 @@ class ShardFeed:
         """See `Feed`."""
         judge = self._judge.under(replace(self._judge.recipe, rule=rule), with_ids=False, with_units=True)
 
-        def batches(place: int, should_stop: ShouldStop) -> Iterator[tuple[int, Judged, int]]:
+        def batches(place: int, poll: Poll) -> Iterator[tuple[int, Judged, int]]:
             shard = judge.source.shards[place]
-            for first, batch in shard_batches(shard, judge.columns, 64 + 4 * self.dim, should_stop):
+            for first, batch in shard_batches(shard, judge.columns, 64 + 4 * self.dim, poll):
                 yield first, judge(place, first, batch), batch.nbytes
 
         return batches
 
 
-def pass_over(
-    judge: Judge,
-    rule: ScoreRule,
-    expected: float,
-    sd: float,
-    what: str,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
-) -> Pass:
+def pass_over(judge: Judge, rule: ScoreRule, expected: float, sd: float, what: str, work: Work = UNWATCHED) -> Pass:
     """Score all rows of shards by `rule` and sum them up around the expected threshold; see `pass_of`.
 
     Args:
         judge: a recipe of the same features on the shards; its own rule is not looked at.
     """
-    return pass_of(ShardFeed(judge), judge.recipe, rule, expected, sd, what, progress, should_stop)
+    return pass_of(ShardFeed(judge), judge.recipe, rule, expected, sd, what, work)
 
 
 def pass_of(
@@ -219,20 +211,19 @@ def pass_of(
     expected: float,
     sd: float,
     what: str,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    work: Work = UNWATCHED,
 ) -> Pass:
     """Score all rows by `rule` and sum them up around the expected threshold.
 
     Args:
         feed: the rows. recipe: one of the same features; its own rule is not looked at.
         expected: about where the threshold is. sd: standard deviation of the scores, about (`score_sd`).
-        what: for progress, before the number of rows.
-        progress, should_stop: called from this thread some ten times a second.
+        what: for the report, before the number of rows.
+        work: asked and told from this thread some ten times a second.
 
     Raises:
         InputError: a shard is damaged, has a row that cannot be used, or none that can.
-        Stopped: `should_stop` answered true.
+        Stopped: on request.
     """
     d = feed.dim
     steps = np.linspace(-REACH, REACH, BINS + 1)  # an odd number, so that the expected threshold is one of them
@@ -260,14 +251,13 @@ def pass_of(
     share = min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * feed.rows))
     band: dict[int, list[np.ndarray]] = {place: [] for place in range(feed.tasks)}
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    turns = Turns(stop)
+    poll = poll_of(stop.is_set)
+    turns = Turns(poll)
     decoded = rows_done = 0
 
     def task(place: int) -> None:
         nonlocal decoded, rows_done
-        for first, judged, size in batches(place, stop.is_set):
-            if stop.is_set():
-                raise Stopped(STOPPED)
+        for first, judged, size in batches(place, poll):
             near = _add(total, turns.of(place) if feed.in_order else lock, scorer, judged, share, place, first)
             if near is not None:
                 band[place].append(near)
@@ -280,11 +270,10 @@ def pass_of(
                 rows_done += len(judged.valid)
 
     def tick() -> None:
-        if progress is not None:
-            progress(rows_done / feed.rows, f"{what} {rows_done:,} of {feed.rows:,} rows{speed.words(decoded)}")
+        work.report(rows_done / feed.rows, f"{what} {rows_done:,} of {feed.rows:,} rows{speed.words(decoded)}")
 
     with one_blas_thread():
-        in_threads(task, feed.tasks, poll=poll_of(should_stop), stop=stop, tick=tick)
+        in_threads(task, feed.tasks, poll=work.poll, stop=stop, tick=tick)
     if total.rows == 0:
         raise InputError("no row of the input can be used, so nothing can be estimated from it")
     near_rows = [rows for place in sorted(band) for rows in band[place]]

@@ -24,7 +24,6 @@ from pathlib import Path
 
 import numpy as np
 
-from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError, OptionError
 from datamask.recipes.apply import RECIPE_FILE, footer_digest, shard_stamp
 from datamask.recipes.batches import Judge
@@ -33,6 +32,7 @@ from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds, read_recipe
 from datamask.recipes.stepping import next_rule, rule_of
 from datamask.recipes.weights import Weights
 from datamask.storage.address import is_address
+from datamask.work.context import UNWATCHED, Work
 
 PASSES = 2
 
@@ -40,11 +40,11 @@ OFF_SHARE = 0.01
 """Of the passes that keep the share to this part of it, the one of the highest value is taken."""
 
 
-def refit(judge: Judge, *, progress: Progress | None = None, should_stop: ShouldStop | None = None) -> Recipe:
+def refit(judge: Judge, work: Work = UNWATCHED) -> Recipe:
     """Estimate direction and threshold on all rows.
 
     Args:
-        judge: the recipe on the shards. progress, should_stop: called from this thread some ten times a second.
+        judge: the recipe on the shards. work: asked and told from this thread some ten times a second.
 
     Returns:
         The recipe with the new rule and threshold. Its `refit` says ``rows``, ``kept``, ``share_kept``, ``value``
@@ -55,7 +55,7 @@ def refit(judge: Judge, *, progress: Progress | None = None, should_stop: Should
     Raises:
         OptionError: the recipe counts tokens, or has quotas, pins, bans or given rows.
         InputError: a shard is damaged, has a row that cannot be used, or all rows score alike.
-        Stopped: `should_stop` answered true.
+        Stopped: on request.
     """
     recipe = judge.recipe
     check_refittable(recipe)
@@ -64,9 +64,8 @@ def refit(judge: Judge, *, progress: Progress | None = None, should_stop: Should
     expected = float(recipe.thresholds.tau or 0.0)
     rule, done = rule_of(recipe, weights), []
     for step in range(PASSES):
-        share = within(progress, step / PASSES, (step + 1) / PASSES)
-        what = f"Pass {step + 1} of {PASSES} over"
-        done.append(pass_over(judge, rule, expected, sd, what, share, should_stop))
+        what, part = f"Pass {step + 1} of {PASSES} over", work.part(step / PASSES, (step + 1) / PASSES)
+        done.append(pass_over(judge, rule, expected, sd, what, part))
         if step + 1 < PASSES:
             rule, expected = _stepped(recipe, done[-1], weights)
     return _refitted(judge, done, weights)

@@ -27,7 +27,7 @@ from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sen
 from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
-from datamask.polling import poll_of
+from datamask.polling import Poll, poll_of
 from datamask.recipes.batches import shard_batches
 from datamask.runs.contents import changed
 from datamask.runs.detached import start_run
@@ -202,7 +202,7 @@ def groups_of(
         InputError: a shard is gone, damaged, new or not what it was when the run ended.
         Stopped: `should_stop` answered true.
     """
-    poll = poll_of(should_stop, "counting was stopped")
+    poll = poll_of(should_stop)
     kept, unused = _places(run.selection()), _places(run.left_out())
     whole = WholeCorpus.open(untransformed(run.config.corpus), should_stop=should_stop)
     _check_shards(run, whole)
@@ -211,8 +211,7 @@ def groups_of(
     total = max(1, whole.source.rows)
     done = 0
     for shard in whole.source.shards:
-        for first, values in _values(shard, column, should_stop):
-            poll()
+        for first, values in _values(shard, column, poll):
             _count(counts, values, 0, 1)
             for places, place, sign in ((unused, 0, -1), (kept, 1, 1)):
                 rows = places.get(shard.path)
@@ -242,11 +241,11 @@ def _count(counts: dict[str, list[int]], values: pa.Array, place: int, sign: int
         counts.setdefault(entry["values"], [0, 0])[place] += sign * entry["counts"]
 
 
-def _values(shard: Shard, column: str, should_stop: Callable[[], bool] | None) -> Iterator[tuple[int, pa.StringArray]]:
+def _values(shard: Shard, column: str, poll: Poll) -> Iterator[tuple[int, pa.StringArray]]:
     """First row and values, as text, of each batch of a shard."""
     if column not in shard.schema.names:
         raise OptionError(f"column {column!r} is not in {shard.path}; choose one that all shards have")
-    for first, batch in shard_batches(shard, [column], 64.0, should_stop):
+    for first, batch in shard_batches(shard, [column], 64.0, poll):
         yield first, batch.column(0).cast(pa.string()).fill_null(NOTHING)
 
 

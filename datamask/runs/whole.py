@@ -314,8 +314,7 @@ class WholeExecution(Execution):
                 scratch.check_shard_changed(number, shard, ["source_row"], self.poll.stopped)
                 raise changed(path_of(shard.path), "it holds other rows")
             digest: Digest | None = Digest()
-            for first, batch in shard_batches(shard, None, max(1.0, shard.facts.row_bytes), self.poll.stopped):
-                self.poll()
+            for first, batch in shard_batches(shard, None, max(1.0, shard.facts.row_bytes), self.poll):
                 low, end = np.searchsorted(inside, [first, first + batch.num_rows])
                 if low == end:
                     continue

@@ -29,6 +29,7 @@ from datamask.recipes import apply as applying
 from datamask.recipes.batches import Judge
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn, ScoreRule, Thresholds
+from datamask.work.context import Work
 from tests.recipes.made_runs import D, shard
 from tests.runs.helpers import ROOT, wait_for
 
@@ -96,7 +97,7 @@ def shards(tmp_path):
 def _apply(recipe, folder, output, kind="ids", should_stop=None, progress=None, **options):
     inputs = [str(path) for path in (folder if isinstance(folder, list) else [folder])]
     judge = Judge(recipe, open_source("input", inputs), with_ids=kind == "ids", **options)
-    return applying.apply(judge, output, kind, should_stop=should_stop, progress=progress)
+    return applying.apply(judge, output, kind, Work.of(should_stop, progress))
 
 
 MOMENT = np.array(np.random.default_rng(3).normal(size=(D, D)))

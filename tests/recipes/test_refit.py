@@ -26,6 +26,7 @@ from datamask.recipes.weights import Weights
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.recipes.made_runs import shard
 from tests.recipes.test_apply import RECIPES, _with, made
 from tests.reference import truth
@@ -99,7 +100,7 @@ def _judge(recipe, folder, **options) -> Judge:
 
 
 def _pass(recipe, folder, expected=0.0, sd=1.0):
-    return passes.pass_over(_judge(recipe, folder), recipe.rule, expected, sd, "x", None, None)
+    return passes.pass_over(_judge(recipe, folder), recipe.rule, expected, sd, "x")
 
 
 def _units(table) -> np.ndarray:
@@ -296,7 +297,7 @@ def test_it_can_be_stopped(learned, monkeypatch):
 
     monkeypatch.setattr(Judge, "__call__", slowly)
     with pytest.raises(Stopped):
-        refit.refit(_judge(recipes["pairwise"], folder), should_stop=stop.is_set)
+        refit.refit(_judge(recipes["pairwise"], folder), Work.of(stop.is_set))
 
 
 def test_the_command_writes_by_what_it_estimated_and_estimates_only_once(learned, tmp_path, capsys, monkeypatch):
