@@ -16,6 +16,7 @@ from datamask.cli.streams import print_text
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
+from datamask.polling import poll_of
 from datamask.runs.phases import sample_seconds
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def plan(options: argparse.Namespace) -> int:
             selection,
             tokens,
             learning=lambda rows, dim: sample_seconds(selection, rows, dim),
-            should_stop=stop.is_set,
+            poll=poll_of(stop.is_set),
         )
     memory, place = memory_bytes(), selection.scratch_dir or tempfile.gettempdir()
     free = shutil.disk_usage(_there(place)).free

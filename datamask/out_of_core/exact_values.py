@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.shards import in_shard_threads
-from datamask.corpus.threads import Progress, ShouldStop, Speed
+from datamask.corpus.threads import Speed
 from datamask.out_of_core.rounding import Members
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_writing import check_unchanged, rewritten
@@ -27,6 +27,7 @@ from datamask.recipes.passes import FINENESS, REACH, Turns, tails
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer, unit_rows
 from datamask.recipes.weights import Weights
+from datamask.work.context import UNWATCHED, Work
 
 THRESHOLDS = 257
 """Tried around the one found on the rounded rows: any gives a bound, the nearest to the true one the least."""
@@ -114,20 +115,19 @@ def exact_values(
     scratch: Scratch,
     candidates: Sequence[Candidate],
     size: int,
+    work: Work = UNWATCHED,
     *,
     squares: bool = False,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
 ) -> tuple[list[ExactValues], PoolSquares | None]:
     """Read all shards once more, and value every candidate on them.
 
     Args:
         corpus, scratch: the rows, and the raw files made of them. size: S. squares: whether `PoolSquares` are wanted.
-        progress, should_stop: called from this thread some ten times a second.
+        work: asked and told from this thread some ten times a second.
 
     Raises:
         InputError: a shard is damaged, or was rewritten meanwhile. RemoteError: a store does not answer.
-        Stopped: `should_stop` answered true.
+        Stopped: on request.
     """
     source, reader = corpus.source, corpus.reader
     mean, inverse_sd = scratch.moments.standardisation()
@@ -159,7 +159,7 @@ def exact_values(
                 units, norms = unit_rows(raw.features[inside], reader.features.center)
                 if not (np.array_equal(quality, scratch.quality[rows]) and (norms > 0).all()):
                     kinds = scratch.differing(rows, reader, number, batch.take(pa.array(inside)))
-                    scratch.check_shard_changed(number, shard, kinds or ["source_row"], stop.is_set)
+                    scratch.check_shard_changed(number, shard, kinds or ["source_row"], poll)
                     raise rewritten(shard.path)
                 gathered.add(rows, quality, units, standard)
             rows_done += batch.num_rows  # what is shown may be a batch behind
@@ -168,13 +168,12 @@ def exact_values(
             total.join(gathered)
 
     def tick() -> None:
-        if progress is not None:
-            what = f"Valuing exactly: {rows_done:,} of {source.rows:,} rows read{speed.words(decoded)}"
-            progress(rows_done / max(source.rows, 1), what)
+        what = f"Valuing exactly: {rows_done:,} of {source.rows:,} rows read{speed.words(decoded)}"
+        work.report(rows_done / max(source.rows, 1), what)
 
     _ = scratch.quality  # here, in one thread, before many want it
-    in_shard_threads(source.shards, task, stop=stop, poll=poll_of(should_stop), tick=tick)
-    check_unchanged(corpus, scratch, should_stop)
+    in_shard_threads(source.shards, task, stop=stop, poll=work.poll, tick=tick)
+    check_unchanged(corpus, scratch, work.poll)
     return [sums.values(size) for sums in total.sums], total.squares
 
 

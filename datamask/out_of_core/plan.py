@@ -15,7 +15,6 @@ from typing import Any
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.opening import fits_in_memory
-from datamask.corpus.threads import ShouldStop
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.partition import ROWS_PER_CELL
 from datamask.out_of_core.probe import Rates, measured, untransformed
@@ -23,7 +22,7 @@ from datamask.out_of_core.scratch import scratch_bytes
 from datamask.out_of_core.solvers import BLOCK_ROWS, solver_for
 from datamask.out_of_core.streamed_dual import MOST_PASSES
 from datamask.out_of_core.whole_corpus import WholeCorpus, sample_rows
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 
 PIECE_ROWS = 1 << 16
 """Rows that one thread reads at a time."""
@@ -181,7 +180,7 @@ def plan_run(
     tokens: float | None = None,
     *,
     learning: Callable[[int, int], float],
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> Planned:
     """Look at a corpus, probe its first rows and say what a run over all of it takes.
 
@@ -191,13 +190,13 @@ def plan_run(
 
     Raises:
         OptionError: what is asked for is not solved over all rows. InputError: a shard or row that cannot be used.
-        RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store does not answer. Stopped: from `poll`.
     """
     solver_for(selection)
-    whole = WholeCorpus.open(untransformed(corpus), should_stop=should_stop)
+    whole = WholeCorpus.open(untransformed(corpus), poll=poll)
     shards = whole.source.shards
     shape = Shape(whole.source.rows, len(shards), float(sum(shard.bytes for shard in shards)))
-    rates = measured(corpus, selection, should_stop=should_stop)
+    rates = measured(corpus, selection, poll=poll)
     seconds = learning(min(corpus.rows or sample_rows(selection), shape.rows), rates.dim)
     solved_by_tasks = bool(rates.tasks)
     assumed = [ASSUMED["sample"], ASSUMED["linear"], ASSUMED["machines"]]
@@ -211,7 +210,7 @@ def plan_run(
         plan_of(shape, selection, rates, seconds),
         larger,
         tokens,
-        fits_in_memory(corpus, poll_of(should_stop)),
+        fits_in_memory(corpus, poll),
         rates,
         tuple(assumed),
     )

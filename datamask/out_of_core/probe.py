@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig, SelectionConfig
-from datamask.corpus.threads import ShouldStop, one_blas_thread
+from datamask.corpus.threads import one_blas_thread
 from datamask.errors import InputError
 from datamask.files import folder_bytes
 from datamask.out_of_core.cells import FOLDER
@@ -32,7 +32,7 @@ from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.streamed_dual import ScratchFeed
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.passes import pass_of
 from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds
@@ -92,22 +92,21 @@ class Rates:
     tokens: float | None
 
 
-def measured(corpus: CorpusConfig, selection: SelectionConfig, *, should_stop: ShouldStop | None = None) -> Rates:
+def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = no_poll) -> Rates:
     """Probe a corpus.
 
     Args:
-        selection: of a run over all rows. should_stop: asked between parts that take a second or so.
+        selection: of a run over all rows. poll: called between parts that take a second or so.
 
     Raises:
         InputError: a shard is damaged, or has a row that cannot be used. OptionError: features lie in shards of their
-            own. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+            own. RemoteError: a store does not answer. Stopped: from `poll`.
     """
-    poll = poll_of(should_stop)
     plain = untransformed(corpus)
-    whole = WholeCorpus.open(plain, should_stop=should_stop)
+    whole = WholeCorpus.open(plain, poll=poll)
     with tempfile.TemporaryDirectory(prefix="datamask-plan-") as place, one_blas_thread():
-        table, read = _first_rows(whole, whole.reader.columns, should_stop)
-        _, ids = _first_rows(whole, [whole.columns.id], should_stop)
+        table, read = _first_rows(whole, whole.reader.columns, poll)
+        _, ids = _first_rows(whole, [whole.columns.id], poll)
         poll()
         with _named_by_shard(whole, Path(place)):
             warm = _scratch(table.slice(0, WARM_ROWS), plain, Path(place) / "warm")[0]
@@ -188,12 +187,12 @@ class MeasuringEngine(Engine):
         pass
 
 
-def _first_rows(whole: WholeCorpus, columns: list[str], should_stop: ShouldStop | None) -> tuple[pa.Table, float]:
+def _first_rows(whole: WholeCorpus, columns: list[str], poll: Poll) -> tuple[pa.Table, float]:
     """The first rows of the corpus, and the seconds it took to read them."""
     parts: list[pa.Table] = []
     rows, seconds = 0, 0.0
     for shard in whole.source.shards:
-        batches = shard_batches(shard, columns, 64 + 4 * whole.dim, poll_of(should_stop))
+        batches = shard_batches(shard, columns, 64 + 4 * whole.dim, poll)
         while rows < PROBED_ROWS:
             began = time.perf_counter()
             first_and_batch = next(batches, None)

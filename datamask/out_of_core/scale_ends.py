@@ -27,6 +27,7 @@ from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.stepping import rule_of
 from datamask.recipes.weights import Weights
+from datamask.work.context import Work
 
 ENDS_FILE, MOST_BYTES = "ends.json", 1 << 20
 """In the scratch: the ends that were found, so that a run that is resumed finds them."""
@@ -104,9 +105,8 @@ def scale_ends(
             scratch,
             candidates,
             size,
+            Work.of(should_stop, progress).part(SOLVED, 1.0),
             squares="disf_fixed" in unknown,
-            progress=within(progress, SOLVED, 1.0),
-            should_stop=should_stop,
         )
         diversity |= {
             name: _ends_of(found, name, _random(scratch, name, size, squares)) for name, found in zip(unknown, values)

@@ -20,11 +20,10 @@ import pyarrow as pa
 
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.threads import ShouldStop
 from datamask.errors import StoreError
 from datamask.files import open_regular, read_bounded
 from datamask.out_of_core.feature_moments import FeatureMoments
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.apply import shard_stamp
 from datamask.recipes.batches import RawRows, RowReader
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
@@ -170,9 +169,7 @@ class Scratch:
         kinds += [kind for kind, values in kept.items() if not np.array_equal(values, columns.get(kind, values))]
         return ["source_row", *kinds] if len(kinds) == 1 + len(kept) else kinds
 
-    def check_shard_changed(
-        self, number: int, shard: Shard, kinds: list[str], should_stop: ShouldStop | None = None
-    ) -> None:
+    def check_shard_changed(self, number: int, shard: Shard, kinds: list[str], poll: Poll = no_poll) -> None:
         """Refuse the scratch where it and a shard disagree, and the shard is as it was when it was read.
 
         Args:
@@ -180,11 +177,11 @@ class Scratch:
 
         Raises:
             StoreError: the shard has the size and time that the scratch was made of, so these files were altered.
-            InputError: the shard is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
+            InputError: the shard is gone. RemoteError: its store does not answer. Stopped: from `poll`.
         """
         try:
             note = json.loads(read_bounded(file_of(self.folder, number, "json"), MOST_BYTES))
-            unchanged = note["made_of"]["shard"] == list(shard_stamp(shard, poll_of(should_stop)))
+            unchanged = note["made_of"]["shard"] == list(shard_stamp(shard, poll))
         except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
             raise self._damaged(f"has no {number:06d}.json that can be read") from None
         if unchanged:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from datamask.corpus.quality import check_sum
 from datamask.corpus.shards import in_shard_threads
-from datamask.corpus.threads import Progress, ShouldStop, Speed
+from datamask.corpus.threads import Speed
 from datamask.errors import InputError, OptionError, StoreError
 from datamask.files import folder_bytes, read_bounded, replacing, sweep, write_text
 from datamask.out_of_core.feature_moments import FeatureMoments
@@ -40,26 +40,26 @@ from datamask.out_of_core.scratch import (
     scratch_bytes,
 )
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll, poll_of
 from datamask.recipes.apply import shard_stamp
 from datamask.recipes.batches import RowReader, shard_batches
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
+from datamask.work.context import UNWATCHED, Work
 
 
 def write_scratch(
     corpus: WholeCorpus,
     folder: str | Path,
+    work: Work = UNWATCHED,
     *,
     beside: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
 ) -> Scratch:
     """Read all shards once, in threads, into raw files; what a stopped or killed pass before this has written stays.
 
     Args:
         corpus: the rows. folder: an empty one, or that of such a pass.
         beside: bytes that the run will write next to the scratch, for which there must be room too.
-        progress, should_stop: called from this thread some ten times a second.
+        work: asked and told from this thread some ten times a second.
 
     Raises:
         InputError: a shard is damaged, has a row that cannot be used or an id that occurs twice, or no row is left.
@@ -70,12 +70,13 @@ def write_scratch(
     _claim(place, corpus, beside)
     settings = corpus.settings
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
+    poll = poll_of(stop.is_set)
     rows_done = decoded = 0
 
     def task(number: int) -> dict[str, Any]:
         nonlocal rows_done, decoded
         shard = source.shards[number]
-        made_of = _made_of(corpus, settings, number, stop.is_set)
+        made_of = _made_of(corpus, settings, number, poll)
         note = _written(place, number, made_of, corpus.dim, reader.length_column is not None)
         if note is not None:
             with lock:
@@ -87,7 +88,7 @@ def write_scratch(
             for stale in (place / RECORD, file_of(place, number, "json")):
                 stale.unlink(missing_ok=True)
         with _sinks(place, number, reader.length_column is not None) as sinks:
-            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll_of(stop.is_set)):
+            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll):
                 moments = _add(reader, number, first, batch, sinks, note).after(moments)
                 with lock:
                     rows_done += batch.num_rows
@@ -97,21 +98,19 @@ def write_scratch(
         return note
 
     def tick() -> None:
-        if progress is not None:
-            what = f"Reading all rows: {rows_done:,} of {source.rows:,}{speed.words(decoded)}"
-            progress(rows_done / max(source.rows, 1), what)
+        what = f"Reading all rows: {rows_done:,} of {source.rows:,}{speed.words(decoded)}"
+        work.report(rows_done / max(source.rows, 1), what)
 
-    notes = in_shard_threads(source.shards, task, stop=stop, poll=poll_of(should_stop), tick=tick)
-    return _finished(corpus, place, notes, should_stop)
+    notes = in_shard_threads(source.shards, task, stop=stop, poll=work.poll, tick=tick)
+    return _finished(corpus, place, notes, work.poll)
 
 
 def centered(
     corpus: WholeCorpus,
     folder: str | Path,
+    work: Work = UNWATCHED,
     *,
     beside: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
 ) -> WholeCorpus:
     """The same corpus with the mean of its features, as they were read, subtracted: one reading of all shards.
 
@@ -122,19 +121,18 @@ def centered(
     place, source, reader = Path(folder), corpus.source, corpus.reader
     _claim(place, corpus, beside)
     settings, stop, done = corpus.settings, threading.Event(), 0
+    poll = poll_of(stop.is_set)
 
     def task(number: int) -> tuple[int, np.ndarray]:
         nonlocal done
-        made_of = _made_of(corpus, settings, number, stop.is_set)
+        made_of = _made_of(corpus, settings, number, poll)
         path = file_of(place, number, "mean")
         with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError, RecursionError):
             note = json.loads(read_bounded(path, MOST_BYTES))
             if note["made_of"] == made_of and len(note["total"]) == corpus.dim:
                 return int(note["rows"]), np.array(note["total"], float)
         rows, total = 0, np.zeros(corpus.dim)
-        for first, batch in shard_batches(
-            source.shards[number], reader.columns, 64 + 4 * corpus.dim, poll_of(stop.is_set)
-        ):
+        for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, poll):
             raw = reader.read(number, first, batch)
             assert raw.features is not None
             for low in range(0, batch.num_rows, ROWS_AT_ONCE):
@@ -148,10 +146,9 @@ def centered(
         return rows, total
 
     def tick() -> None:
-        if progress is not None:
-            progress(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
+        work.report(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
 
-    parts = in_shard_threads(source.shards, task, stop=stop, poll=poll_of(should_stop), tick=tick)
+    parts = in_shard_threads(source.shards, task, stop=stop, poll=work.poll, tick=tick)
     rows = sum(count for count, _ in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         center = np.sum([total for _, total in parts], axis=0) / max(rows, 1)
@@ -160,14 +157,14 @@ def centered(
     return replace(corpus, center=center)
 
 
-def check_unchanged(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None = None) -> None:
+def check_unchanged(corpus: WholeCorpus, scratch: Scratch, poll: Poll = no_poll) -> None:
     """Refuse shards that were rewritten after the scratch was made of them.
 
     Raises:
-        InputError: one was. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+        InputError: one was. RemoteError: a store does not answer. Stopped: from `poll`.
     """
     settings, shards = corpus.settings, range(len(corpus.source.shards))
-    if _digest([_made_of(corpus, settings, number, should_stop) for number in shards]) != scratch.digest:
+    if _digest([_made_of(corpus, settings, number, poll) for number in shards]) != scratch.digest:
         raise rewritten(f"{scratch.files[0]}, or a shard next to it,")
 
 
@@ -263,9 +260,9 @@ def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int, with_
         return None
 
 
-def _made_of(corpus: WholeCorpus, settings: str, number: int, should_stop: ShouldStop | None) -> dict[str, Any]:
+def _made_of(corpus: WholeCorpus, settings: str, number: int, poll: Poll) -> dict[str, Any]:
     """What the files of one shard are made of."""
-    stamp = shard_stamp(corpus.source.shards[number], poll_of(should_stop))
+    stamp = shard_stamp(corpus.source.shards[number], poll)
     return {"format": FORMAT, "shard": list(stamp), "settings": settings}
 
 
@@ -273,9 +270,7 @@ def _digest(made_of: list[dict[str, Any]]) -> str:
     return hashlib.blake2b(json.dumps(made_of).encode(), digest_size=16).hexdigest()
 
 
-def _finished(
-    corpus: WholeCorpus, folder: Path, notes: list[dict[str, Any]], should_stop: ShouldStop | None
-) -> Scratch:
+def _finished(corpus: WholeCorpus, folder: Path, notes: list[dict[str, Any]], poll: Poll) -> Scratch:
     """The scratch of shards that are all written: nothing twice, nothing too large; its record."""
     dropped: dict[str, int] = {}
     for note in notes:
@@ -316,12 +311,12 @@ def _finished(
         f"divide it by a constant, or take ranks with --quality-column {corpus.quality[0].name}:1:rank",
         place,
     )
-    _refuse_repeated(corpus, scratch, should_stop)
+    _refuse_repeated(corpus, scratch, poll)
     write_text(folder / RECORD, json.dumps(record))
     return open_scratch(folder)  # this one has read hashes and qualities of all rows, which take memory
 
 
-def _refuse_repeated(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None) -> None:
+def _refuse_repeated(corpus: WholeCorpus, scratch: Scratch, poll: Poll) -> None:
     """Refuse an id that occurs twice. Hashes say where one may; there the ids themselves are read again.
 
     Raises:
@@ -334,4 +329,4 @@ def _refuse_repeated(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldS
         return
     rows = np.flatnonzero(np.isin(scratch.id_hash, repeated))
     shards, inside = scratch.place(rows)
-    corpus.refuse_repeated(corpus.source.starts[shards] + inside, should_stop)
+    corpus.refuse_repeated(corpus.source.starts[shards] + inside, poll)

@@ -28,6 +28,7 @@ from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import poll_of
 from datamask.recipes.recipe import Recipe, Thresholds
 from datamask.recipes.weights import Weights
+from datamask.work.context import Work
 
 BLOCK_ROWS = 1_000_000
 """Rows of a block where nobody says how many."""
@@ -164,12 +165,7 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
     selected, weights = dual.selected(scratch.rows), Weights.of(recipe)
     candidate = Candidate(recipe, selected, dual.least, dual.least_tau, dual.spread)
     (exact,), _ = exact_values(
-        corpus,
-        scratch,
-        [candidate],
-        size,
-        progress=within(watch.progress, SOLVED, 1.0),
-        should_stop=watch.should_stop,
+        corpus, scratch, [candidate], size, Work.of(watch.should_stop, watch.progress).part(SOLVED, 1.0)
     )
     value, passes = exact.members.value(weights), len(dual.passes)
     proved = dual.proved and exact.bound >= value - streamed_dual.ROUNDING * max(1.0, abs(value))

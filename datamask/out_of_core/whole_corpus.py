@@ -19,9 +19,8 @@ from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
 from datamask.corpus.reading import id_batch, refuse_rounded
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source, scan
-from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import OptionError
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import RowReader
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn
@@ -56,8 +55,7 @@ class WholeCorpus:
         *,
         quality: Sequence[FrozenQuality] | None = None,
         center: np.ndarray | None = None,
-        progress: Progress | None = None,
-        should_stop: ShouldStop | None = None,
+        poll: Poll = no_poll,
     ) -> WholeCorpus:
         """Look at the shards of a corpus; no row is read.
 
@@ -67,10 +65,10 @@ class WholeCorpus:
 
         Raises:
             InputError: a file or column that cannot be used. OptionError: features or scores lie in shards of their
-                own. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+                own. RemoteError: a store does not answer. Stopped: from `poll`.
         """
         check_wholly_readable(config)
-        sources = open_sources(config, Work.of(should_stop, progress))
+        sources = open_sources(config, Work(poll))
         columns = resolve_columns(config, sources)
         source = sources["input"]
         refuse_rounded(source, [column.name for column in columns.quality])
@@ -78,7 +76,7 @@ class WholeCorpus:
             if ranked := [column.name for column in columns.quality if column.transform != "raw"]:
                 raise ValueError(f"quality column {ranked[0]!r} is transformed by what a sample says of it")
             quality = [FrozenQuality(column.name, column.weight) for column in columns.quality]
-        dim = feature_dim(source, columns.feature, poll_of(should_stop))
+        dim = feature_dim(source, columns.feature, poll)
         return cls(source, columns, dim, tuple(quality), center, config.drop_invalid)
 
     @property
@@ -105,7 +103,7 @@ class WholeCorpus:
         ]
         return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
 
-    def ids_at(self, rows: np.ndarray, should_stop: ShouldStop | None = None) -> pa.Array:
+    def ids_at(self, rows: np.ndarray, poll: Poll = no_poll) -> pa.Array:
         """The ids of a few rows of the long table, read from the shards.
 
         Args:
@@ -120,10 +118,10 @@ class WholeCorpus:
                 ids = id_batch(self.source, numbers, batch, self.columns.id, kind).take(pa.array(wanted))
                 parts.append((int(numbers[wanted[0]]), ids))  # appending is one step, whatever thread does it
 
-        scan(self.source, [self.columns.id], take, row_bytes=64, only_rows=rows, work=Work.of(should_stop))
+        scan(self.source, [self.columns.id], take, row_bytes=64, only_rows=rows, work=Work(poll))
         return joined([ids for _, ids in sorted(parts, key=lambda part: part[0])], kind)
 
-    def refuse_repeated(self, rows: np.ndarray, should_stop: ShouldStop | None = None) -> None:
+    def refuse_repeated(self, rows: np.ndarray, poll: Poll = no_poll) -> None:
         """Refuse ids that occur twice among a few rows, which have a hash in common with another each.
 
         Args:
@@ -136,7 +134,7 @@ class WholeCorpus:
         def place(row: int) -> str:
             return self.source.place(int(rows[row]))
 
-        check_unique(self.ids_at(rows, should_stop), place, self.columns.id)
+        check_unique(self.ids_at(rows, poll), place, self.columns.id)
 
 
 def check_wholly_readable(config: CorpusConfig, way_out: str = "leave --scope out for a sample") -> None:

@@ -105,7 +105,7 @@ def planned(config: RunConfig, should_stop: Callable[[], bool] | None = None) ->
         config.corpus,
         config.selection,
         learning=lambda rows, dim: sample_seconds(config.selection, rows, dim),
-        should_stop=should_stop,
+        poll=poll_of(should_stop),
     )
 
 
@@ -204,7 +204,7 @@ def groups_of(
     """
     poll = poll_of(should_stop)
     kept, unused = _places(run.selection()), _places(run.left_out())
-    whole = WholeCorpus.open(untransformed(run.config.corpus), should_stop=should_stop)
+    whole = WholeCorpus.open(untransformed(run.config.corpus), poll=poll)
     _check_shards(run, whole)
     check_rewritten(run, poll)
     counts: dict[str, list[int]] = {}

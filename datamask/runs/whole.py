@@ -23,7 +23,6 @@ import torch
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory, open_corpus
-from datamask.corpus.threads import within
 from datamask.errors import StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
@@ -50,6 +49,7 @@ from datamask.runs.recipe import selection_of_sample
 from datamask.runs.recording import Recorder
 from datamask.runs.store import Run, RunStore
 from datamask.storage.address import path_of
+from datamask.work.context import Work
 from datamask.work.pace import duration
 
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
@@ -130,29 +130,17 @@ class WholeExecution(Execution):
         selection: Selection,
     ) -> RunResult:
         sample = selection_of_sample(self.run.config, pool.corpus, posed, selection, self.poll)
-        whole = WholeCorpus.open(self.run.config.corpus, quality=sample.quality, should_stop=self.poll.stopped)
+        whole = WholeCorpus.open(self.run.config.corpus, quality=sample.quality, poll=self.poll)
         block_rows = self.config.block_rows or BLOCK_ROWS
         self.solver.check_size(whole.source.rows, self.config.size(whole.source.rows))
         self.announce(whole, block_rows)
         self.pace.begin(SCRATCH, 0.0)
         beside = self.solver.disk(whole.source.rows, whole.dim, self.config.size(whole.source.rows))
-        averaged = 0.0
+        work, averaged = Work(self.poll, self.at_share), 0.0
         if self.config.center:
             averaged = AVERAGED
-            whole = centered(
-                whole,
-                self.folder,
-                beside=beside,
-                progress=within(self.at_share, 0.0, averaged),
-                should_stop=self.poll.stopped,
-            )
-        scratch = write_scratch(
-            whole,
-            self.folder,
-            beside=beside,
-            progress=within(self.at_share, averaged, 1.0),
-            should_stop=self.poll.stopped,
-        )
+            whole = centered(whole, self.folder, work.part(0.0, averaged), beside=beside)
+        scratch = write_scratch(whole, self.folder, work.part(averaged, 1.0), beside=beside)
         size = self.config.size(scratch.rows)
         self.know(rows=scratch.rows, selected=size)
         ends = self.ends_in_memory(pool, scratch, size, block_rows)
@@ -285,7 +273,7 @@ class WholeExecution(Execution):
             places = np.flatnonzero(corpus.source_file == number)
             rows = scratch.find(number, corpus.source_row[places])
             if (rows < 0).any():
-                scratch.check_shard_changed(number, whole.source.shards[number], ["source_row"], self.poll.stopped)
+                scratch.check_shard_changed(number, whole.source.shards[number], ["source_row"], self.poll)
                 raise changed(path_of(scratch.files[number]), "it holds other rows")
             selected[places] = solution.selected[rows]
         return selected
@@ -311,7 +299,7 @@ class WholeExecution(Execution):
             if high == done:
                 continue
             if inside[-1] >= shard.rows:
-                scratch.check_shard_changed(number, shard, ["source_row"], self.poll.stopped)
+                scratch.check_shard_changed(number, shard, ["source_row"], self.poll)
                 raise changed(path_of(shard.path), "it holds other rows")
             digest: Digest | None = Digest()
             for first, batch in shard_batches(shard, None, max(1.0, shard.facts.row_bytes), self.poll):
@@ -322,7 +310,7 @@ class WholeExecution(Execution):
                 places = pa.array(inside[low:end] - first)
                 kept = shard.with_leaves(batch, reader.columns).select(reader.columns).take(places)
                 if differing := scratch.differing(rows[part], reader, number, kept):
-                    scratch.check_shard_changed(number, shard, differing, self.poll.stopped)
+                    scratch.check_shard_changed(number, shard, differing, self.poll)
                     raise changed(path_of(shard.path), "it holds other rows")
                 ids = reader.ids(number, first, kept)
                 digest = digests.with_rows(digest, shard.path, batch, places)

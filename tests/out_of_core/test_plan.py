@@ -22,6 +22,7 @@ from datamask.out_of_core.plan import Part, Shape, plan_of, plan_run
 from datamask.out_of_core.probe import Rates, TaskRate, measured
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.polling import poll_of
 from tests.out_of_core.corpora import SerialEngine, clustered
 
 PAIRWISE = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25)
@@ -203,7 +204,7 @@ def test_what_cannot_be_planned_is_said(shards, tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         plan_run(CorpusConfig((str(tmp_path / "nowhere"),)), PAIRWISE, 1e9, learning=learning)
     with pytest.raises(Stopped):
-        plan_run(corpus, PAIRWISE, 1e9, learning=learning, should_stop=lambda: True)
+        plan_run(corpus, PAIRWISE, 1e9, learning=learning, poll=poll_of(lambda: True))
 
 
 def test_a_row_that_cannot_be_used_is_named_by_its_shard(tmp_path):

@@ -25,6 +25,7 @@ from datamask.out_of_core.scratch import RECORD, open_scratch, remove_scratch, s
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.quality import FrozenQuality
+from datamask.work.context import Work
 from tests.recipes.made_runs import shard
 from tests.runs.helpers import ROOT, wait_for
 
@@ -223,7 +224,7 @@ def test_a_first_pass_that_was_killed_repeats_only_the_shards_in_flight(folder, 
 
 def test_stop_is_heard_and_what_was_written_stays(folder, tmp_path):
     with pytest.raises(Stopped):
-        write_scratch(_whole(folder), tmp_path / "scratch", should_stop=lambda: True)
+        write_scratch(_whole(folder), tmp_path / "scratch", Work.of(lambda: True))
     assert not (tmp_path / "scratch" / "scratch.json").exists()
     assert write_scratch(_whole(folder), tmp_path / "scratch").rows == sum(COUNTS)
 
