@@ -323,3 +323,15 @@ def test_the_strip_says_what_an_ablation_measured(page, opened, store, mapped):
         app = page("pages/export.py", corpus=opened.key, run=run.id)
         assert f"**λ {lamb:g}**" in strip(app)
         assert ("better than random" in strip(app)) == bool(said) and said in strip(app)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"objective": "facility", "estimator": "relaxed"}, "ranks, rows and masks"),
+        ({"objective": "pairwise", "estimator": "relaxed"}, "ranks, rows, masks, repeat weights and a recipe"),
+        ({"objective": "vendi", "estimator": "relaxed"}, "ranks, rows, masks and repeat weights"),
+    ],
+)
+def test_export_promises_what_a_kept_run_has(options, says):
+    assert selection_panel._kept_only(SelectionConfig.from_options(**options)) == says

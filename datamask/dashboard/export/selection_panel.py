@@ -7,6 +7,8 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from datamask import catalogue, repeats
+from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.export import summary_panel
@@ -32,7 +34,7 @@ def show(workspace: Workspace, selection: Selection) -> None:
         )
         st.caption(
             f"{selection.count:,} ids with quality and their place in the shards. Press *Keep as run* above to "
-            "also export rows, masks, repeat weights and a recipe."
+            f"also export {_kept_only(selection.settings)}."
         )
         st.space("stretch")
         with st.container(horizontal=True):
@@ -68,6 +70,17 @@ def show(workspace: Workspace, selection: Selection) -> None:
             key=f"selection_report_{selection.key}",
         )
     summary_panel.show(kept(selection, corpus), corpus.fingerprint, session.store().cache_dir)
+
+
+def _kept_only(settings: SelectionConfig) -> str:
+    """What a run of these settings gives beside its ids, for a sentence."""
+    *first, last = [
+        "rows",
+        "masks",
+        *([] if repeats.refusal(settings) else ["repeat weights"]),
+        *(["a recipe"] if all(name in catalogue.RULED for name, _ in settings.terms) else []),
+    ]
+    return f"ranks, {', '.join(first)} and {last}"
 
 
 def _csv(corpus: Corpus, selection: Selection) -> bytes:

@@ -147,7 +147,8 @@ def _duplicates(kept: Kept) -> str:
     kind = "exact (equal features)" if exact else f"semantic (cosine at least {settings.collapse})"
     left = duplicates_left_out(settings, kept.n, kept.eligible)
     if left is None:
-        return f"Only the best row of {kind} duplicates could be selected. The number of removed rows was not counted."
+        counted = "The number of removed rows was not counted" if kept.run_id else "A run counts the removed rows"
+        return f"Only the best row of {kind} duplicates could be selected. {counted}."
     return f"Before the selection, {words.count(left)} {kind} duplicates were removed."
 
 

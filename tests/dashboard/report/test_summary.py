@@ -103,6 +103,8 @@ def test_removed_duplicates_are_counted(world, tmp_path):
     assert f"Before the selection, {removed:,} semantic (cosine at least 0.9) duplicates were removed" in said(run, [])
     without = ran(world, collapse="exact")
     assert "removed rows was not counted" in said(without, [])
+    along = Kept(SelectionConfig.from_options(collapse="exact"), 30, 100)
+    assert any("A run counts the removed rows." in sentence for sentence in summary(along, []))
 
 
 def test_report_and_summary_say_the_same(world):
