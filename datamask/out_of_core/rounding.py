@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamask.corpus.threads import ShouldStop
-from datamask.errors import Stopped
 from datamask.out_of_core.scratch import Scratch
-from datamask.recipes.passes import STOPPED
+from datamask.polling import Poll, no_poll
 from datamask.recipes.recipe import ScoreRule
 from datamask.recipes.weights import Weights, moment_pairs
 
@@ -104,7 +102,7 @@ def rounded(
     weights: Weights,
     size: int,
     rule: ScoreRule,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
 ) -> Members:
     """The members after swaps among the rows near the threshold; `selected`, bool ``(N,)``, is changed with them.
 
@@ -112,7 +110,7 @@ def rounded(
         near: int64, rising, the rows that may change sides. members: the sums before, which stay as they are.
 
     Raises:
-        Stopped: `should_stop` answered true; `selected` is as it was.
+        Stopped: from `poll`; `selected` is as it was.
     """
     after = Members(size, members.quality, members.total, members.moments, rule)
     if not rule.needs_features or len(near) < 2:
@@ -120,8 +118,8 @@ def rounded(
     band = _Band(scratch.rows_at(near).astype(np.float64), scratch.quality[near], after, weights)
     inside = selected[near]
     for swap in range(MOST_SWAPS):
-        if should_stop is not None and swap % POLLED == 0 and should_stop():
-            raise Stopped(STOPPED)
+        if swap % POLLED == 0:
+            poll()
         if swap % FRESH == 0:
             band.measure()
         best = band.best_swap(inside)

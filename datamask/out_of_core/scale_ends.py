@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import StoreError
 from datamask.files import read_bounded, write_text
 from datamask.out_of_core import streamed_dual
@@ -27,7 +26,7 @@ from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.stepping import rule_of
 from datamask.recipes.weights import Weights
-from datamask.work.context import Work
+from datamask.work.context import UNWATCHED, Work
 
 ENDS_FILE, MOST_BYTES = "ends.json", 1 << 20
 """In the scratch: the ends that were found, so that a run that is resumed finds them."""
@@ -70,11 +69,10 @@ def scale_ends(
     recipe: Recipe,
     size: int,
     starts: Mapping[str, Start],
+    work: Work = UNWATCHED,
     *,
     known: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     block_rows: int,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
 ) -> dict[str, Any]:
     """The ends of quality's scale and of every term's, as runs keep them.
 
@@ -86,7 +84,7 @@ def scale_ends(
     Raises:
         InputError: no such selection is possible, or a shard is damaged or was rewritten meanwhile.
         RemoteError: a store does not answer.
-        Stopped: `should_stop` answered true; finished passes are kept in the scratch.
+        Stopped: on request; finished passes are kept in the scratch.
     """
     streamed_dual.check_size(scratch.rows, size)
     names = [name for name, _ in recipe.terms]
@@ -96,8 +94,8 @@ def scale_ends(
     unknown = [name for name in names if name not in known]
     candidates = []
     for number, name in enumerate(unknown):
-        share = within(progress, SOLVED * number / len(unknown), SOLVED * (number + 1) / len(unknown))
-        candidates.append(_solved_alone(scratch, recipe, name, size, starts, block_rows, share, should_stop))
+        part = work.part(SOLVED * number / len(unknown), SOLVED * (number + 1) / len(unknown))
+        candidates.append(_solved_alone(scratch, recipe, name, size, starts, block_rows, part))
     diversity = dict(known)
     if unknown:
         values, squares = exact_values(
@@ -105,7 +103,7 @@ def scale_ends(
             scratch,
             candidates,
             size,
-            Work.of(should_stop, progress).part(SOLVED, 1.0),
+            work.part(SOLVED, 1.0),
             squares="disf_fixed" in unknown,
         )
         diversity |= {
@@ -136,8 +134,7 @@ def _solved_alone(
     size: int,
     starts: Mapping[str, Start],
     block_rows: int,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    work: Work,
 ) -> Candidate:
     """What a term alone selects from all rows."""
     shuffled = _Shuffled(scratch)
@@ -145,16 +142,14 @@ def _solved_alone(
     pilot = _pilot_squares(scratch) if name == "disf_fixed" else None
     rule = _first_rule(scratch, starts.get(name, Start()), pilot)
     alone = replace(recipe, objective=name, lamb=least, scale="raw", rule=rule)
-    told = None if progress is None else _naming(progress, name)
     dual = streamed_dual.solve(
         shuffled,
         alone,
         size,
+        _naming(work, name),
         block_rows=block_rows,
         state=f"dual-{name}.npz",
         random=_random(scratch, name, size, pilot),
-        progress=told,
-        should_stop=should_stop,
     )
     assert dual.least is not None
     # the bound of the term itself leaves the random numbers out
@@ -196,8 +191,10 @@ def _pilot_squares(scratch: Scratch) -> PoolSquares:
     return squares
 
 
-def _naming(progress: Progress, name: str) -> Progress:
-    return lambda share, what: progress(share, f"Best {name} alone: {what[:1].lower()}{what[1:]}")
+def _naming(work: Work, name: str) -> Work:
+    """The same work, which says of what term it is."""
+    report = work.report
+    return replace(work, report=lambda share, what: report(share, f"Best {name} alone: {what[:1].lower()}{what[1:]}"))
 
 
 def _quality_ends(quality: np.ndarray, size: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Who solves what over all rows of a corpus: the table, and what a solver is given and gives back.
 
-To add one: a function from a `WholeProblem` and a `Watch` to a `WholeSolution`, its entry in `SOLVERS`. It may raise
-`Stopped` at any time; what it kept in the scratch's folder until then it finds there when the run goes on.
+To add one: a function from a `WholeProblem`, the `Work` and a `Step` to a `WholeSolution`, its entry in `SOLVERS`. It
+may raise `Stopped` at any time; what it kept in the scratch's folder until then it finds there when the run goes on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import OptionError
 from datamask.measured import Estimate, GraphFacts
 from datamask.out_of_core import engines, facility, streamed_dual
@@ -25,10 +24,15 @@ from datamask.out_of_core.exact_values import Candidate, exact_values
 from datamask.out_of_core.scale_ends import Start, scale_ends
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.polling import poll_of
 from datamask.recipes.recipe import Recipe, Thresholds
 from datamask.recipes.weights import Weights
 from datamask.work.context import Work
+
+Step = Callable[[dict[str, float]], None]
+"""Called after every step of the way: numbers by name, among them ``joint`` on the run's scale where it is known.
+
+Steps of a stopped attempt that need not be done again are handed over again.
+"""
 
 BLOCK_ROWS = 1_000_000
 """Rows of a block where nobody says how many."""
@@ -57,22 +61,6 @@ class WholeProblem:
     recipe: Recipe | None
     starts: Mapping[str, Start] = field(default_factory=dict)
     ends: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Watch:
-    """Who looks on.
-
-    Attributes:
-        step: called after every step of the way: numbers by name, among them ``joint`` on the run's scale where it is
-            known. Steps of a stopped attempt that need not be done again are handed over again.
-        progress: called with the share done, from 0 to 1, and what is being done, some ten times a second.
-        should_stop: asked as often.
-    """
-
-    step: Callable[[dict[str, float]], None]
-    progress: Progress
-    should_stop: ShouldStop
 
 
 @dataclass(frozen=True)
@@ -124,13 +112,13 @@ class WholeSolver:
     memory: Callable[[SelectionConfig, int, int, int], int]
     disk: Callable[[int, int, int], int]
     seconds: tuple[float, float]
-    solve: Callable[[WholeProblem, Watch], WholeSolution]
+    solve: Callable[[WholeProblem, Work, Step], WholeSolution]
     check_size: Callable[[int, int], None] = lambda rows, size: None
     tasks: bool = False
     estimates: bool = False
 
 
-def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
+def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
     """Pair-wise similarity and the DiSF with fixed scale: the ends of the scales, then the selection, by passes over
     the scratch; each valued on the shards."""
     scratch, corpus, config, size = problem.scratch, problem.corpus, problem.config, problem.size
@@ -141,32 +129,28 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
         recipe,
         size,
         problem.starts,
+        work.part(0.0, ENDS_FOUND),
         known=problem.ends,
         block_rows=problem.block_rows,
-        progress=within(watch.progress, 0.0, ENDS_FOUND),
-        should_stop=watch.should_stop,
     )
     recipe = _at_ends(recipe, ends, size)
 
     def on_pass(dual: streamed_dual.Dual) -> None:
         last = dual.passes[-1]
-        watch.step({"joint": last["value"], **{name: last[name] for name in ("upper_bound", "gap", "swaps")}})
+        step({"joint": last["value"], **{name: last[name] for name in ("upper_bound", "gap", "swaps")}})
 
     dual = streamed_dual.solve(
         scratch,
         recipe,
         size,
+        work.part(ENDS_FOUND, SOLVED),
         block_rows=problem.block_rows,
         on_pass=on_pass,
-        progress=within(watch.progress, ENDS_FOUND, SOLVED),
-        should_stop=watch.should_stop,
     )
     assert dual.least is not None
     selected, weights = dual.selected(scratch.rows), Weights.of(recipe)
     candidate = Candidate(recipe, selected, dual.least, dual.least_tau, dual.spread)
-    (exact,), _ = exact_values(
-        corpus, scratch, [candidate], size, Work.of(watch.should_stop, watch.progress).part(SOLVED, 1.0)
-    )
+    (exact,), _ = exact_values(corpus, scratch, [candidate], size, work.part(SOLVED, 1.0))
     value, passes = exact.members.value(weights), len(dual.passes)
     proved = dual.proved and exact.bound >= value - streamed_dual.ROUNDING * max(1.0, abs(value))
     ending = "bound and value met" if dual.gap <= streamed_dual.CLOSE else "passes came no nearer to the bound"
@@ -228,7 +212,7 @@ def driving(config: SelectionConfig) -> contextlib.AbstractContextManager[None]:
     return engines.driving(config.engine, config.address)
 
 
-def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
+def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
     """Facility location, by blocks of neighbouring cells."""
     with engine_of(problem.config) as engine:
         solved = facility.solve_facility(
@@ -236,9 +220,9 @@ def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
             replace(problem.config, block_rows=problem.block_rows),
             problem.size,
             engine,
-            poll=poll_of(watch.should_stop),
-            tell=watch.progress,
-            step=watch.step,
+            poll=work.poll,
+            tell=work.report,
+            step=step,
         )
     estimate, facts = solved.estimate, dict(solved.facts)
     listed, recall = facts.pop("listed"), facts.pop("recall")

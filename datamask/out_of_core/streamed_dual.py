@@ -22,19 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from datamask.corpus.threads import Progress, ShouldStop
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError
 from datamask.files import replacing
 from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.polling import Poll
 from datamask.recipes.batches import Judged
-from datamask.recipes.passes import BAND, STOPPED, Batches, Pass, pass_of
+from datamask.recipes.passes import BAND, Batches, Pass, pass_of
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds
 from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
 from datamask.recipes.stepping import between, next_rule, rule_of, slope_along
 from datamask.recipes.weights import Weights
-from datamask.work.context import Work
+from datamask.work.context import UNWATCHED, Work
 
 MOST_PASSES, USUAL_PASSES = 12, 5
 
@@ -149,27 +148,26 @@ def solve(
     scratch: Scratch,
     recipe: Recipe,
     size: int,
+    work: Work = UNWATCHED,
     *,
     block_rows: int,
     state: str = STATE,
     random: float | None = None,
     on_pass: Callable[[Dual], None] | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
 ) -> Dual:
     """Select `size` of all rows.
 
     Args:
         recipe: weights, anchors and standardisation hold for all rows; its rule is where the passes begin.
+        work: told of the share of the passes as if there were `USUAL_PASSES`, and slower after these.
         block_rows: bounds the memory; see `memory_bytes`.
         state: name of the file in the scratch that keeps what the passes come to.
         random: value of a random selection, for an end of a scale; see `Dual.random`.
         on_pass: called after every pass, those of a stopped attempt included.
-        progress: with the share of the passes, as if there were `USUAL_PASSES`, and slower after these.
 
     Raises:
         InputError: no such selection is possible.
-        Stopped: `should_stop` answered true; the finished passes are kept in the scratch and not done again.
+        Stopped: on request; the finished passes are kept in the scratch and not done again.
     """
     check_size(scratch.rows, size)
     weights = Weights.of(recipe)
@@ -195,9 +193,9 @@ def solve(
             dual.expected,
             dual.spread,
             what,
-            Work.of(should_stop, _within(progress, number)),
+            work.part(_share(number), _share(number + 1)),
         )
-        _after(dual, scratch, recipe, one_pass, scores, size, weights, pilot, should_stop)
+        _after(dual, scratch, recipe, one_pass, scores, size, weights, pilot, work.poll)
         _keep(path, dual, made_of)
         if on_pass is not None:
             on_pass(dual)
@@ -217,16 +215,10 @@ def check_size(rows: int, size: int) -> None:
         )
 
 
-def _within(progress: Progress | None, number: int) -> Progress | None:
-    if progress is None:
-        return None
-
-    def of_all(share: float, what: str) -> None:
-        done = number + share
-        few = min(done, USUAL_PASSES) / (USUAL_PASSES + 1)
-        progress(few + max(0.0, done - USUAL_PASSES) / (MOST_PASSES - USUAL_PASSES) / (USUAL_PASSES + 1), what)
-
-    return of_all
+def _share(passes: int) -> float:
+    """The share of the work that so many passes are."""
+    more = max(0, passes - USUAL_PASSES) / (MOST_PASSES - USUAL_PASSES)
+    return (min(passes, USUAL_PASSES) + more) / (USUAL_PASSES + 1)
 
 
 class ScratchFeed:
@@ -333,7 +325,7 @@ def _after(
     size: int,
     weights: Weights,
     pilot: Pilot,
-    should_stop: ShouldStop | None,
+    poll: Poll,
 ) -> None:
     """Take note of a pass: the exact members, what they are worth, what nothing exceeds, and the next rule."""
     rule = one_pass.rule
@@ -341,9 +333,9 @@ def _after(
     price = tau + _above(scores, tau) / size
     # the thresholds that the pass tried prove no less; the exact one proves most, but for rounding
     bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights))
-    members = _members(scratch, recipe, one_pass, scores, selected, size, should_stop)
+    members = _members(scratch, recipe, one_pass, scores, selected, size, poll)
     near = _near(scores, tau, scratch.dim, rule)
-    better = rounded(scratch, members, selected, near, weights, size, rule, should_stop)
+    better = rounded(scratch, members, selected, near, weights, size, rule, poll)
     value = better.value(weights)
     fallen = bound < dual.bound
     if fallen:
@@ -425,7 +417,7 @@ def _members(
     scores: np.ndarray,
     selected: np.ndarray,
     size: int,
-    should_stop: ShouldStop | None,
+    poll: Poll,
 ) -> Members:
     """Means over the members: those above the nearest threshold of the pass, and the rows between that and theirs."""
     cut = one_pass.cut_nearest(size)
@@ -441,8 +433,7 @@ def _members(
     )
     apart = np.flatnonzero(selected != (scores >= edge))
     for low in range(0, len(apart), ROWS_READ):
-        if should_stop is not None and should_stop():
-            raise Stopped(STOPPED)
+        poll()
         rows = apart[low : low + ROWS_READ]
         units = scratch.rows_at(rows).astype(np.float64) if one_pass.rule.needs_features else None
         members.add(units, scratch.quality[rows], np.where(selected[rows], 1.0, -1.0))

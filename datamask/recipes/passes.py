@@ -39,8 +39,6 @@ BAND = 0.05
 BAND_ROWS, BAND_SHARE = 8192, 0.04
 """So many of them are remembered, drawn by a hash of their places; they are about this share of all."""
 
-STOPPED = "the pass over all rows was stopped; nothing of it is kept"
-
 PILOT_ROWS, PILOT_SHARDS = 4096, 16
 """The first rows of so many evenly spaced shards, so many together, give the standard deviation of the scores."""
 

@@ -35,7 +35,7 @@ from datamask.measured import Anchor, Anchors, TermValues
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes, scratch_folder
 from datamask.out_of_core.scratch_writing import centered, write_scratch
-from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, driving, solver_for
+from datamask.out_of_core.solvers import BLOCK_ROWS, Step, WholeProblem, WholeSolution, driving, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.polling import poll_of
@@ -148,7 +148,7 @@ class WholeExecution(Execution):
         recipe = sample.recipe
         starts = {} if recipe is None else self.starts(pool, posed)
         problem = WholeProblem(self.config, scratch, size, block_rows, whole, recipe, starts, ends)
-        solution = self.solver.solve(problem, self.watch(recorder))
+        solution = self.solver.solve(problem, work, self.step_of(recorder))
         recorder.count_seconds()
         self.know(**solution.facts)
         self.pace.begin(WRITING, 0.0)
@@ -247,8 +247,8 @@ class WholeExecution(Execution):
         self.pace.at(share)
         self.say(what)
 
-    def watch(self, recorder: Recorder) -> Watch:
-        """What looks on while it is solved: a line of metrics for each step."""
+    def step_of(self, recorder: Recorder) -> Step:
+        """What hears of every step while it is solved: it writes a line of metrics."""
         line, steps = recorder.lines, 0
 
         def step(numbers: dict[str, float]) -> None:
@@ -258,7 +258,7 @@ class WholeExecution(Execution):
             record = {"step": line + steps, "seconds": self.clock.learning, "pass": steps, **numbers}
             self.writer.append_metrics(record)
 
-        return Watch(step, self.at_share, self.poll.stopped)
+        return step
 
     def sample_rows(self, corpus: Corpus, whole: WholeCorpus, scratch: Scratch, solution: WholeSolution) -> np.ndarray:
         """Which rows of the sample are selected, bool ``(n,)``.

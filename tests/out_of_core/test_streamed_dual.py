@@ -29,6 +29,7 @@ from datamask.recipes.weights import Weights
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.recipes.made_runs import shard
 from tests.recipes.test_refit import KINDS, _any_recipe, _value, _written
 from tests.runs.helpers import ROOT
@@ -193,9 +194,9 @@ def test_a_stopped_solution_goes_on_behind_its_last_whole_pass(learned):
             scratch,
             recipe,
             4000,
+            Work.of(lambda: len(seen) == 2),
             block_rows=BLOCK,
             on_pass=lambda dual: seen.append(len(dual.passes)),
-            should_stop=lambda: len(seen) == 2,
         )
     assert seen == [1, 2]
     again = []
@@ -242,10 +243,8 @@ def test_a_stop_during_swaps_changes_nothing_of_what_comes_out(learned, monkeypa
                 scratch,
                 recipes["sum"],
                 4000,
+                Work.of(lambda begun=begun, swapping=swapping, wanted=wanted: bool(swapping) and len(begun) == wanted),
                 block_rows=BLOCK,
-                should_stop=lambda begun=begun, swapping=swapping, wanted=wanted: (
-                    bool(swapping) and len(begun) == wanted
-                ),
             )
         monkeypatch.undo()
         dual = solve(scratch, recipes["sum"], 4000, block_rows=BLOCK)
