@@ -29,6 +29,8 @@ from pathlib import Path
 
 import numpy as np
 
+from datamask.work.context import Work
+
 CONTESTANTS = ("exact", "faiss", "approximate", "pynndescent")
 PEER_CODE = """
 import json, sys, time
@@ -61,7 +63,7 @@ def build(who: str, features: np.ndarray, k: int, threads: int) -> np.ndarray:
     from datamask.corpus import neighbors
 
     neighbors.LEAST_APPROXIMATE = 0  # measured where it does not pay, too
-    return neighbors.build_neighbors(features, k, search=who, threads=threads).indices
+    return neighbors.build_neighbors(features, k, search=who, work=Work(threads=threads)).indices
 
 
 def contest(who: str, spec: dict) -> dict:

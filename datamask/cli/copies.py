@@ -43,8 +43,7 @@ def copies(options: argparse.Namespace) -> int:
             corpus,
             min(NEIGHBORS, len(corpus)),
             RunStore(options.runs_dir).cache_dir,
-            progress=progress,
-            should_stop=stop.is_set,
+            work=Work.of(stop.is_set, progress),
         )
         growth = copy_growth(graph, options.cosine)
         kept = None

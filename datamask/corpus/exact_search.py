@@ -13,8 +13,10 @@ import time
 import numpy as np
 
 from datamask.corpus.graph_checkpoint import KEEP_SECONDS, GraphCheckpoint, NeighborLists, work_through
-from datamask.corpus.threads import Progress, ShouldStop, in_threads, one_blas_thread, thread_count
+from datamask.corpus.threads import in_threads, one_blas_thread, thread_count
 from datamask.errors import Stopped
+from datamask.polling import Poll, no_poll
+from datamask.work.context import UNWATCHED, Work
 
 BLOCK = 1024
 """Rows and columns of a block on a CPU: 4 MiB of products per thread, still in the cache when they are looked at."""
@@ -27,13 +29,7 @@ DEVICE_BLOCK = (4096, 16384)
 
 
 def all_pairs(
-    features: np.ndarray,
-    k: int,
-    *,
-    threads: int | None = None,
-    checkpoint: GraphCheckpoint | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    features: np.ndarray, k: int, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
 ) -> NeighborLists:
     """The k most similar other rows of each row, on the CPU, as heaps.
 
@@ -43,12 +39,11 @@ def all_pairs(
     Args:
         features: float32 ``(N, d)``, contiguous, rows of unit norm.
         k: others per row, below N.
-        threads: None: one per core.
         checkpoint: where what is done is kept, and gone on from; None: nowhere.
-        progress, should_stop: as in `datamask.corpus.graph_checkpoint.work_through`.
+        work: as in `datamask.corpus.graph_checkpoint.work_through`; its threads, where it names none: one per core.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     from datamask.corpus import kernels
 
@@ -81,26 +76,12 @@ def all_pairs(
                 kernels.offer_columns(products, row, column, similarities, indices, 0, len(columns))
 
     with one_blas_thread():
-        work_through(
-            lists,
-            task,
-            checkpoint,
-            plan,
-            threads=threads or thread_count(n),
-            progress=progress,
-            should_stop=should_stop,
-        )
+        work_through(lists, task, checkpoint, plan, work=work)
     return lists
 
 
 def on_device(
-    features: np.ndarray,
-    k: int,
-    device: str,
-    *,
-    checkpoint: GraphCheckpoint | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    features: np.ndarray, k: int, device: str, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
 ) -> NeighborLists:
     """`all_pairs` on a torch device; blocks of rows are finished one by one. Ties fall as torch's top-k has them."""
     import torch
@@ -118,11 +99,12 @@ def on_device(
         best = torch.empty(len(rows), 0, device=device)
         where = torch.empty(len(rows), 0, dtype=torch.int64, device=device)
         for column in range(0, n, width):
-            if should_stop is not None and should_stop():
+            try:
+                work.poll()
+            except Stopped:
                 checkpoint.save(lists, plan)
-                raise Stopped("building the neighbor graph was stopped")
-            if progress is not None:
-                progress(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbor graph")
+                raise
+            work.report(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbor graph")
             products = rows @ tensor[column : column + width].T
             low, high = max(row, column), min(row + len(rows), column + products.shape[1])
             if low < high:  # a row is not its own neighbour; the caller puts it first
@@ -142,13 +124,7 @@ def on_device(
 
 
 def nearest(
-    queries: np.ndarray,
-    base: np.ndarray,
-    k: int,
-    *,
-    base_rows: np.ndarray | None = None,
-    threads: int | None = None,
-    should_stop: ShouldStop | None = None,
+    queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndarray | None = None, poll: Poll = no_poll
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k most similar base rows of each query, exact, on the CPU.
 
@@ -157,13 +133,13 @@ def nearest(
         base: float32 ``(N, d)``.
         k: at most the number of base rows.
         base_rows: which rows of `base` count, gathered block by block; None: all.
-        threads, should_stop: as in `all_pairs`.
+        poll: called from several threads.
 
     Returns:
         Indices (into `base_rows` where given) int32 and similarities float32, ``(Q, k)``, by falling similarity.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     from datamask.corpus import kernels
 
@@ -174,13 +150,12 @@ def nearest(
     def task(index: int) -> None:
         part = slice(index * step, (index + 1) * step)
         for low in range(0, count, BLOCK):
-            if should_stop is not None and should_stop():
-                raise Stopped("looking for neighbors was stopped")
+            poll()
             block = base[low : low + BLOCK] if base_rows is None else base[base_rows[low : low + BLOCK]]
             products = np.dot(queries[part], block.T)
             kernels.offer_rows(products, 0, low, kernels.NOWHERE, similarities[part], indices[part], 0, len(products))
 
     with one_blas_thread():
-        in_threads(task, -(-len(queries) // step), threads=threads)
+        in_threads(task, -(-len(queries) // step))
     order = np.lexsort((indices, -similarities), axis=-1)
     return np.take_along_axis(indices, order, -1), np.take_along_axis(similarities, order, -1)

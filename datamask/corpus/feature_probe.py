@@ -11,7 +11,6 @@ nearest rows would be its copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +19,8 @@ import pyarrow.compute as pc
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.threads import Progress
-from datamask.polling import poll_of
+from datamask.polling import Poll
+from datamask.work.context import UNWATCHED, Work
 
 SAMPLE = 4_000
 """Rows that are looked at: a second or two, and a correlation of shuffled labels within 0.03 of zero."""
@@ -84,45 +83,41 @@ class FeatureProbe:
         ]
 
 
-def probe_features(
-    corpus: Corpus, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
-) -> FeatureProbe:
+def probe_features(corpus: Corpus, work: Work = UNWATCHED) -> FeatureProbe:
     """Return what the features of a uniform sample of rows can do; the same for the same corpus.
 
     Args:
         corpus: N rows.
-        progress: called with a share of the whole and a sentence.
-        should_stop: polled between parts that take a second at most.
+        work: asked between parts that take a second at most.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
 
     Example:
         >>> probe_features(corpus).sentences()[0]  # doctest: +SKIP
         'A linear probe predicts the quality with rank correlation 0.41 on rows it has not seen (shuffled: 0.00).'
     """
-    poll, report = poll_of(should_stop), progress or (lambda share, what: None)
-    report(0.0, "Choosing rows")
+    work.report(0.0, "Choosing rows")
     hashes = row_hash(corpus.ids, 0)
     most = SAMPLE if corpus.dim <= WIDE else SAMPLE // 2
     sample = np.argpartition(hashes, most)[:most] if len(hashes) > most else np.arange(len(hashes))
     sample = sample[np.argsort(hashes[sample], kind="stable")]
-    poll()
+    work.poll()
     firsts: dict[bytes, int] = {}
     for row in sample.tolist():
         firsts.setdefault(corpus.features[row].tobytes(), row)
     rows = np.fromiter(firsts.values(), np.int64)
-    report(0.2, "Fitting a linear probe")
+    work.report(0.2, "Fitting a linear probe")
     features, correlation, shuffled = corpus.features[rows], None, None
     if len(rows) >= LEAST and len(np.unique(corpus.quality[rows])) > 1:
-        correlation, shuffled = _probe(features, corpus.quality[rows], poll)
-    poll()
-    report(0.7, "Comparing the nearest rows")
+        correlation, shuffled = _probe(features, corpus.quality[rows], work.poll)
+    work.poll()
+    work.report(0.7, "Comparing the nearest rows")
     labels = _labels(corpus, rows, features) if len(rows) >= LEAST else ()
     return FeatureProbe(len(rows), correlation, shuffled, labels)
 
 
-def _probe(features: np.ndarray, quality: np.ndarray, poll: Callable[[], None]) -> tuple[float, float]:
+def _probe(features: np.ndarray, quality: np.ndarray, poll: Poll) -> tuple[float, float]:
     """Spearman's correlation on unseen rows, and the mean of the same over shuffles of the quality."""
     from scipy.stats import rankdata
     from sklearn.linear_model import RidgeCV

@@ -71,13 +71,7 @@ class FirstLook:
         return f"First look: {rows} from each of {self.shards:,} of {self.of_shards:,} shards, not a uniform sample"
 
 
-def first_look(
-    config: CorpusConfig,
-    *,
-    shards: int = SHARDS,
-    rows: int = ROWS,
-    work: Work = UNWATCHED,
-) -> FirstLook:
+def first_look(config: CorpusConfig, *, shards: int = SHARDS, rows: int = ROWS, work: Work = UNWATCHED) -> FirstLook:
     """Read the first rows of some shards.
 
     Rows that opening would refuse are left out and counted, as ``--drop-invalid`` does, and so are shards that cannot
@@ -128,12 +122,7 @@ def first_look(
         joined.room = Room(taken, 0, 0, 0)
         del parts
         sample = finish(
-            replace(config, drop_invalid=True),
-            source,
-            columns,
-            RowPlan(numbers),
-            joined,
-            work.part(0.9, 1.0),
+            replace(config, drop_invalid=True), source, columns, RowPlan(numbers), joined, work.part(0.9, 1.0)
         )
         taken.pass_to(sample, sample.nbytes)
     return FirstLook(sample, len(kept), len(paths), rows_each, tuple(left_out))

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamask.corpus.threads import Progress, ShouldStop, in_threads
+from datamask.corpus.threads import in_threads, thread_count
 from datamask.errors import Stopped
-from datamask.polling import poll_of
 from datamask.work.cache import Cache
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.result_file import Content, Entry, require
 
 KEEP_SECONDS = 10.0
@@ -110,16 +110,18 @@ def _checked_lists(content: Content, n: int) -> tuple[NeighborLists, str]:
     return lists, str(content.value["plan"])
 
 
+class _SaveDue(Exception):
+    """The lists are to be saved now."""
+
+
 def work_through(
     lists: NeighborLists,
     task: Callable[[int], None],
     checkpoint: GraphCheckpoint,
     plan: str,
     *,
-    threads: int,
     costs: np.ndarray | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
 ) -> None:
     """Do the tasks that are not done, in order, in threads; save now and then, and when stopped.
 
@@ -127,22 +129,23 @@ def work_through(
         lists: filled by the tasks.
         task: adds all that task number i has to the lists, by itself safe beside other tasks; well under 0.3 s.
         checkpoint, plan: where and under what name the lists are kept.
-        threads: how many.
         costs: of each task, ``(T,)``; None: all cost the same.
-        progress: called with the share that is done, by cost.
-        should_stop: polled some ten times a second.
+        work: asked some ten times a second, and told the share that is done, by cost.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
+    threads = work.threads or thread_count(len(lists.indices))
     saved, every = time.monotonic(), KEEP_SECONDS
 
-    def pause() -> bool:
-        return bool(should_stop is not None and should_stop()) or time.monotonic() - saved > every
+    def poll() -> None:
+        work.poll()
+        if time.monotonic() - saved > every:
+            raise _SaveDue
 
     def tick() -> None:
-        if progress is not None and len(lists.done):
-            progress(float(np.average(lists.done, weights=costs)), "Neighbor graph")
+        if len(lists.done):
+            work.report(float(np.average(lists.done, weights=costs)), "Neighbor graph")
 
     while not lists.done.all():
         todo = np.flatnonzero(~lists.done)
@@ -151,14 +154,15 @@ def work_through(
             task(int(todo[place]))
             lists.done[todo[place]] = True
 
+        # whatever is raised, every task that had begun has ended by then
         try:
-            in_threads(next_task, len(todo), threads=threads, poll=poll_of(pause), tick=tick)
-        except Stopped:
-            # every task that had begun has ended by now
+            in_threads(next_task, len(todo), threads=threads, poll=poll, tick=tick)
+        except _SaveDue:
             began = time.monotonic()
             checkpoint.save(lists, plan)
-            if should_stop is not None and should_stop():
-                raise Stopped("building the neighbor graph was stopped") from None
             saved = time.monotonic()
             every = max(KEEP_SECONDS, 20 * (saved - began))
+        except Stopped:
+            checkpoint.save(lists, plan)
+            raise
     tick()

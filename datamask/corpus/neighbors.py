@@ -15,12 +15,12 @@ import numpy as np
 from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
-from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
 from datamask.errors import OptionError
 from datamask.files import sweep
 from datamask.measured import GraphFacts
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.work.cache import Cache
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import ledger
 from datamask.work.result_file import Content, Entry, Implausible, require
 
@@ -89,10 +89,8 @@ def build_neighbors(
     *,
     search: str = "exact",
     device: str = "cpu",
-    threads: int | None = None,
     checkpoint: GraphCheckpoint | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
 ) -> NeighborGraph:
     """The graph of unit rows.
 
@@ -102,14 +100,12 @@ def build_neighbors(
         search: ``exact`` or ``approximate``, which runs on the CPU. The latter still compares all pairs where that is
             as quick: few rows, or features without structure; the graph says what it is.
         device: ``cpu`` or any torch device. Ties are broken by index on the CPU only.
-        threads: on a CPU; None: one per core.
         checkpoint: where what is done is kept, and gone on from; None: nowhere.
-        progress: called with the share done.
-        should_stop: polled between blocks, some ten times a second or more often.
+        work: asked between blocks, some ten times a second or more often; its threads: on a CPU, None: one per core.
 
     Raises:
         OptionError: k is below 1, or there is no such search.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     from datamask.corpus import exact_search, partition_search
 
@@ -121,48 +117,29 @@ def build_neighbors(
     k = min(k, len(features))
     probing = None
     if search == "approximate" and len(features) >= LEAST_APPROXIMATE and k > 1:
-        probing = partition_search.probing(
-            features, k - 1, progress=within(progress, 0.0, CELLS_SHARE), should_stop=should_stop
-        )
-        progress = within(progress, CELLS_SHARE, 1.0)
+        probing = partition_search.probing(features, k - 1, work=work.part(0.0, CELLS_SHARE))
+        work = work.part(CELLS_SHARE, 1.0)
     if probing is not None:
-        lists = partition_search.nearby_pairs(
-            features,
-            k - 1,
-            probing,
-            threads=threads,
-            checkpoint=checkpoint,
-            progress=progress,
-            should_stop=should_stop,
-        )
-        _fill_up(features, lists, should_stop)
+        lists = partition_search.nearby_pairs(features, k - 1, probing, checkpoint=checkpoint, work=work)
+        _fill_up(features, lists, work.poll)
         graph = _sorted(lists)
-        recall = measured_recall(features, graph, should_stop=should_stop)
+        recall = measured_recall(features, graph, poll=work.poll)
         return NeighborGraph(graph.indices, graph.similarities, False, recall)
     if str(device) == "cpu":
-        lists = exact_search.all_pairs(
-            features,
-            k - 1,
-            threads=threads or thread_count(len(features)),
-            checkpoint=checkpoint,
-            progress=progress,
-            should_stop=should_stop,
-        )
+        lists = exact_search.all_pairs(features, k - 1, checkpoint=checkpoint, work=work)
     else:
-        lists = exact_search.on_device(
-            features, k - 1, str(device), checkpoint=checkpoint, progress=progress, should_stop=should_stop
-        )
+        lists = exact_search.on_device(features, k - 1, str(device), checkpoint=checkpoint, work=work)
     return _sorted(lists)
 
 
-def _fill_up(features: np.ndarray, lists: NeighborLists, should_stop: ShouldStop | None) -> None:
+def _fill_up(features: np.ndarray, lists: NeighborLists, poll: Poll) -> None:
     """Give rows that were compared with too few others their true neighbours."""
     from datamask.corpus.exact_search import nearest
 
     n, k = lists.indices.shape
     incomplete = np.flatnonzero((lists.indices == n).any(axis=1))
     if len(incomplete):
-        near, cosines = nearest(features[incomplete], features, k + 1, should_stop=should_stop)
+        near, cosines = nearest(features[incomplete], features, k + 1, poll=poll)
         others = near != incomplete[:, None]
         others[others.all(axis=1), -1] = False  # behind copies of itself it may have fallen out
         lists.indices[incomplete] = near[others].reshape(len(incomplete), k)
@@ -170,12 +147,7 @@ def _fill_up(features: np.ndarray, lists: NeighborLists, should_stop: ShouldStop
 
 
 def measured_recall(
-    features: np.ndarray,
-    graph: NeighborGraph,
-    *,
-    rows: int = RECALL_ROWS,
-    seed: int = 1,
-    should_stop: ShouldStop | None = None,
+    features: np.ndarray, graph: NeighborGraph, *, rows: int = RECALL_ROWS, seed: int = 1, poll: Poll = no_poll
 ) -> float:
     """The share of their true nearest others that the graph lists for random rows, from 0 to 1.
 
@@ -183,7 +155,7 @@ def measured_recall(
     equally near rows are listed is no error.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     from datamask.corpus.exact_search import nearest
 
@@ -191,7 +163,7 @@ def measured_recall(
     if k < 1:
         return 1.0
     judged = np.sort(np.random.default_rng(seed).choice(n, min(rows, n), replace=False))
-    candidates, _ = nearest(features[judged], features, min(n, k + 9), should_stop=should_stop)
+    candidates, _ = nearest(features[judged], features, min(n, k + 9), poll=poll)
     hits = 0
     for row, near in zip(judged, candidates):
         own = features[row].astype(np.float64)
@@ -235,9 +207,7 @@ def neighbors_for(
     *,
     search: str = "auto",
     device: str = "cpu",
-    threads: int | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    work: Work = UNWATCHED,
 ) -> NeighborGraph:
     """The graph of a corpus, from the cache where it is kept with at least k neighbours.
 
@@ -251,44 +221,28 @@ def neighbors_for(
 
     Raises:
         OptionError: k is below 1, or there is no such search. NoRoomError: others hold the memory that it needs.
-        Stopped: `should_stop` answered true, while building or waiting.
+        Stopped: from `work.poll`, while building or waiting.
     """
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
     what = f"A neighbor graph of {len(corpus):,} rows"
-    with ledger().reserve(BUILDING_BYTES * max(k, 0) * len(corpus), what, poll=poll_of(should_stop)) as room:
-        graph = _neighbors_for(corpus, k, cache_dir, search, device, threads, progress, should_stop)
+    with ledger().reserve(BUILDING_BYTES * max(k, 0) * len(corpus), what, poll=work.poll) as room:
+        graph = _neighbors_for(corpus, k, cache_dir, search, device, work)
         room.pass_to(graph, graph.indices.nbytes + graph.similarities.nbytes)
         return graph
 
 
 def _neighbors_for(
-    corpus: Corpus,
-    k: int,
-    cache_dir: str | os.PathLike[str] | None,
-    search: str,
-    device: str,
-    threads: int | None,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    corpus: Corpus, k: int, cache_dir: str | os.PathLike[str] | None, search: str, device: str, work: Work
 ) -> NeighborGraph:
 
     def build(checkpoint: GraphCheckpoint | None = None) -> NeighborGraph:
-        return build_neighbors(
-            corpus.features,
-            k,
-            search=search,
-            device=device,
-            threads=threads,
-            checkpoint=checkpoint,
-            progress=progress,
-            should_stop=should_stop,
-        )
+        return build_neighbors(corpus.features, k, search=search, device=device, checkpoint=checkpoint, work=work)
 
     if cache_dir is None:
         return build()
     cache, entry = Cache(cache_dir), graph_entry(corpus.fingerprint)
-    with cache.lock(entry, poll_of(should_stop)):
+    with cache.lock(entry, work.poll):
         graph = load_neighbors(corpus, cache_dir)
         if graph is not None and graph.k >= k and (graph.exact or search == "approximate"):
             return graph.first(k)

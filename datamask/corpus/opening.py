@@ -81,7 +81,7 @@ def open_corpus(
 
 
 def read_corpus(config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int | None = None) -> Corpus:
-    """`open_corpus` for the other rooms.
+    """Do what `open_corpus` does, as a part of other work.
 
     Raises:
         InputError, RemoteError, NoRoomError: as there. Stopped: from `work.poll`.
@@ -96,14 +96,7 @@ def read_corpus(config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int 
     looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
     name = opening_name(config)
     with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, poll=work.poll):
-        plan = plan_rows(
-            sources,
-            columns,
-            config.rows,
-            limit,
-            config.seed,
-            work=work.part(looked, planned),
-        )
+        plan = plan_rows(sources, columns, config.rows, limit, config.seed, work=work.part(looked, planned))
     needs = _needs(sources, columns, plan, dim, config.rows is not None)
     for tries_left in reversed(range(TRIES)):
         with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=work.poll) as reservation:
@@ -226,16 +219,12 @@ def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, flo
     return looked, looked + scale * ids, looked + scale * (ids + everything)
 
 
-def open_sources(
-    config: CorpusConfig,
-    work: Work = UNWATCHED,
-    limit: int | None = None,
-) -> dict[str, Source]:
+def open_sources(config: CorpusConfig, work: Work = UNWATCHED, limit: int | None = None) -> dict[str, Source]:
     """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by a look at each file.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows.
-        Stopped: from `poll`.
+        Stopped: from `work.poll`.
     """
     given = {name: paths for name, paths in config.paths.items() if paths}
     return {
@@ -305,13 +294,7 @@ def feature_dim(source: Source, name: str, poll: Poll = no_poll) -> int:
     raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
 
 
-def _read(
-    sources: dict[str, Source],
-    columns: Columns,
-    plan: RowPlan,
-    into: Rows,
-    work: Work,
-) -> None:
+def _read(sources: dict[str, Source], columns: Columns, plan: RowPlan, into: Rows, work: Work) -> None:
     main = sources["input"]
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"
@@ -341,24 +324,17 @@ def wanted_columns(name: str, main: Source, columns: Columns) -> SourceColumns:
     )
 
 
-def finish(
-    config: CorpusConfig,
-    main: Source,
-    columns: Columns,
-    plan: RowPlan,
-    rows: Rows,
-    work: Work,
-) -> Corpus:
+def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, rows: Rows, work: Work) -> Corpus:
     """Check the rows that were read and make a corpus of them, in their place: ids unique, features of unit length.
 
     Args:
         config: whether invalid rows are refused or dropped. main: the shards of ``--input``.
         columns: the roles. plan: which rows of `main` were read into `rows`.
-        work: as in `read_corpus`.
+        work: told how far that is; asked meanwhile.
 
     Raises:
         InputError: repeated ids, or rows that cannot be used. NoRoomError: memory is short.
-        Stopped: from `poll`.
+        Stopped: from `work.poll`.
     """
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
     # for the ids in one array, and what their hashes and the fingerprint take

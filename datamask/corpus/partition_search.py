@@ -14,15 +14,15 @@ from __future__ import annotations
 import math
 import threading
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists, work_through
-from datamask.corpus.threads import Progress, ShouldStop, one_blas_thread, thread_count
-from datamask.polling import poll_of
+from datamask.corpus.threads import one_blas_thread
+from datamask.polling import Poll
+from datamask.work.context import UNWATCHED, Work
 
 AIMED_RECALL = 0.99
 """Share of the true neighbours that the probing aims at."""
@@ -44,8 +44,6 @@ GROUP = 4096
 PIECE = 1024
 """Rows and columns multiplied at once."""
 
-STOPPED = "building the neighbor graph was stopped"
-
 
 @dataclass(frozen=True)
 class Probing:
@@ -62,14 +60,7 @@ class Probing:
     cells: int
 
 
-def probing(
-    features: np.ndarray,
-    k: int,
-    *,
-    recall: float = AIMED_RECALL,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> Probing | None:
+def probing(features: np.ndarray, k: int, *, recall: float = AIMED_RECALL, work: Work = UNWATCHED) -> Probing | None:
     """Cells, and how many of them each row must probe to find the wanted share of its k nearest others.
 
     Args:
@@ -81,23 +72,21 @@ def probing(
         None where it takes so many cells that comparing all pairs is as quick.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     n = len(features)
-    poll = poll_of(should_stop, STOPPED)
     rng = np.random.default_rng(0)
     count = min(max(CELLS[0], round(math.sqrt(n))), CELLS[1], n)
     with one_blas_thread():
-        centres = _centres(features, count, rng, poll)
+        centres = _centres(features, count, rng, work.poll)
         judges = np.sort(rng.choice(n, min(JUDGES, n), replace=False))
-        m = _cells_needed(features, centres, judges, k, recall, should_stop)
+        m = _cells_needed(features, centres, judges, k, recall, work.poll)
         if m > WORTHWHILE * count:
             return None
         cell, probed = np.empty(n, np.int32), np.empty((n, m), np.uint16)
         for low in range(0, n, GROUP):
-            poll()
-            if progress is not None:
-                progress(low / n, "Neighbor graph: cells")
+            work.poll()
+            work.report(low / n, "Neighbor graph: cells")
             near = features[low : low + GROUP] @ centres.T
             best = np.argpartition(-near, m - 1, axis=1)[:, :m]
             probed[low : low + GROUP] = np.sort(best, axis=1)
@@ -106,14 +95,7 @@ def probing(
 
 
 def nearby_pairs(
-    features: np.ndarray,
-    k: int,
-    probing: Probing,
-    *,
-    threads: int | None = None,
-    checkpoint: GraphCheckpoint | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    features: np.ndarray, k: int, probing: Probing, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
 ) -> NeighborLists:
     """The k most similar other rows of each row among those that `probing` compares it with, as heaps.
 
@@ -121,7 +103,7 @@ def nearby_pairs(
     entries without one (similarity minus infinity, index N).
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     from datamask.corpus import kernels
 
@@ -164,11 +146,9 @@ def nearby_pairs(
             task,
             checkpoint,
             plan,
-            threads=threads or thread_count(n),
             # the first ones have most pairs: half of the tasks are a small part of the work
             costs=np.array([len(visitors[task]) * len(members[task[1]]) for task in tasks], float),
-            progress=progress,
-            should_stop=should_stop,
+            work=work,
         )
     return lists
 
@@ -195,7 +175,7 @@ def _visitors(
     return visitors, sorted(visitors, key=lambda pair: (-len(visitors[pair]), pair))
 
 
-def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: Callable[[], None]) -> np.ndarray:
+def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: Poll) -> np.ndarray:
     """Unit k-means centres of a sample, float32 ``(count, d)``."""
     rows = np.sort(rng.choice(len(features), min(len(features), ROWS_PER_CELL * count), replace=False))
     centres: np.ndarray = features[rng.choice(rows, count, replace=False)]
@@ -215,11 +195,10 @@ def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: C
 
 
 def _cells_needed(
-    features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, recall: float, should_stop: ShouldStop | None
+    features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, recall: float, poll: Poll
 ) -> int:
     """The least m at which the wanted share of the judges' true neighbours is found from one end or the other."""
-    true_neighbors, _ = nearest(features[judges], features, min(k + 1, len(features)), should_stop=should_stop)
-    poll = poll_of(should_stop, STOPPED)
+    true_neighbors, _ = nearest(features[judges], features, min(k + 1, len(features)), poll=poll)
     needed = []
     for judge, others in zip(judges, true_neighbors):
         poll()

@@ -177,14 +177,7 @@ class SourceColumns:
         return list(dict.fromkeys(name for name in named if name is not None))
 
 
-def read_rows(
-    source: Source,
-    columns: SourceColumns,
-    targets: Targets,
-    into: Rows,
-    *,
-    work: Work = UNWATCHED,
-) -> None:
+def read_rows(source: Source, columns: SourceColumns, targets: Targets, into: Rows, *, work: Work = UNWATCHED) -> None:
     """Read the wanted columns of one source into `into`.
 
     Raises:
@@ -245,14 +238,7 @@ def read_rows(
                 into.parts.append((slots.start, kept(ids), _kept_columns(metadata)))
 
     row_bytes = 64 + 32 * len(columns.metadata) + (4 * dim if columns.feature is not None else 0)
-    scan(
-        source,
-        columns.names(),
-        take,
-        row_bytes=row_bytes,
-        only_rows=targets.rows,
-        work=work,
-    )
+    scan(source, columns.names(), take, row_bytes=row_bytes, only_rows=targets.rows, work=work)
 
 
 def refuse_rounded(source: Source, names: Iterable[str]) -> None:

@@ -37,13 +37,7 @@ class RowPlan:
 
 
 def plan_rows(
-    sources: dict[str, Source],
-    columns: Columns,
-    rows: int | None,
-    limit: int,
-    seed: int,
-    *,
-    work: Work = UNWATCHED,
+    sources: dict[str, Source], columns: Columns, rows: int | None, limit: int, seed: int, *, work: Work = UNWATCHED
 ) -> RowPlan:
     """Decide which rows are read.
 
@@ -80,14 +74,7 @@ def plan_rows(
     by_id = {name: id_name for name, id_name in side_ids.items() if id_name is not None}
     steps = len(by_id) + 1
     joins = {
-        name: _Index(
-            sources[name],
-            id_name,
-            columns.id,
-            main,
-            seed,
-            work.part(step / steps, (step + 1) / steps),
-        )
+        name: _Index(sources[name], id_name, columns.id, main, seed, work.part(step / steps, (step + 1) / steps))
         for step, (name, id_name) in enumerate(by_id.items())
     }
     if not joins and main.rows <= k:
@@ -107,14 +94,7 @@ def plan_rows(
             keep &= partner >= 0
         chosen.offer(hashes[keep], numbers[keep], *(partner[keep] for partner in partners.values()))
 
-    scan(
-        main,
-        [columns.id],
-        take,
-        row_bytes=64,
-        work=work.part((steps - 1) / steps, 1.0),
-        what="Reading ids:",
-    )
+    scan(main, [columns.id], take, row_bytes=64, work=work.part((steps - 1) / steps, 1.0), what="Reading ids:")
     if chosen.offered == 0:
         name = next(name for name in joins if lost[name])
         raise InputError(
@@ -166,15 +146,7 @@ class _Index:
     Two ids with one 64-bit hash would be taken for one: joining 10^8 rows with 10^8, the chance is 5 in 10 000.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        id_name: str,
-        main_name: str,
-        main: Source,
-        seed: int,
-        work: Work,
-    ) -> None:
+    def __init__(self, source: Source, id_name: str, main_name: str, main: Source, seed: int, work: Work) -> None:
         kind = column_id_type(source, id_name)
         main_kind = column_id_type(main, main_name)
         if pa.types.is_integer(kind) != pa.types.is_integer(main_kind):
@@ -187,14 +159,7 @@ class _Index:
         def take(rows: np.ndarray, batch: pa.RecordBatch) -> None:
             hashes[rows] = row_hash(id_batch(source, rows, batch, id_name, kind), seed)
 
-        scan(
-            source,
-            [id_name],
-            take,
-            row_bytes=64,
-            work=work,
-            what=f"Reading ids of --{source.name}:",
-        )
+        scan(source, [id_name], take, row_bytes=64, work=work, what=f"Reading ids of --{source.name}:")
         self.rows = np.argsort(hashes, kind="stable")
         self.hashes = hashes[self.rows]
         same = np.flatnonzero(self.hashes[1:] == self.hashes[:-1])

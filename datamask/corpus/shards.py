@@ -28,7 +28,7 @@ from datamask.corpus.threads import (
     one_blas_thread,
     thread_count,
 )
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
 from datamask.polling import Poll, no_poll, poll_of
@@ -209,17 +209,12 @@ def in_shard_threads(
         return in_threads(task, count, threads=threads, poll=poll, stop=stop, tick=tick)
 
 
-def open_source(
-    name: str,
-    inputs: Sequence[str],
-    work: Work = UNWATCHED,
-    limit: int | None = None,
-) -> Source:
+def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit: int | None = None) -> Source:
     """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows at all.
-        Stopped: from `poll`.
+        Stopped: from `work.poll`.
     """
     listed = list_files(inputs, name, work.poll)
     paths = listed[:limit]
@@ -242,14 +237,7 @@ def open_source(
         work.report(read / max(1, sum(sizes)), what + (speed.words(read) if read else ""))
 
     shards = tuple(
-        in_threads(
-            look,
-            len(paths),
-            threads=threads_for(paths, len(paths)),
-            poll=work.poll,
-            stop=stop,
-            tick=tick,
-        )
+        in_threads(look, len(paths), threads=threads_for(paths, len(paths)), poll=work.poll, stop=stop, tick=tick)
     )
     source = Source(
         name,
@@ -371,12 +359,12 @@ def scan(
         take: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
         row_bytes: expected decoded size of a row, which bounds the batch size; see `read_batches`.
         only_rows: sorted; row groups holding none of them are skipped, and of the others what lies behind the last.
-        work, what: called from this thread with the share of the bytes done, and in words `what`, the
-            rows, and how many MB a second are decoded.
+        work: asked from this thread; told the share of the bytes done, the rows, and how many MB a second are decoded.
+        what: the words before these.
 
     Raises:
         InputError: a file is damaged.
-        Stopped: from `poll`.
+        Stopped: from `work.poll`.
     """
     batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     todo = pieces(source, only_rows)
@@ -385,6 +373,7 @@ def scan(
     weights = [max(1.0, shard.facts.row_bytes) for shard in source.shards]
     whole = sum(piece.until * weights[piece.shard] for piece in todo)
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
+    stopped = poll_of(stop.is_set)
     done, done_bytes, decoded = 0, 0.0, 0
 
     def task(index: int) -> None:
@@ -393,9 +382,8 @@ def scan(
         # of the first rows of a row group alone, small batches: the last one holds rows that nobody wants
         most = batch_rows if piece.until == piece.rows else min(batch_rows, max(FEW_ROWS, piece.until // 8))
         left = piece.until
-        for rows, batch in read_piece(source, piece, columns, most, poll_of(stop.is_set)):
-            if stop.is_set():
-                raise Stopped("reading was stopped")
+        for rows, batch in read_piece(source, piece, columns, most, stopped):
+            stopped()
             take(rows, batch)
             wanted = min(len(rows), left)
             left -= wanted

@@ -16,7 +16,7 @@ from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph, graph_entry, neighbors_for
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
 from datamask.measured import Anchor, GraphFacts
@@ -27,6 +27,7 @@ from datamask.objectives.quality import Quality
 from datamask.polling import Poll, no_poll
 from datamask.work import lanes
 from datamask.work.cache import Cache
+from datamask.work.context import Work, no_report
 from datamask.work.ledger import Reservation, in_words, ledger
 
 Progress = Callable[[float, str], None]
@@ -98,8 +99,7 @@ class Pool:
                 self.cache_dir,
                 search=self.neighbors,
                 device=str(self.device),
-                progress=self._progress,
-                should_stop=self._should_stop,
+                work=Work(self._poll, self._progress or no_report),
             )
             self.seconds_graph += lanes.clock() - start
         return self._graph
@@ -205,13 +205,6 @@ class Pool:
     def ties(self, seed: int) -> Tensor:
         """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""
         return tie_order(row_hash(self.corpus.ids, seed), self.device)
-
-    def _should_stop(self) -> bool:
-        try:
-            self._poll()
-        except Stopped:
-            return True
-        return False
 
 
 def tensor(array: np.ndarray) -> Tensor:

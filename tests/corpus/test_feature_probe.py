@@ -11,6 +11,7 @@ from sklearn.linear_model import RidgeCV
 from datamask.corpus import feature_probe
 from datamask.corpus.feature_probe import NEIGHBORS, PENALTIES, probe_features
 from datamask.errors import Stopped
+from datamask.work.context import Work
 
 N = 600
 
@@ -97,4 +98,4 @@ def test_where_nothing_can_be_said_that_is_said(planted, make_corpus, case):
 
 def test_it_can_be_stopped(planted):
     with pytest.raises(Stopped):
-        probe_features(planted, should_stop=lambda: True)
+        probe_features(planted, Work.of(lambda: True))

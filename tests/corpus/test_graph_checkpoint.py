@@ -16,12 +16,14 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.errors import Stopped
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 
 BUILDER = """
 import sys, time
 import numpy as np, pyarrow as pa
 from datamask.corpus import Corpus, Provenance, exact_search, kernels, graph_checkpoint
 from datamask.corpus.neighbors import neighbors_for
+from datamask.work.context import Work
 
 features, cache = np.load(sys.argv[1]), sys.argv[2]
 graph_checkpoint.KEEP_SECONDS = 0.0
@@ -39,7 +41,7 @@ def slow(*args):  # for ever half-way, so that the test decides when it dies
     real(*args)
 
 kernels.offer_rows = slow
-neighbors_for(corpus, 12, cache, threads=2)
+neighbors_for(corpus, 12, cache, work=Work(threads=2))
 """
 
 
@@ -92,7 +94,7 @@ def stopped_half_way(corpus, folder, total, count, asked, **options):
         return asked.is_set()
 
     with pytest.raises(Stopped):
-        neighbors_for(corpus, 12, folder, should_stop=should_stop, threads=2, **options)
+        neighbors_for(corpus, 12, folder, work=Work.of(should_stop, threads=2), **options)
     assert kept(folder).is_file()
     return Cache(folder).find(ENTRY, lambda content: content.arrays["done"])
 
@@ -116,7 +118,7 @@ def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done,
     tasks_done[0] = 0
     shares = []
     graph = neighbors_for(
-        corpus, 12, tmp_path, search=search, progress=lambda share, what: shares.append((share, what))
+        corpus, 12, tmp_path, search=search, work=Work(report=lambda share, what: shares.append((share, what)))
     )
     assert tasks_done[0] < total * 0.8, "what was done is not done again"
     np.testing.assert_array_equal(graph.indices, whole.indices)
@@ -130,11 +132,11 @@ def test_the_device_path_goes_on_too(features, make_corpus, tasks_done, tmp_path
     corpus = make_corpus(features)
     polls = iter(range(10**6))
     with pytest.raises(Stopped):
-        neighbors_for(corpus, 12, tmp_path, device="cpu:0", should_stop=lambda: next(polls) >= 24)
+        neighbors_for(corpus, 12, tmp_path, device="cpu:0", work=Work.of(lambda: next(polls) >= 24))
     done = Cache(tmp_path).find(ENTRY, lambda content: content.arrays["done"])
     assert done.sum() == 4, "five column blocks to a block of rows; one poll while waiting for the lock"
     polls = iter(range(10**6))
-    graph = neighbors_for(corpus, 12, tmp_path, device="cpu:0", should_stop=lambda: next(polls) < 0)
+    graph = neighbors_for(corpus, 12, tmp_path, device="cpu:0", work=Work.of(lambda: next(polls) < 0))
     assert next(polls) == 20, "four blocks of rows were left"
     np.testing.assert_allclose(graph.similarities, build_neighbors(features, 12).similarities, atol=2e-6)
 
@@ -200,7 +202,7 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
     assert 0 < said.count("at work") < blocks * (blocks + 1) // 2, "it went on from what the first one had kept"
     folder = cache / ("f" * 32)
     assert {path.name for path in folder.iterdir()} == {"neighbors-v1.cache", "neighbors.lock"}
-    graph = neighbors_for(make_corpus(features), 12, cache, should_stop=lambda: pytest.fail("built again"))
+    graph = neighbors_for(make_corpus(features), 12, cache, work=Work(lambda: pytest.fail("built again")))
     np.testing.assert_array_equal(graph.indices, build_neighbors(features, 12).indices)
 
 
@@ -217,7 +219,7 @@ def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch
     part = features[:700]
     real = np.dot
     monkeypatch.setattr(np, "dot", lambda *args, **kwargs: (time.sleep(0.01), real(*args, **kwargs))[1])
-    build_neighbors(part, 12, checkpoint=Watched(Cache(tmp_path), "f" * 32), threads=2)
+    build_neighbors(part, 12, checkpoint=Watched(Cache(tmp_path), "f" * 32), work=Work(threads=2))
     assert saved
     block, count = 64, -(-700 // 64)
     places = [(first, first + offset) for offset in range(count) for first in range(count - offset)]

@@ -13,7 +13,9 @@ from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors, graph_entry, load_neighbors, neighbors_for
 from datamask.errors import OptionError, Stopped
 from datamask.files import replacing
+from datamask.polling import poll_of
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 
 
 def unit(rows):
@@ -52,7 +54,7 @@ def test_lists_equal_brute_force_in_any_cut_into_blocks(n, dim, k, seed, threads
     features = unit(np.random.default_rng(seed).normal(size=(n, dim)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)  # the smallest blocks: 64 rows, so that there are several
-        graph = build_neighbors(features, k, threads=threads)
+        graph = build_neighbors(features, k, work=Work(threads=threads))
     check(graph, features, min(k, n))
 
 
@@ -86,7 +88,7 @@ def test_nearest_rows_of_another_set_equal_brute_force(queries, n, dim, k, seed)
             np.testing.assert_allclose(similarities, -np.sort(-products, axis=1)[:, :k], atol=1e-6)
             np.testing.assert_allclose(np.take_along_axis(products, indices.astype(int), 1), similarities, atol=1e-6)
     with pytest.raises(Stopped):
-        nearest(asked, base, k, should_stop=lambda: True)
+        nearest(asked, base, k, poll=poll_of(lambda: True))
 
 
 def test_a_list_length_below_one_is_refused():
@@ -113,13 +115,14 @@ def test_stop_is_answered_within_a_chunk():
         return stop.is_set()
 
     with pytest.raises(Stopped):
-        build_neighbors(np.tile(features, (4, 1)), 64, should_stop=should_stop)
+        build_neighbors(np.tile(features, (4, 1)), 64, work=Work.of(should_stop))
     assert time.monotonic() - stopped_at[0] < 10
 
 
 def test_progress_rises_to_one():
     shares = []
-    build_neighbors(unit(np.random.default_rng(0).normal(size=(3000, 8))), 8, progress=lambda s, _: shares.append(s))
+    features = unit(np.random.default_rng(0).normal(size=(3000, 8)))
+    build_neighbors(features, 8, work=Work(report=lambda share, _: shares.append(share)))
     assert shares == sorted(shares) and shares[-1] == 1.0
 
 
@@ -301,7 +304,7 @@ def test_of_two_callers_one_builds_and_the_other_waits_or_stops(tmp_path, make_c
     first.start()
     assert inside.wait(120)
     with pytest.raises(Stopped):
-        neighbors_for(corpus, 6, tmp_path, should_stop=lambda: True)
+        neighbors_for(corpus, 6, tmp_path, work=Work.of(lambda: True))
     second = threading.Thread(target=lambda: results.append(neighbors_for(corpus, 6, tmp_path)))
     second.start()
     go.set()

@@ -22,6 +22,7 @@ from datamask.corpus.neighbors import (
 from datamask.corpus.partition_search import Probing, nearby_pairs, probing
 from datamask.errors import OptionError, Stopped
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 
 
 def unit(rows):
@@ -59,7 +60,7 @@ def test_progress_goes_by_the_pairs_and_not_by_the_parts(small, monkeypatch):
     monkeypatch.setattr(partition_search, "work_through", kept)
     features = clustered(2000)
     probed = probing(features, 8)
-    nearby_pairs(features, 8, probed, threads=1)
+    nearby_pairs(features, 8, probed, work=Work(threads=1))
     sizes = np.bincount(probed.cell, minlength=probed.cells)
     assert given["costs"].sum() == sizes[probed.probed].sum() and given["costs"].min() > 0
     # of three parts the costly one is done
@@ -70,16 +71,15 @@ def test_progress_goes_by_the_pairs_and_not_by_the_parts(small, monkeypatch):
         lambda part: told.wait(120),
         graph_checkpoint.GraphCheckpoint(),
         "three parts",
-        threads=1,
         costs=np.array([8.0, 1.0, 1.0]),
-        progress=lambda share, what: (shares.append(share), told.set()),
+        work=Work(report=lambda share, what: (shares.append(share), told.set()), threads=1),
     )
     assert shares[0] == pytest.approx(0.8) and shares[-1] == 1.0
 
 
 def test_recall_is_as_wanted_and_as_measured(small):
     features = clustered(4000)
-    graph = build_neighbors(features, 16, search="approximate", threads=2)
+    graph = build_neighbors(features, 16, search="approximate", work=Work(threads=2))
     exact = build_neighbors(features, 16)
     assert not graph.exact and graph.facts().approximate
     true = overlap(graph, exact)
@@ -106,7 +106,7 @@ def test_exactly_the_probed_pairs_are_compared(n, cells, probes, threads, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition_search, "GROUP", 40)
         patch.setattr(partition_search, "PIECE", 16)
-        lists = nearby_pairs(features, k, Probing(cell, probed, cells), threads=threads)
+        lists = nearby_pairs(features, k, Probing(cell, probed, cells), work=Work(threads=threads))
     one_way = (probed[:, :, None] == cell[None, None, :]).any(axis=1)
     compared = one_way | one_way.T
     np.fill_diagonal(compared, False)
@@ -209,7 +209,7 @@ def test_stop_is_answered_at_any_time(small):
                 features,
                 16,
                 search="approximate",
-                should_stop=lambda polls=polls, patience=patience: next(polls) >= patience,
+                work=Work.of(lambda polls=polls, patience=patience: next(polls) >= patience),
             )
     stop, asked = threading.Event(), []
     threading.Timer(0.2, stop.set).start()
@@ -220,5 +220,7 @@ def test_stop_is_answered_at_any_time(small):
         return stop.is_set()
 
     with pytest.raises(Stopped):
-        build_neighbors(np.tile(clustered(20_000, dim=128), (2, 1)), 64, search="approximate", should_stop=should_stop)
+        build_neighbors(
+            np.tile(clustered(20_000, dim=128), (2, 1)), 64, search="approximate", work=Work.of(should_stop)
+        )
     assert time.monotonic() - asked[0] < 30

@@ -7,6 +7,7 @@ import pytest
 
 from datamask.corpus.neighbors import build_neighbors
 from datamask.evaluation.measures.copies import near_copies_inside
+from datamask.work.context import Work
 from tests.evaluation.made import corpus_of, ground_of, made_corpus, reading
 
 
@@ -22,7 +23,7 @@ def test_near_copies_are_those_of_all_pairs_however_short_the_lists(rng, k):
     families = np.repeat(rng.normal(size=(8, 6)), 40, axis=0)
     x = np.vstack([families + 0.05 * rng.normal(size=families.shape), rng.normal(size=(80, 6))])
     x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
-    graph = build_neighbors(x, k, threads=1)
+    graph = build_neighbors(x, k, work=Work(threads=1))
     for size in (20, 100, 300):
         rows = rng.choice(len(x), size, replace=False)
         assert np.array_equal(near_copies_inside(x, graph, rows), by_pairs(x, rows, 0.95))

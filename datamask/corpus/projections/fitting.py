@@ -17,7 +17,8 @@ from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.principal import principal_axes, project
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.threads import Progress, ShouldStop
+from datamask.polling import Poll, no_poll
+from datamask.work.context import UNWATCHED, Work
 
 NEIGHBORS = 30
 COMPONENTS = 50
@@ -76,19 +77,17 @@ def fitted_rows(corpus: Corpus, fit_all: int | None = None, fit_sample: int | No
     return FittedRows(rows, place[family], distinct)
 
 
-def fit_input(
-    corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, should_stop: ShouldStop | None = None
-) -> FitInput:
+def fit_input(corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, poll: Poll = no_poll) -> FitInput:
     """Points and neighbour lists of the fitted rows.
 
     Args:
         corpus: the corpus.
         fitted: from `fitted_rows`.
         graph: of the whole corpus, where there is one.
-        should_stop: polled while neighbours are looked for.
+        poll: called while neighbours are looked for.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     rows = fitted.rows
     mean, axes = principal_axes(corpus.features, COMPONENTS)
@@ -107,9 +106,7 @@ def fit_input(
     todo = np.flatnonzero(incomplete)
     for low in range(0, len(todo), 4096):
         part = todo[low : low + 4096]
-        near, cosines = nearest(
-            corpus.features[rows[part]], corpus.features, k, base_rows=rows, should_stop=should_stop
-        )
+        near, cosines = nearest(corpus.features[rows[part]], corpus.features, k, base_rows=rows, poll=poll)
         # its own place may come second, behind a row that rounding makes as near, or last
         others = near != part[:, None]
         others[others.all(axis=1), -1] = False
@@ -140,35 +137,28 @@ def _translate(
     return incomplete
 
 
-def place_all(
-    corpus: Corpus,
-    fitted: FittedRows,
-    places: np.ndarray,
-    should_stop: ShouldStop | None = None,
-    progress: Progress | None = None,
-) -> np.ndarray:
+def place_all(corpus: Corpus, fitted: FittedRows, places: np.ndarray, work: Work = UNWATCHED) -> np.ndarray:
     """Map places of all rows, float32 ``(N, 2)``, from those of the fitted rows ``(M, 2)``.
 
     Args:
-        progress: called with the share of rows that have their place, and words.
+        work: told the share of rows that have their place.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     points = np.empty((len(corpus), 2), np.float32)
     has_twin = fitted.twin >= 0
     points[has_twin] = places[fitted.twin[has_twin]]
     left_out = np.flatnonzero(~has_twin)
     for low in range(0, len(left_out), 4096):
-        if progress is not None:
-            progress(low / len(left_out), f"Placing {len(left_out):,} more rows beside those")
+        work.report(low / len(left_out), f"Placing {len(left_out):,} more rows beside those")
         part = left_out[low : low + 4096]
         near, cosines = nearest(
             corpus.features[part],
             corpus.features,
             min(PLACED_BY, len(fitted.rows)),
             base_rows=fitted.rows,
-            should_stop=should_stop,
+            poll=work.poll,
         )
         # the nearest few may lie on two islands: the mean would fall between them, the weighted median does not
         weights = np.maximum(cosines, 1e-6) ** 8
@@ -191,7 +181,7 @@ def neighbors_kept(
     fitted: FittedRows,
     inputs: FitInput | None,
     points: np.ndarray,
-    should_stop: ShouldStop | None = None,
+    poll: Poll = no_poll,
     judged: int | None = None,
 ) -> float:
     """The share of each row's 15 nearest others that are among its 15 nearest on the map, from 0 to 1.
@@ -204,7 +194,7 @@ def neighbors_kept(
         judged: at most so many rows; None: `JUDGED_ROWS`, or `JUDGED_AMONG_ALL`.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     from scipy.spatial import cKDTree
 
@@ -219,9 +209,7 @@ def neighbors_kept(
     if listed is not None:
         lists = listed[places, 1 : k + 1]
     else:
-        near, _ = nearest(
-            corpus.features[distinct[places]], corpus.features, k + 1, base_rows=distinct, should_stop=should_stop
-        )
+        near, _ = nearest(corpus.features[distinct[places]], corpus.features, k + 1, base_rows=distinct, poll=poll)
         lists = _others(near, places)
     drawn = cKDTree(points[distinct]).query(points[distinct[places]], k + 1)[1]
     shared = (_others(drawn, places)[:, :, None] == lists[:, None, :]).any(axis=2)

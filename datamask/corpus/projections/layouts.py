@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +25,9 @@ from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, fitting
 from datamask.corpus.projections.contract import Projection
 from datamask.errors import DatamaskError, Stopped, StoreError
 from datamask.files import sweep
-from datamask.polling import poll_of
 from datamask.work import lanes
 from datamask.work.cache import Cache
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.result_file import Content, Entry, require
 
 GRAPH_K = 64
@@ -92,21 +92,15 @@ def _checked_layout(content: Content, n: int) -> Layout:
 
 
 def compute_layout(
-    corpus: Corpus,
-    cache_dir: str | os.PathLike[str],
-    projection: str = DEFAULT,
-    *,
-    report: Callable[[float, str], None] = lambda share, what: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT, *, work: Work = UNWATCHED
 ) -> None:
     """Have the layout of a corpus kept. Of several callers, threads or processes, one computes and the others wait.
 
     Args:
-        report: called with a share from 0 to 1 and what is being done.
-        should_stop: polled some times a second; the child is killed where it answers true.
+        work: asked some times a second; the child is killed where it is to end.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
         DatamaskError: the layout failed: the cache cannot be written, or the last words of the child.
     """
     cache, entry = Cache(cache_dir), layout_entry(corpus.fingerprint, projection)
@@ -114,11 +108,11 @@ def compute_layout(
     def compute() -> None:
         folder = cache.folder(entry.subject)
         sweep(folder)
-        work = _Work(corpus, Path(cache_dir), PROJECTIONS[projection], report, should_stop)
-        keep_layout(work.layout(folder), corpus, cache_dir, projection)
+        computation = _Computation(corpus, Path(cache_dir), PROJECTIONS[projection], work)
+        keep_layout(computation.layout(folder), corpus, cache_dir, projection)
 
     try:
-        cache.once(entry, lambda: load_layout(corpus, cache_dir, projection), compute, poll_of(should_stop))
+        cache.once(entry, lambda: load_layout(corpus, cache_dir, projection), compute, work.poll)
     except Stopped:
         raise
     except (DatamaskError, OSError, MemoryError) as error:
@@ -126,21 +120,20 @@ def compute_layout(
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Computation:
     """One computation of a layout; see `compute_layout`."""
 
     _corpus: Corpus
     _cache_dir: Path
     _projection: Projection
-    _say: Callable[[float, str], None]
-    _should_stop: Callable[[], bool]
+    _work: Work
 
     def layout(self, folder: Path) -> Layout:
-        corpus, stopped, kind = self._corpus, self._should_stop, self._projection
+        corpus, work, kind = self._corpus, self._work, self._projection
         fitted = fitting.fitted_rows(corpus, kind.fit_all, kind.fit_sample)
         graph = self._graph(fitted)
-        self._say(0.3, "Preparing the map")
-        inputs = fitting.fit_input(corpus, fitted, graph, stopped)
+        work.report(0.3, "Preparing the map")
+        inputs = fitting.fit_input(corpus, fitted, graph, work.poll)
         # placing rows beside a fitted sample takes longer than the fit
         fit_ends = 0.99 if fitted.all_fitted else 0.5
         if kind.at_once is not None:
@@ -148,15 +141,9 @@ class _Work:
         else:
             few = len(fitted.rows) < LEAST or corpus.dim < 2
             places = STAND_IN.coordinates(corpus.features[fitted.rows]) if few else self._fit(inputs, folder, fit_ends)
-            points = fitting.place_all(
-                corpus,
-                fitted,
-                places,
-                stopped,
-                lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what),
-            )
-        self._say(0.99, "Counting the neighbors that the map keeps")
-        return Layout(points, fitting.neighbors_kept(corpus, fitted, inputs, points, stopped), len(fitted.rows))
+            points = fitting.place_all(corpus, fitted, places, work.part(fit_ends, 0.99))
+        work.report(0.99, "Counting the neighbors that the map keeps")
+        return Layout(points, fitting.neighbors_kept(corpus, fitted, inputs, points, work.poll), len(fitted.rows))
 
     def _graph(self, fitted: fitting.FittedRows) -> NeighborGraph | None:
         """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
@@ -166,13 +153,7 @@ class _Work:
             return graph
         if not fitted.all_fitted:
             return None
-        return neighbors_for(
-            corpus,
-            GRAPH_K,
-            self._cache_dir,
-            should_stop=self._should_stop,
-            progress=lambda share, what: self._say(0.3 * share, what),
-        )
+        return neighbors_for(corpus, GRAPH_K, self._cache_dir, work=self._work.part(0.0, 0.3))
 
     def _fit(self, inputs: fitting.FitInput, folder: Path, fit_ends: float) -> np.ndarray:
         """Run the child on the fitted rows: float32 ``(M, 2)``.
@@ -189,31 +170,34 @@ class _Work:
         for left in folder.glob(f"{prefix}*"):  # of a process that was killed; this one holds the lock
             shutil.rmtree(left, ignore_errors=True)
         try:
-            work = Path(tempfile.mkdtemp(prefix=prefix, dir=folder))
+            place = Path(tempfile.mkdtemp(prefix=prefix, dir=folder))
         except OSError as error:
             raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
         try:
-            np.savez(work / "input.npz", points=inputs.points, indices=inputs.indices, similarities=inputs.similarities)
+            np.savez(
+                place / "input.npz", points=inputs.points, indices=inputs.indices, similarities=inputs.similarities
+            )
             with lanes.aside():  # at low priority: whatever needs the processor meanwhile goes on
-                code = self._child_process(work, fit_ends)
+                code = self._child_process(place, fit_ends)
             if code:
-                words = (work / "stderr").read_text(errors="replace").strip().splitlines()
+                words = (place / "stderr").read_text(errors="replace").strip().splitlines()
                 raise DatamaskError(f"{name} ended with exit code {code}: {words[-1] if words else 'no message'}")
-            places: np.ndarray = np.load(work / "output.npy", allow_pickle=False)
+            places: np.ndarray = np.load(place / "output.npy", allow_pickle=False)
             return places
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)
 
-    def _child_process(self, work: Path, fit_ends: float) -> int:
+    def _child_process(self, place: Path, fit_ends: float) -> int:
         fit = self._projection.fit
         if fit is None:
             raise ValueError(f"{self._projection.name} has nothing to fit")
+        fit_work = self._work.part(0.35, fit_ends)
         root = str(Path(__file__).parents[3])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
         with (
-            (work / "stderr").open("wb") as errors,
+            (place / "stderr").open("wb") as errors,
             subprocess.Popen(
-                [*COMMAND, f"{fit.__module__}:{fit.__qualname__}", str(work)],
+                [*COMMAND, f"{fit.__module__}:{fit.__qualname__}", str(place)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -224,7 +208,7 @@ class _Work:
                 for line in self._lines(child):
                     news = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))
                     if news:
-                        self._say(0.35 + (fit_ends - 0.35) * float(news[1]), news[2])
+                        fit_work.report(float(news[1]), news[2])
             except BaseException:
                 child.kill()
                 raise
@@ -242,8 +226,7 @@ class _Work:
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while True:
-                if self._should_stop():
-                    raise Stopped("the map was stopped")
+                self._work.poll()
                 if not selector.select(POLL_SECONDS):
                     continue
                 piece = os.read(pipe, 1 << 16)

@@ -15,8 +15,8 @@ import numpy as np
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, load_layout
-from datamask.polling import poll_of
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.result_file import Content, Entry, require
@@ -97,6 +97,8 @@ def prepare(
         DatamaskError: the layout failed; the message is its last word.
     """
 
+    work = Work.of(should_stop, report)
+
     def compute_crowding() -> None:
         # torch and numba come with these, so only in the thread that needs them
         from datamask.corpus.density import local_density
@@ -104,31 +106,16 @@ def prepare(
 
         graph = load_neighbors(corpus, cache_dir)
         if graph is None or graph.k <= min(CROWD, len(corpus) - 1):
-            graph = neighbors_for(
-                corpus,
-                GRAPH_K,
-                cache_dir,
-                should_stop=should_stop,
-                progress=lambda share, what: report(GRAPH_SHARE * share, what),
-            )
+            graph = neighbors_for(corpus, GRAPH_K, cache_dir, work=work.part(0.0, GRAPH_SHARE))
         keep_crowding(local_density(graph, CROWD), corpus, cache_dir)
 
     if crowding(corpus, cache_dir) is None:
         Cache(cache_dir).once(
-            crowding_entry(corpus.fingerprint),
-            lambda: crowding(corpus, cache_dir),
-            compute_crowding,
-            poll_of(should_stop),
+            crowding_entry(corpus.fingerprint), lambda: crowding(corpus, cache_dir), compute_crowding, work.poll
         )
     if layout(corpus, cache_dir, projection) is not None:
         return
-    compute_layout(
-        corpus,
-        cache_dir,
-        projection,
-        report=lambda share, what: report(GRAPH_SHARE + (1 - GRAPH_SHARE) * share, what),
-        should_stop=should_stop,
-    )
+    compute_layout(corpus, cache_dir, projection, work=work.part(GRAPH_SHARE, 1.0))
 
 
 def crowding_entry(fingerprint: str) -> Entry:

@@ -17,8 +17,7 @@ _NUMBERS = count()
 def start_layout(corpus: Corpus, cache_dir: Path, projection: str = DEFAULT) -> Job:
     """A job of its own that computes a layout: it joins no other."""
     return worker().start(
-        f"layout {next(_NUMBERS)}",
-        lambda job: compute_layout(corpus, cache_dir, projection, report=job.report, should_stop=job.should_stop),
+        f"layout {next(_NUMBERS)}", lambda job: compute_layout(corpus, cache_dir, projection, work=job.work)
     )
 
 

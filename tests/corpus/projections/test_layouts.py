@@ -15,6 +15,7 @@ from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.projections import fitting, layouts
 from datamask.corpus.projections.layouts import load_layout
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 from tests.corpus.projections.jobs import start_layout, waited
 
 ROOT = Path(__file__).parents[3]
@@ -88,7 +89,7 @@ def test_rows_left_out_of_the_fit_lie_amid_their_nearest_fitted_rows(clustered):
     assert len(rows) == 60 and (twin < 0).any() and len(fitted.distinct) == 175 and not fitted.all_fitted
     places = np.random.default_rng(1).normal(size=(60, 2)).astype(np.float32)
     told = []
-    points = fitting.place_all(clustered, fitted, places, progress=lambda share, what: told.append((share, what)))
+    points = fitting.place_all(clustered, fitted, places, Work(report=lambda share, what: told.append((share, what))))
     assert told == [(0.0, f"Placing {(twin < 0).sum()} more rows beside those")]
     np.testing.assert_array_equal(points[rows], places)
     for row in np.flatnonzero(twin < 0):

@@ -14,11 +14,10 @@ from tests.dashboard.made_runs import write_shard
 def layout(*answers: tuple[float, str], failing: str = ""):
     """In the place of `compute_layout`: one that reports as told, polls, and fails with a sentence."""
 
-    def compute_layout(corpus, cache_dir, projection, *, report, should_stop):
+    def compute_layout(corpus, cache_dir, projection, *, work):
         for answer in answers:
-            report(*answer)
-            if should_stop():
-                raise Stopped("the map was stopped")
+            work.report(*answer)
+            work.poll()
         if failing:
             raise DatamaskError(failing)
 

@@ -10,6 +10,7 @@ from datamask.corpus import Corpus
 from datamask.corpus.copies import families, near_copy_rate
 from datamask.corpus.copy_growth import NEIGHBORS, SHORTEST, CopyGrowth, copy_growth
 from datamask.corpus.neighbors import neighbors_for
+from datamask.work.context import Work
 
 NEAR = 0.95
 """Cosine from which two rows count as near-copies."""
@@ -47,6 +48,6 @@ def count_near(
     Raises:
         Stopped: should_stop answered true.
     """
-    graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, progress=progress, should_stop=should_stop)
+    graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, work=Work.of(should_stop, progress))
     growth = copy_growth(graph, NEAR) if graph.k >= SHORTEST else None
     return near_copy_rate(graph, NEAR), graph.recall, growth

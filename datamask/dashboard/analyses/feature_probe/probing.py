@@ -15,7 +15,7 @@ def key(corpus: Corpus) -> str:
 
 def start(corpus: Corpus) -> Job:
     """Probe a corpus, or join the job that does. Its result is a `FeatureProbe`."""
-    return worker().start(key(corpus), lambda job: probe_features(corpus, job.report, job.should_stop), device="cpu")
+    return worker().start(key(corpus), lambda job: probe_features(corpus, job.work), device="cpu")
 
 
 def ask(corpus: Corpus) -> Job:
