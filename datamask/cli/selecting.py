@@ -33,6 +33,7 @@ from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
 from datamask.work import lanes
+from datamask.work.context import Work
 from datamask.work.pace import PhasePace
 
 
@@ -178,8 +179,7 @@ def prepare(options: argparse.Namespace) -> int:
             embedder=embedder,
             dim=options.dim,
             seed=options.seed,
-            progress=progress,
-            should_stop=stop.is_set,
+            work=Work.of(stop.is_set, progress),
         )
     if options.json:
         print_json(report)

@@ -14,7 +14,7 @@ calls. Columns it makes:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from glob import escape
@@ -34,12 +34,10 @@ from datamask.corpus.text_shards import batches, strings, text_files
 from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Survey, TextPlan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
 from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import FilePath, harmless, is_address
 from datamask.storage.remote import file_stamp
-
-Progress = Callable[[float, str], None]
-Stop = Callable[[], bool]
+from datamask.work.context import UNWATCHED, Work
 
 ROW_GROUP = 16_384
 """Rows, or `_ROW_GROUP_BYTES`, whichever is reached first, gathered before they are written as one row group."""
@@ -47,7 +45,7 @@ ROW_GROUP = 16_384
 _ROW_GROUP_BYTES = 128 << 20
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEP = 256
-"""Texts scored between two looks at the stop callable, some 50 ms; an embedder may take fewer at a time."""
+"""Texts scored between two calls of `poll`, some 50 ms; an embedder may take fewer at a time."""
 
 DIM = 256
 """Dimensions of TF-IDF features, where there are texts enough."""
@@ -97,12 +95,7 @@ def nonzero(features: pa.FixedSizeListArray) -> np.ndarray:
 
 
 def prepared_columns(
-    texts: Sequence[str],
-    features: Features | None,
-    *,
-    scores: bool = True,
-    progress: Progress | None = None,
-    should_stop: Stop | None = None,
+    texts: Sequence[str], features: Features | None, *, scores: bool = True, poll: Poll = no_poll
 ) -> dict[str, pa.Array]:
     """Quality, features and length of `texts`, as columns by name.
 
@@ -110,19 +103,15 @@ def prepared_columns(
         texts: n texts.
         features: TF-IDF, fitted, or an embedder; None makes no feature column.
         scores: whether to make the quality column.
-        progress: called with a share of this call and a sentence.
-        should_stop: polled every `_STEP` texts, or as many as the embedder takes at a time.
+        poll: called every `_STEP` texts, or as many as the embedder takes at a time.
 
     Raises:
-        Stopped: `should_stop` answered true. InputError: the embedder failed.
+        Stopped: from `poll`. InputError: the embedder failed.
     """
     step = _STEP if features is None else min(_STEP, features.batch)
     quality, tokens, blocks = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.int32), []
     for start in range(0, len(texts), step):
-        if should_stop is not None and should_stop():
-            raise Stopped("stopped while scoring texts")
-        if progress is not None:
-            progress(start / len(texts), f"Scoring {len(texts):,} texts")
+        poll()
         part = texts[start : start + step]
         tokens[start : start + len(part)] = [count_tokens(text) for text in part]
         if scores:
@@ -144,8 +133,7 @@ def prepare_shards(
     embedder: Embedder | None = None,
     dim: int | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: Stop | None = None,
+    work: Work = UNWATCHED,
 ) -> Prepared:
     """Read text, write shards that `datamask select` takes: every column kept, those of the module's table added.
 
@@ -167,15 +155,13 @@ def prepare_shards(
         embedder: makes the features (`embedders.embedder_of`), and is noted in the shards; None: TF-IDF.
         dim: dimensions of TF-IDF features; None: `DIM`; fewer, with a note, where the texts are too few to fill them.
         seed: of the sample and of the SVD.
-        progress: called with a share 0..1 and a sentence, once per batch.
-        should_stop: polled once per batch or block.
+        work: asked and told once per batch or block.
 
     Raises:
         InputError: a file or column that cannot be used, an embedder that fails, or nothing left to write.
         StoreError: the output cannot be written. RemoteError: a store that holds inputs does not answer.
-        Stopped: `should_stop` answered true; nothing is written but the rows of an embedder.
+        Stopped: from `work.poll`; nothing is written but the rows of an embedder.
     """
-    report = progress or (lambda share, what: None)
     if embedder is not None and dim is not None:
         raise InputError(f"--dim belongs to TF-IDF features; those by {embedder.name} have {embedder.dim} dimensions")
     dim = DIM if dim is None else dim
@@ -183,17 +169,17 @@ def prepare_shards(
         raise InputError(f"--dim must be at least 2, got {dim}")
     if is_address(output):
         raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
-    target, files = user_path(output), text_files(inputs, poll_of(should_stop))
+    target, files = user_path(output), text_files(inputs, work.poll)
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if target.resolve() in {file.resolve() for file in files if isinstance(file, Path)}:
         raise InputError(f"--output {target} is one of the inputs; name another file")
-    plan = plan_files(files, text_column, id_column, should_stop)
+    plan = plan_files(files, text_column, id_column, work.poll)
     if embedder is not None and FEATURES in plan.present:
         raise InputError(
             f"{files[0]} has {FEATURES} already; leave out --embedder to keep it, or remove that column first"
         )
-    counts = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
+    counts = survey(plan, seed, work.part(0.0, 0.1))
     if not counts.ids_fit:
         plan = replace(plan, id_column=None)
     for part in target.parent.glob(f".{escape(target.name)}.????????.part"):
@@ -203,19 +189,17 @@ def prepare_shards(
     with ExitStack() as stack:
         features: Features | None = None
         if embedder is not None:
-            kept = stack.enter_context(kept_embeddings(target, embedder, _facts(plan, should_stop)))
+            kept = stack.enter_context(kept_embeddings(target, embedder, _facts(plan, work.poll)))
             features, found = kept, kept.found
             stack.enter_context(_going_on(kept))
         elif FEATURES not in plan.present:
-            features = TextFeatures(dim, seed).fit(
-                counts.sample, should_stop=should_stop, progress=lambda share, what: report(0.1 + 0.3 * share, what)
-            )
+            features = TextFeatures(dim, seed).fit(counts.sample, work=work.part(0.1, 0.4))
         metadata = metadata_of(embedder) if embedder is not None else None
-        written, rows = _write(plan, counts.rows, target, features, metadata, begun, report, should_stop)
+        written, rows = _write(plan, counts.rows, target, features, metadata, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
     dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
-    report(1.0, f"Wrote {rows:,} rows")
+    work.report(1.0, f"Wrote {rows:,} rows")
     fitted_on = len(counts.sample) if features is not None and embedder is None else 0
     notes = _notes(plan, counts, dropped, features.dim if fitted_on and features else None, dim, fitted_on)
     if found:
@@ -234,9 +218,9 @@ def prepare_shards(
     }
 
 
-def _facts(plan: TextPlan, should_stop: Stop | None) -> dict[str, Any]:
+def _facts(plan: TextPlan, poll: Poll) -> dict[str, Any]:
     """What embeddings in reading order follow from, besides their embedder: the files as they are now, the column."""
-    stamps = [[str(file), *file_stamp(file, poll_of(should_stop))[:2]] for file in plan.files]
+    stamps = [[str(file), *file_stamp(file, poll)[:2]] for file in plan.files]
     return {"text_column": plan.text_column, "files": stamps}
 
 
@@ -281,19 +265,12 @@ def _notes(
 
 
 def _write(
-    plan: TextPlan,
-    total: int,
-    target: Path,
-    features: Features | None,
-    metadata: bytes | None,
-    begun: float,
-    report: Progress,
-    should_stop: Stop | None,
+    plan: TextPlan, total: int, target: Path, features: Features | None, metadata: bytes | None, work: Work
 ) -> tuple[list[Path], int]:
     """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows.
 
     Args:
-        metadata: about the embedder, for the shards. begun: the share of the whole that is done.
+        metadata: about the embedder, for the shards.
     """
     doing = "Scoring" if metadata is None else "Embedding"
     rows = done = 0
@@ -304,10 +281,9 @@ def _write(
         for file, stem in zip(plan.files, plan.stems):
             shard = stack.enter_context(_Shard(place / f"{stem}.parquet")) if whole is None else whole
             position = 0
-            for batch in batches(file, None, poll_of(should_stop)):
-                share = begun + (1 - begun) * min(1.0, done / total)
-                report(share, f"{doing} {file.name} ({done:,} of {total:,} rows)")
-                table = _with_columns(batch, plan, file, f"{stem}:", position, features, should_stop)
+            for batch in batches(file, None, work.poll):
+                work.report(min(1.0, done / total), f"{doing} {file.name} ({done:,} of {total:,} rows)")
+                table = _with_columns(batch, plan, file, f"{stem}:", position, features, work.poll)
                 shard.add(_noted(table, metadata), file)
                 position, done, rows = position + batch.num_rows, done + batch.num_rows, rows + table.num_rows
             if whole is None:
@@ -377,7 +353,7 @@ def _with_columns(
     prefix: str,
     position: int,
     features: Features | None,
-    should_stop: Stop | None,
+    poll: Poll,
 ) -> pa.Table:
     """The rows of `batch` that have text and features, with the columns that were missing."""
     table = pa.Table.from_batches([batch])
@@ -390,7 +366,7 @@ def _with_columns(
         table = table.add_column(0, ID, id_strings(batch.column(plan.id_column), plan.id_column, file))
     table, text = table.filter(text.is_valid()), text.drop_null()
     scores = QUALITY not in plan.present and plan.quality_column is None
-    prepared = prepared_columns(text.to_pylist(), features, scores=scores, should_stop=should_stop)
+    prepared = prepared_columns(text.to_pylist(), features, scores=scores, poll=poll)
     for name, column in prepared.items():
         if name not in plan.present:
             table = table.append_column(name, column)

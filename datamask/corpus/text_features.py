@@ -12,13 +12,15 @@ accelerator and no minutes, and gives the same bytes each time on one machine. A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from datamask.corpus.threads import one_blas_thread
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError
+from datamask.polling import Poll
+from datamask.work.context import UNWATCHED, Work
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -56,13 +58,7 @@ class TextFeatures:
         self.seed = seed
         self.explained = 0.0
 
-    def fit(
-        self,
-        texts: Sequence[str],
-        *,
-        progress: Callable[[float, str], None] | None = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> TextFeatures:
+    def fit(self, texts: Sequence[str], *, work: Work = UNWATCHED) -> TextFeatures:
         """Learn the vocabulary and W from `texts`.
 
         A word counts from its second text on (from its first where that leaves fewer words than dimensions). `dim`
@@ -70,14 +66,13 @@ class TextFeatures:
 
         Raises:
             InputError: fewer than two texts, or no words in them.
-            Stopped: `should_stop` answered true.
+            Stopped: from `work.poll`.
         """
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        report = progress or (lambda share, what: None)
         if len(texts) < 2:
             raise InputError(f"at least 2 texts with words are needed to learn features, got {len(texts)}")
-        report(0.0, f"Counting the words of {len(texts):,} texts")
+        work.report(0.0, f"Counting the words of {len(texts):,} texts")
         for least in (2, 1):
             self._words = TfidfVectorizer(
                 token_pattern=TOKEN_PATTERN,
@@ -88,7 +83,7 @@ class TextFeatures:
                 dtype=np.float32,
             )
             try:
-                weights = self._words.fit_transform(_watched(texts, should_stop))
+                weights = self._words.fit_transform(_watched(texts, work.poll))
             except ValueError as error:
                 # scikit-learn raises this when no word is left, and has no type of its own for it
                 if least == 2:
@@ -97,7 +92,7 @@ class TextFeatures:
             if min(weights.shape) > self.dim:
                 break
         self.dim = min(self.dim, len(texts) - 1, weights.shape[1])
-        self._axes, self.explained = _leading_axes(weights, self.dim, self.seed, report, should_stop)
+        self._axes, self.explained = _leading_axes(weights, self.dim, self.seed, work)
         return self
 
     def transform(self, texts: Sequence[str]) -> np.ndarray:
@@ -111,20 +106,14 @@ class TextFeatures:
         return unit
 
 
-def _watched(texts: Sequence[str], should_stop: Callable[[], bool] | None) -> Iterator[str]:
+def _watched(texts: Sequence[str], poll: Poll) -> Iterator[str]:
     for i, text in enumerate(texts):
-        if should_stop is not None and i % 512 == 0 and should_stop():
-            raise Stopped("stopped while counting words")
+        if i % 512 == 0:
+            poll()
         yield text[:LONGEST]
 
 
-def _leading_axes(
-    weights: csr_matrix,
-    dim: int,
-    seed: int,
-    report: Callable[[float, str], None],
-    should_stop: Callable[[], bool] | None,
-) -> tuple[np.ndarray, float]:
+def _leading_axes(weights: csr_matrix, dim: int, seed: int, work: Work) -> tuple[np.ndarray, float]:
     """The leading `dim` right singular vectors of a sparse matrix, by subspace iteration (Halko et al. 2011, alg. 4.4).
 
     scikit-learn's `TruncatedSVD` does the same in one call of many seconds that cannot be stopped; here every product
@@ -142,9 +131,8 @@ def _leading_axes(
         for sweep in range(_PASSES + 1):
             total = np.zeros((vocabulary if sweep < _PASSES else width, width), dtype=np.float32)
             for i, block in enumerate(blocks):
-                if should_stop is not None and should_stop():
-                    raise Stopped("stopped while learning features")
-                report(
+                work.poll()
+                work.report(
                     (sweep + i / len(blocks)) / (_PASSES + 1),
                     f"Learning {dim} dimensions from {weights.shape[0]:,} texts (pass {sweep + 1} of {_PASSES + 1})",
                 )

@@ -7,7 +7,7 @@ Where the rows come out elsewhere than they are, the features were made by somet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.text_features import FIT_LIMIT, TextFeatures
 from datamask.errors import InputError
+from datamask.work.context import UNWATCHED, Work
 
 COMPARED = 4_000
 """Rows looked at, half to find the rotation and half to try it."""
@@ -32,27 +33,19 @@ WAY_OUT = (
 )
 
 
-def features_of_texts(
-    corpus: Corpus,
-    texts: Sequence[str],
-    *,
-    progress: Callable[[float, str], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> np.ndarray:
+def features_of_texts(corpus: Corpus, texts: Sequence[str], work: Work = UNWATCHED) -> np.ndarray:
     """Features of new texts, float32 ``(m, d)`` of unit length; all zero where no word of a text is known.
 
     Raises:
         InputError: the corpus has no texts, or its features were not made of them by `datamask prepare`.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     column = corpus.provenance.columns.get("text")
     if column not in corpus.metadata.column_names:
         raise InputError(f"texts have no place among features without the texts they were made of; {WAY_OUT}")
     own = pc.fill_null(corpus.metadata[column].cast(pa.large_string()), "")
     order = np.argsort(row_hash(corpus.ids, 0), kind="stable")
-    learned = TextFeatures(corpus.dim).fit(
-        own.take(pa.array(np.sort(order[:FIT_LIMIT]))).to_pylist(), progress=progress, should_stop=should_stop
-    )
+    learned = TextFeatures(corpus.dim).fit(own.take(pa.array(np.sort(order[:FIT_LIMIT]))).to_pylist(), work=work)
     compared = order[:COMPARED]
     remade = learned.transform(own.take(pa.array(compared)).to_pylist())
     rotation, agreement = _rotation(remade, corpus.features[compared])

@@ -5,7 +5,7 @@ Whatever is wrong with the input is found here, before minutes of scoring.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from datamask.corpus.columns import TEXT_NAMES, candidates, guess
 from datamask.corpus.readers.text import PACKED
 from datamask.corpus.text_features import FIT_LIMIT, LONGEST
 from datamask.corpus.text_shards import batches, file_schema, require_column, strings
-from datamask.errors import InputError, Stopped
-from datamask.polling import poll_of
+from datamask.errors import InputError
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import FilePath
+from datamask.work.context import Work
 
 ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_tokens"
 """The columns that preparing makes, by the paper's names where it has one."""
@@ -68,18 +69,15 @@ class Survey:
 
 
 def plan_files(
-    files: list[FilePath],
-    text_column: str | None = None,
-    id_column: str | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    files: list[FilePath], text_column: str | None = None, id_column: str | None = None, poll: Poll = no_poll
 ) -> TextPlan:
     """Check the columns of all files by their schemas alone. text_column: None finds it by name.
 
     Raises:
         InputError: a file cannot be read, lacks a column, or has columns the others lack.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
-    schemas = [file_schema(file, poll_of(should_stop)) for file in files]
+    schemas = [file_schema(file, poll) for file in files]
     guessed = text_column is None and TEXT not in schemas[0].names
     text_column = text_column or find_text_column(schemas[0], files[0])
     for file, schema in zip(files, schemas):
@@ -150,26 +148,23 @@ def find_text_column(schema: pa.Schema, file: FilePath) -> str:
     )
 
 
-def survey(
-    plan: TextPlan, seed: int, progress: Callable[[float, str], None], should_stop: Callable[[], bool] | None
-) -> Survey:
+def survey(plan: TextPlan, seed: int, work: Work) -> Survey:
     """Read text and id of every row once.
 
     Each row draws 64 random bits by its position, and the `FIT_LIMIT` smallest are the sample, whatever the batches.
 
     Raises:
         InputError: no rows, no text, null or repeated ids, or a file that is cut short.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work.poll`.
     """
     random = np.random.default_rng(seed)
     keys, sample, ids, rows, texts = np.zeros(0, np.uint64), np.zeros(0, object), [], 0, 0
     ids_fit = True
     for f, file in enumerate(plan.files):
         columns = list(dict.fromkeys([plan.text_column, plan.id_column or plan.text_column]))
-        for batch in batches(file, columns, poll_of(should_stop)):
-            if should_stop is not None and should_stop():
-                raise Stopped("stopped while reading texts")
-            progress(f / len(plan.files), f"Reading {file.name} ({rows:,} rows so far)")
+        for batch in batches(file, columns, work.poll):
+            work.poll()
+            work.report(f / len(plan.files), f"Reading {file.name} ({rows:,} rows so far)")
             column = strings(batch.column(plan.text_column), plan.text_column, file)
             if plan.id_column is not None and ids_fit:
                 if plan.id_guessed and batch.column(plan.id_column).null_count:

@@ -18,6 +18,7 @@ from datamask.corpus.embedders.contract import METADATA_KEY, unit_rows
 from datamask.corpus.kept_embeddings import kept_embeddings
 from datamask.corpus.preparation import prepare_shards
 from datamask.errors import InputError, Stopped, StoreError
+from datamask.work.context import Work
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +45,7 @@ def source(tmp_path):
 
 
 def stop_after(texts, embedder):
-    return lambda: embedder.texts >= texts
+    return Work.of(lambda: embedder.texts >= texts)
 
 
 def test_the_shards_say_what_embedded_them_and_so_does_the_corpus(source, tmp_path):
@@ -70,7 +71,7 @@ def test_a_stopped_call_goes_on_behind_what_it_embedded(source, tmp_path, texts)
     prepare_shards([source], tmp_path / "whole.parquet", embedder=Letters())
     first, second = Letters(), Letters()
     with pytest.raises(Stopped, match=r"\d+ embeddings are kept, and the same command goes on"):
-        prepare_shards([source], tmp_path / "out.parquet", embedder=first, should_stop=stop_after(texts, first))
+        prepare_shards([source], tmp_path / "out.parquet", embedder=first, work=stop_after(texts, first))
     assert (tmp_path / ".out.parquet.embeddings").is_file() and not (tmp_path / "out.parquet").exists()
     said = prepare_shards([source], tmp_path / "out.parquet", embedder=second)
     assert first.texts + second.texts == 299 and first.texts >= texts
@@ -82,7 +83,7 @@ def test_a_stopped_call_goes_on_behind_what_it_embedded(source, tmp_path, texts)
 def test_other_texts_or_another_model_begin_anew(source, tmp_path):
     first = Letters()
     with pytest.raises(Stopped):
-        prepare_shards([source], tmp_path / "out.parquet", embedder=first, should_stop=stop_after(100, first))
+        prepare_shards([source], tmp_path / "out.parquet", embedder=first, work=stop_after(100, first))
     kept = (tmp_path / ".out.parquet.embeddings").read_bytes()
     other = Letters()
     other.digest = "f" * 64
@@ -98,7 +99,7 @@ def test_other_texts_or_another_model_begin_anew(source, tmp_path):
 def test_another_function_of_the_same_module_begins_anew(source, tmp_path):
     first, other = Letters(), Letters()
     with pytest.raises(Stopped):
-        prepare_shards([source], tmp_path / "out.parquet", embedder=first, should_stop=stop_after(100, first))
+        prepare_shards([source], tmp_path / "out.parquet", embedder=first, work=stop_after(100, first))
     # the digest of a function is that of its module
     other.name = "other_letters"
     prepare_shards([source], tmp_path / "out.parquet", embedder=other)

@@ -12,6 +12,7 @@ from datamask.corpus import open_corpus, preparation, text_survey
 from datamask.corpus.preparation import count_tokens, prepare_shards
 from datamask.corpus.quality_rules import quality_score
 from datamask.errors import InputError, Stopped, StoreError
+from datamask.work.context import UNWATCHED, Work
 
 WORDS = ["river", "stone", "cloud", "engine", "market", "violin", "garden", "theory", "winter", "harbour"]
 
@@ -124,7 +125,7 @@ def test_a_large_input_is_learned_on_a_uniform_sample_whatever_the_batches(tmp_p
     for rows in (7, 1_000):
         monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", rows)
         plan = text_survey.plan_files([source], "text", None)
-        samples.append(text_survey.survey(plan, 0, lambda share, what: None, None).sample)
+        samples.append(text_survey.survey(plan, 0, UNWATCHED).sample)
     assert samples[0] == samples[1] and len(samples[0]) == 40
     numbers = [int(text.split(" of ")[1].split()[0]) for text in samples[0]]
     assert numbers == sorted(numbers) and 100 < np.mean(numbers) < 300
@@ -237,7 +238,7 @@ def test_stop_leaves_nothing(polls, tmp_path, monkeypatch):
     source = write(tmp_path / "in.parquet", text=sentences(100))
     answers = iter([False] * polls)
     with pytest.raises(Stopped):
-        prepare_shards([source], tmp_path / "out", text_column="text", dim=3, should_stop=lambda: next(answers, True))
+        prepare_shards([source], tmp_path / "out", text_column="text", dim=3, work=Work.of(lambda: next(answers, True)))
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
 
@@ -266,6 +267,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 def test_progress_rises_to_one(tmp_path):
     source = write(tmp_path / "in.parquet", text=sentences(50))
     seen = []
-    prepare_shards([source], tmp_path / "out", text_column="text", dim=3, progress=lambda *call: seen.append(call))
+    prepare_shards(
+        [source], tmp_path / "out", text_column="text", dim=3, work=Work(report=lambda *call: seen.append(call))
+    )
     shares = [share for share, _ in seen]
     assert shares == sorted(shares) and shares[-1] == 1 and all(what for _, what in seen)

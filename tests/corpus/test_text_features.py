@@ -5,6 +5,7 @@ import pytest
 
 from datamask.corpus.text_features import TextFeatures
 from datamask.errors import InputError, Stopped
+from datamask.work.context import Work
 
 
 def zipf_texts(n, rng, vocabulary=400, length=40):
@@ -75,4 +76,4 @@ def test_nothing_to_learn_from_is_said(texts):
 def test_stop_ends_fitting(polls, rng):
     answers = iter([False] * polls + [True] * 100)
     with pytest.raises(Stopped):
-        TextFeatures(4).fit(zipf_texts(20, rng), should_stop=lambda: next(answers))
+        TextFeatures(4).fit(zipf_texts(20, rng), work=Work.of(lambda: next(answers)))

@@ -59,14 +59,7 @@ def start(
         made = folder / f"{name.rpartition(' ')[2]}.parquet"
         embedder = Model2Vec(model) if model is not None else None
         try:
-            prepare_shards(
-                config.inputs,
-                made,
-                text_column=text_column,
-                embedder=embedder,
-                progress=job.report,
-                should_stop=job.should_stop,
-            )
+            prepare_shards(config.inputs, made, text_column=text_column, embedder=embedder, work=job.work)
             upload = f"{Path(title_of(config)).stem}-{embedder.name if embedder is not None else 'tfidf'}.parquet"
             with made.open("rb") as file:
                 (kept,) = keep_uploads([(upload, file)], runs_dir, used)

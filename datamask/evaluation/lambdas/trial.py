@@ -17,7 +17,7 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.text_space import features_of_texts
-from datamask.errors import InputError, OptionError, Stopped
+from datamask.errors import InputError, OptionError
 from datamask.evaluation.examples import Examples, check_count, distinct
 from datamask.evaluation.lambdas.aiming import AimedPool, aim, aimed_holdout, example_notes
 from datamask.evaluation.lambdas.holdout import Holdout, Report, held_out_own_texts, held_out_rows, units_of
@@ -29,6 +29,7 @@ from datamask.evaluation.lambdas.transformer import SMALL, read_bytes
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Work
 
 
 @dataclass(frozen=True)
@@ -161,15 +162,7 @@ def in_space(corpus: Corpus, examples: Examples, progress: Report, poll: Poll = 
     if examples.features is not None:
         return examples
     texts = examples.texts or ()
-
-    def should_stop() -> bool:
-        try:
-            poll()
-        except Stopped:
-            return True
-        return False
-
-    features = features_of_texts(corpus, texts, progress=progress, should_stop=should_stop)
+    features = features_of_texts(corpus, texts, Work(poll, progress))
     known = np.flatnonzero(features.any(axis=1))
     places = known[distinct(features[known], tuple(texts[place] for place in known))]
     return check_count(replace(examples, features=features[places], texts=tuple(texts[place] for place in places)))
