@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, Features, metadata_of
+from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, Features, metadata_of, tfidf_metadata
 from datamask.corpus.kept_embeddings import KeptEmbeddings, kept_embeddings
 from datamask.corpus.quality_rules import quality_score
 from datamask.corpus.readers.leaves import with_leaves
@@ -195,6 +195,8 @@ def prepare_shards(
         elif FEATURES not in plan.present:
             features = TextFeatures(dim, seed).fit(counts.sample, work=work.part(0.1, 0.4))
         metadata = metadata_of(embedder) if embedder is not None else None
+        if isinstance(features, TextFeatures):
+            metadata = tfidf_metadata(features.dim, len(counts.sample))
         written, rows = _write(plan, counts.rows, target, features, metadata, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
     dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - rows}
@@ -270,9 +272,10 @@ def _write(
     """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows.
 
     Args:
-        metadata: about the embedder, for the shards.
+        metadata: about what made the features, for the shards; None: they were there.
     """
-    doing = "Scoring" if metadata is None else "Embedding"
+    embeds = isinstance(features, KeptEmbeddings)
+    doing = "Embedding" if embeds else "Scoring"
     rows = done = 0
     single = target.suffix == ".parquet"
     with ExitStack() as stack:
@@ -289,7 +292,7 @@ def _write(
             if whole is None:
                 shard.close()
         if rows == 0:
-            reason = "has a word in common with another" if metadata is None else "has a word that the embedder knows"
+            reason = "has a word that the embedder knows" if embeds else "has a word in common with another"
             raise InputError(f"no row is left to write: no text {reason}")
         if whole is not None:
             whole.close()
@@ -374,9 +377,7 @@ def _with_columns(
 
 
 def _noted(table: pa.Table, metadata: bytes | None) -> pa.Table:
-    """The table with the note about its embedder, and without that of an earlier one; None: features by TF-IDF."""
-    before = table.schema.metadata or {}
-    if metadata is None and METADATA_KEY not in before:
+    """The table with the note about what made its features; None: it keeps features and note as they were."""
+    if metadata is None:
         return table
-    after = {key: value for key, value in before.items() if key != METADATA_KEY}
-    return table.replace_schema_metadata(after if metadata is None else {**after, METADATA_KEY: metadata})
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), METADATA_KEY: metadata})

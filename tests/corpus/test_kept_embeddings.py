@@ -59,11 +59,15 @@ def test_the_shards_say_what_embedded_them_and_so_does_the_corpus(source, tmp_pa
     config = CorpusConfig((str(tmp_path / "out"),))
     note = "Features by letters (function)."
     assert note in open_corpus(config).provenance.notes and note in inspect_inputs(config).notes
-    # prepared again by TF-IDF, they are no longer that embedder's
+    # features that are kept stay that embedder's; prepared again by TF-IDF, they are no longer
+    pq.write_table(table.drop_columns(["quality_score"]), tmp_path / "unscored.parquet")
+    prepare_shards([tmp_path / "unscored.parquet"], tmp_path / "kept.parquet")
+    assert pq.read_schema(tmp_path / "kept.parquet").metadata[METADATA_KEY] == table.schema.metadata[METADATA_KEY]
     again = table.drop_columns(["feature_arr"])
     pq.write_table(again, tmp_path / "again.parquet")
     prepare_shards([tmp_path / "again.parquet"], tmp_path / "tfidf.parquet", dim=3)
-    assert METADATA_KEY not in pq.read_schema(tmp_path / "tfidf.parquet").metadata
+    notes = open_corpus(CorpusConfig((str(tmp_path / "tfidf.parquet"),))).provenance.notes
+    assert "Features by TF-IDF (fitted on 298 texts)." in notes and note not in notes
 
 
 @pytest.mark.parametrize("texts", [1, 100, 290])

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from datamask.corpus.embedders.contract import Embedder
+from datamask.corpus.embedders.contract import TFIDF, Embedder
 from datamask.corpus.embedders.function import FUNCTION_NAME, FunctionEmbedder
 from datamask.corpus.embedders.model2vec import Model2Vec
 from datamask.errors import OptionError
-
-TFIDF = "tfidf"
 
 EMBEDDERS: dict[str, Callable[[str], Embedder]] = {"model2vec": Model2Vec}
 """Word before the colon -> what opens the embedder that the rest names."""

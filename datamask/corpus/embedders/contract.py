@@ -1,7 +1,8 @@
 """What every embedder gives, and the note that shards carry about theirs.
 
-An embedder other than TF-IDF is known before the first text is read, so its name and digest go into the shards: the
-metadata of the parquet schema holds them under `METADATA_KEY`.
+Features are made before the first shard is written, so their maker goes into the shards: the metadata of the parquet
+schema holds it under `METADATA_KEY`, with name and digest of an embedder, or with the number of texts that TF-IDF
+learned from.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from typing import Protocol
 import numpy as np
 
 METADATA_KEY = b"datamask.embedder"
+
+TFIDF = "tfidf"
+"""The kind of features that are learned from the texts themselves."""
+
+FEATURES_BY = "Features by "
+"""What the note about them begins with."""
 
 
 class Features(Protocol):
@@ -59,14 +66,25 @@ def metadata_of(embedder: Embedder) -> bytes:
     return json.dumps(facts).encode()
 
 
+def tfidf_metadata(dim: int, fitted_on: int) -> bytes:
+    """Return what shards keep of TF-IDF features, as JSON.
+
+    Args:
+        dim: dimensions of the features. fitted_on: texts that they were learned from.
+    """
+    return json.dumps({"kind": TFIDF, "name": "TF-IDF", "dim": dim, "fitted_on": fitted_on}).encode()
+
+
 def embedder_note(metadata: Mapping[bytes, bytes] | None) -> str | None:
-    """Return the sentence about the embedder of a shard, by the metadata of its schema; None where it names none."""
+    """Return the sentence about what made a shard's features, by the metadata of its schema; None: it does not say."""
     text = (metadata or {}).get(METADATA_KEY)
     if text is None:
         return None
     try:
         facts = json.loads(text)
         kind, name = (str(facts[key]) for key in ("kind", "name"))
-    except (ValueError, KeyError, TypeError):  # of another program, or damaged: the features are as good
+        if kind == TFIDF:
+            return f"{FEATURES_BY}TF-IDF (fitted on {int(facts['fitted_on']):,} texts)."
+    except (ValueError, KeyError, TypeError, OverflowError):  # of another program, or damaged: the features are as good
         return None
-    return f"Features by {name[:80]} ({kind[:20]})."
+    return f"{FEATURES_BY}{name[:80]} ({kind[:20]})."

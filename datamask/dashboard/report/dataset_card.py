@@ -22,6 +22,7 @@ from datamask import catalogue
 from datamask.config import RunConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.embedders.contract import FEATURES_BY
 from datamask.corpus.projections import STAND_IN
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map import map_layout
@@ -220,7 +221,7 @@ def _corpus(facts: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
     if feature := columns.get("feature"):
         said.append(f"Diversity is measured on column {feature}, {facts.get('dim', 0):,} dimensions.")
     said.append("λ weighs quality against diversity: 1 is quality alone, 0 is diversity alone.")
-    return [*said, *(str(note) for note in facts.get("notes") or [] if "embed" in str(note).lower())]
+    return [*said, *(str(note) for note in facts.get("notes") or [] if str(note).startswith(FEATURES_BY))]
 
 
 def _header(name: str, rows: int, data: str) -> str:

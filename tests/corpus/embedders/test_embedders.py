@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamask.corpus.embedders import embedder_of
-from datamask.corpus.embedders.contract import METADATA_KEY, embedder_note, metadata_of, unit_rows
+from datamask.corpus.embedders.contract import METADATA_KEY, embedder_note, metadata_of, tfidf_metadata, unit_rows
 from datamask.corpus.embedders.model2vec import Model2Vec
 from datamask.errors import InputError, OptionError
 from tests.corpus.embedders.tiny import WORDS, write_model
@@ -179,5 +179,8 @@ def test_the_note_of_a_shard_says_who_made_its_features(save_model):
     embedder = Model2Vec(save_model(np.ones((len(WORDS), 3), np.float32)))
     note = embedder_note({METADATA_KEY: metadata_of(embedder)})
     assert note == "Features by tiny (model2vec)."
-    for metadata in (None, {}, {METADATA_KEY: b"\xff"}, {METADATA_KEY: b"[]"}, {METADATA_KEY: b"{}"}):
+    tfidf = {METADATA_KEY: tfidf_metadata(256, 4096)}
+    assert embedder_note(tfidf) == "Features by TF-IDF (fitted on 4,096 texts)."
+    endless = {METADATA_KEY: tfidf[METADATA_KEY].replace(b"4096", b"1e999")}
+    for metadata in (None, {}, endless, {METADATA_KEY: b"\xff"}, {METADATA_KEY: b"[]"}, {METADATA_KEY: b"{}"}):
         assert embedder_note(metadata) is None
