@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.tasks import Phase
-from datamask.polling import Poll
+from datamask.work.context import UNWATCHED, Work
 
 FOLDER = "blocks"
 """Of the tasks' files, in the folder of the scratch."""
@@ -47,13 +47,6 @@ JUDGES, JUDGED = 256, (1 << 62) - 3
 
 JUDGED_TIMES = 4
 """Of their true nearest rows so many times as many as a list holds: what may stand in it in the place of others."""
-
-Tell = Callable[[float, str], None]
-"""Called with the share done, 0 to 1, and what is being done."""
-
-
-def no_tell(share: float, what: str) -> None:
-    """Nobody listens."""
 
 
 def list_length(ratio: float) -> int:
@@ -221,34 +214,34 @@ class CellBlocks:
             "neighbour_lists:reverse", self.blocks, lists=self.lists.name, atlas=self.atlas.name, blocks=self.blocks
         )
 
-    def prepare(self, engine: Engine, poll: Poll, tell: Tell = no_tell) -> dict[str, Any]:
+    def prepare(self, engine: Engine, work: Work = UNWATCHED) -> dict[str, Any]:
         """Do all of that. Returns facts: blocks, rows of the largest, pairs listed, those of them that cross blocks."""
         self.folder.mkdir(parents=True, exist_ok=True)
         sweep(self.folder)  # a killed worker's part is as large as a block's file
         if not self.block.whole:
             if self.centres is not None:
-                _do(self.centres, engine, poll, tell, 0.0, 0.05, "Cells of a sample")
-            _do(self.assign, engine, poll, tell, 0.05, 0.15, "Cell of every row")
-            _do(self.layout, engine, poll, tell, 0.15, 0.15, "Blocks")
-            _do(self.part, engine, poll, tell, 0.15, 0.2, "Rows by block")
-            _do(self.block, engine, poll, tell, 0.2, 0.25, "Blocks")
+                self.centres.done(engine, work.part(0.0, 0.05), "Cells of a sample")
+            self.assign.done(engine, work.part(0.05, 0.15), "Cell of every row")
+            self.layout.done(engine, work.part(0.15, 0.15), "Blocks")
+            self.part.done(engine, work.part(0.15, 0.2), "Rows by block")
+            self.block.done(engine, work.part(0.2, 0.25), "Blocks")
         self.part.remove()
-        _do(self.atlas, engine, poll, tell, 0.25, 0.25, "Blocks")
+        self.atlas.done(engine, work.part(0.25, 0.25), "Blocks")
         if not self.lists.whole:
             if self.needed is not None:
                 judges = self.sample(JUDGED, JUDGES)
                 if not self.needed.whole:
-                    _do(judges, engine, poll, tell, 0.25, 0.25, "Rows to compare with all")
-                    _do(self.true_lists(judges, JUDGED_TIMES), engine, poll, tell, 0.25, 0.27, "A few rows against all")
-                _do(self.needed, engine, poll, tell, 0.27, 0.27, "Cells to look into")
+                    judges.done(engine, work.part(0.25, 0.25), "Rows to compare with all")
+                    self.true_lists(judges, JUDGED_TIMES).done(engine, work.part(0.25, 0.27), "A few rows against all")
+                self.needed.done(engine, work.part(0.27, 0.27), "Cells to look into")
                 self.true_lists(judges, JUDGED_TIMES).remove()
-            _do(self.probes, engine, poll, tell, 0.27, 0.3, "Cells near every row")
-            _do(self.searched, engine, poll, tell, 0.3, 0.9, "Nearest rows")
-            _do(self.lists, engine, poll, tell, 0.9, 0.95, "Lists")
+            self.probes.done(engine, work.part(0.27, 0.3), "Cells near every row")
+            self.searched.done(engine, work.part(0.3, 0.9), "Nearest rows")
+            self.lists.done(engine, work.part(0.9, 0.95), "Lists")
         self.probes.remove()
         self.searched.remove()
-        lists = _do(self.lists, engine, poll, tell, 0.95, 0.95, "Lists")
-        _do(self.reverse, engine, poll, tell, 0.95, 1.0, "Who lists whom")
+        lists = self.lists.done(engine, work.part(0.95, 0.95), "Lists")
+        self.reverse.done(engine, work.part(0.95, 1.0), "Who lists whom")
         sizes = np.diff(ArrayFile(self.atlas.path(0))["block_starts"])
         return {
             "blocks": self.blocks,
@@ -257,17 +250,6 @@ class CellBlocks:
             "entries": sum(facts["entries"] for facts in lists),
             "crossing": sum(facts["crossing"] for facts in lists),
         }
-
-
-def _do(
-    phase: Phase, engine: Engine, poll: Poll, tell: Tell, low: float, high: float, what: str
-) -> list[dict[str, Any]]:
-    """Do a phase, which is so much of the whole."""
-
-    def report(done: int, count: int) -> None:
-        tell(low + (high - low) * done / count, f"{what}: {done:,} of {count:,}" if count > 1 else what)
-
-    return phase.done(engine, poll, report)
 
 
 @dataclass(frozen=True)
@@ -405,35 +387,35 @@ class Rounds:
                 yield Turn(number + 1, f"{what} {number + 1}", before, solved, after)
                 before = after
 
-    def run(self, engine: Engine, poll: Poll, tell: Tell = no_tell) -> Iterator[State]:
+    def run(self, engine: Engine, work: Work = UNWATCHED) -> Iterator[State]:
         """The selection after each round. A round that is done already only takes the reading of its value."""
         turns = list(self.turns())
         done, steps = 1, len(turns) + 1
         if not self.merge.whole:
-            _do(self.alone, engine, poll, tell, 0.0, 1 / steps, "Blocks alone")
-            self.merge.done(engine, poll)
+            self.alone.done(engine, work.part(0.0, 1 / steps), "Blocks alone")
+            self.merge.done(engine, work)
         self.alone.remove()
-        yield self._state(self.merge, 1, 0, engine, poll)
+        yield self._state(self.merge, 1, 0, engine, work)
         for number, of_round in itertools.groupby(turns, key=lambda turn: turn.round):
             changed = 0
             for turn in of_round:
                 if not turn.after.whole:
-                    self.cover(turn.before).done(engine, poll)
-                    _do(turn.solved, engine, poll, tell, done / steps, (done + 1) / steps, turn.what)
-                    turn.after.done(engine, poll)
+                    self.cover(turn.before).done(engine, work)
+                    turn.solved.done(engine, work.part(done / steps, (done + 1) / steps), turn.what)
+                    turn.after.done(engine, work)
                     # only now: of the selection that was best in the end, an estimate wants this again
                     self.cover(turn.before).remove()
                     turn.solved.remove()
                 done += 1
-                (facts,) = turn.after.done(engine, poll)
+                (facts,) = turn.after.done(engine, work)
                 changed += int(facts["changed"])
-            yield self._state(turn.after, number, changed, engine, poll)
+            yield self._state(turn.after, number, changed, engine, work)
 
-    def _state(self, members: Phase, step: int, changed: int, engine: Engine, poll: Poll) -> State:
+    def _state(self, members: Phase, step: int, changed: int, engine: Engine, work: Work) -> State:
         value = self.value(members)
         if not value.whole:
-            self.cover(members).done(engine, poll)
-        (facts,) = value.done(engine, poll)
+            self.cover(members).done(engine, work)
+        (facts,) = value.done(engine, work)
         return State(
             members,
             step,

@@ -20,13 +20,13 @@ from datamask.config import SelectionConfig
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
 from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State, Tell, list_length
+from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State, list_length
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.tasks import Phase
-from datamask.polling import Poll
 from datamask.recipes.weights import slope_between
+from datamask.work.context import UNWATCHED, Work
 
 SWAP_ROUNDS = 2
 """Rounds of swaps after the last round of greedy."""
@@ -74,15 +74,15 @@ class Facility:
     """Facility location on the blocks of a corpus.
 
     Attributes:
-        cells: blocks and lists. engine: does the tasks. poll: raises to stop.
+        cells: blocks and lists. engine: does the tasks. work: its poll is called between them.
     """
 
     cells: CellBlocks
     engine: Engine
-    poll: Poll
+    work: Work = UNWATCHED
 
     def _done(self, phase: Phase) -> list[dict[str, Any]]:
-        return phase.done(self.engine, self.poll)
+        return phase.done(self.engine, self.work)
 
     @property
     def _placed(self) -> dict[str, str]:
@@ -119,11 +119,11 @@ class Facility:
         outcome = estimated(mean, np.asarray(file["shortfalls"]), 1.0)
         return Estimate(mean, outcome.value, outcome.low, outcome.high, outcome.rows)
 
-    def random_end(self, size: int, tell: Tell) -> float:
+    def random_end(self, size: int, work: Work = UNWATCHED) -> float:
         """What random selections of S rows cover on average, estimated."""
         cells, ends = self.cells, []
         for draw in range(RANDOM_DRAWS):
-            tell(draw / RANDOM_DRAWS, "Random selections, for the scale")
+            work.report(draw / RANDOM_DRAWS, "Random selections, for the scale")
             members = cells.phase("sampled_rows:random", 1, size=size, draw=DRAWS + 2 * draw, **self._placed)
             self._done(members)
             ends.append(self.estimate(members, DRAWS + 2 * draw + 1).value)
@@ -214,38 +214,36 @@ def solve_facility(
     config: SelectionConfig,
     size: int,
     engine: Engine,
-    *,
-    poll: Poll,
-    tell: Tell,
-    step: Callable[[dict[str, float]], None],
+    work: Work = UNWATCHED,
+    step: Callable[[dict[str, float]], None] = lambda numbers: None,
 ) -> FacilitySolution:
     """Select S of all rows.
 
     Args:
-        config: of `--estimator blocks`. engine: does the tasks. poll: called some ten times a second, raises to stop.
+        config: of `--estimator blocks`. engine: does the tasks. work: asked some ten times a second.
         step: told of every round: ``raw_quality``, ``raw_diversity`` (listed), ``changed`` (share of new members), and
             ``joint``, ``quality``, ``diversity`` on the run's scale, whose best end is known once lambda 0 is solved.
 
     Raises:
         OptionError: another objective, lambda 1, or a disk without room. InputError: all rows are alike.
-        Stopped: from `poll`; what is done by then is in files, and is not done again.
+        Stopped: on request; what is done by then is in files, and is not done again.
     """
     check_solvable(scratch, config, size)
     check_room(scratch, size)
     alone = config.scope == "block"
     cells = CellBlocks(scratch, config.block_rows or scratch.rows, list_length(size / scratch.rows), alone, config.seed)
-    prepared = cells.prepare(engine, poll, within(tell, 0.0, PREPARED))
-    facility = Facility(cells, engine, poll)
+    prepared = cells.prepare(engine, work.part(0.0, PREPARED))
+    facility = Facility(cells, engine, work)
     recall = facility.recall()
     low = PREPARED + RECALL
-    random = facility.random_end(size, within(tell, low, low + RANDOM))
+    random = facility.random_end(size, work.part(low, low + RANDOM))
     rounds, swaps = config.n_epochs or 1, SWAP_ROUNDS if config.polish != "none" and not alone else 0
     by_diversity = Rounds(cells, Aim(size), rounds, swaps)
     low, twice = low + RANDOM, config.lamb > 0
     middle = (1 + low) / 2 if twice else 1.0
     known: list[State] = []
     scale = _Scale(scratch, config, size, random, cells.rows)
-    for state in by_diversity.run(engine, poll, within(tell, low, middle)):
+    for state in by_diversity.run(engine, work.part(low, middle)):
         known.append(state)
         if not twice:
             step(scale.of_step(state))
@@ -255,7 +253,7 @@ def solve_facility(
     if twice:
         aim = scale.aim()
         states = []
-        for state in Rounds(cells, aim, rounds, swaps).run(engine, poll, within(tell, middle, 1.0)):
+        for state in Rounds(cells, aim, rounds, swaps).run(engine, work.part(middle, 1.0)):
             states.append(state)
             step(scale.of_step(state))
         chosen, known = max(states, key=lambda each: each.worth(aim)), states
@@ -328,11 +326,6 @@ def check_solvable(scratch: Scratch, config: SelectionConfig, size: int) -> None
         )
     if not 1 <= size < scratch.rows:
         raise InputError(f"a selection from {scratch.rows:,} rows has from 1 to {scratch.rows - 1:,}, got {size:,}")
-
-
-def within(tell: Tell, low: float, high: float) -> Tell:
-    """Tell of one part of the work, which fills the whole from `low` to `high`."""
-    return lambda share, what: tell(low + (high - low) * share, what)
 
 
 class _Scale:

@@ -36,6 +36,7 @@ from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.passes import pass_of
 from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds
+from datamask.work.context import Work
 
 PROBED_ROWS = 16_384
 """Rows that are looked at, where there are so many."""
@@ -274,11 +275,11 @@ def _pass_seconds(scratch: Scratch, whole: WholeCorpus, selection: SelectionConf
     return time.perf_counter() - began
 
 
-def _solve(scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Callable[[], None]) -> None:
+def _solve(scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Poll) -> None:
     """Select from these rows by blocks, as a run does."""
     size = min(max(1, round(selection.select_ratio * scratch.rows)), scratch.rows - 1)
     config = replace(selection, block_rows=-(-scratch.rows // blocks))
-    solve_facility(scratch, config, size, engine, poll=poll, tell=lambda share, what: None, step=lambda numbers: None)
+    solve_facility(scratch, config, size, engine, Work(poll))
 
 
 def _scan_seconds(dim: int) -> float:

@@ -220,9 +220,8 @@ def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
             replace(problem.config, block_rows=problem.block_rows),
             problem.size,
             engine,
-            poll=work.poll,
-            tell=work.report,
-            step=step,
+            work,
+            step,
         )
     estimate, facts = solved.estimate, dict(solved.facts)
     listed, recall = facts.pop("listed"), facts.pop("recall")

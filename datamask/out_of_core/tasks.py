@@ -21,7 +21,7 @@ import numpy as np
 from datamask.errors import InputError
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.engines.contract import Engine
-from datamask.polling import Poll
+from datamask.work.context import UNWATCHED, Work
 
 Argument = Mapping[str, Any]
 """What a task is called with: JSON, small."""
@@ -31,9 +31,6 @@ Made = tuple[Mapping[str, np.ndarray], Mapping[str, Any]]
 
 VERSION = 1
 """Of all files of tasks: raise it when one of them means something else."""
-
-OnCount = Callable[[int, int], None]
-"""Called with how many calls of a phase are done, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -65,32 +62,37 @@ class Phase:
         """Where its file is to be."""
         return file_of(self.folder, self.name, number)
 
-    def done(self, engine: Engine, poll: Poll, on_count: OnCount | None = None) -> list[dict[str, Any]]:
+    def done(self, engine: Engine, work: Work = UNWATCHED, what: str = "") -> list[dict[str, Any]]:
         """Do what is not done yet; the facts of all calls, in the order of their numbers.
 
         Args:
-            on_count: called with how many are done and of how many, as they end.
+            what: the calls are, for the report as they end; empty: nothing is reported.
 
         Raises:
-            StoreError: a file that is there is damaged. Also what `Engine.run` raises, and `poll`.
+            StoreError: a file that is there is damaged. Also what `Engine.run` raises, and `work.poll`.
         """
+
+        def report() -> None:
+            if what:
+                count = f": {len(facts):,} of {self.count:,}" if self.count > 1 else ""
+                work.report(len(facts) / self.count, what + count)
+
         facts: dict[int, dict[str, Any]] = {}
         for number in range(self.count):
-            poll()
+            work.poll()
             known = facts_of(self.path(number))
             if known is not None:
                 facts[number] = known
         missing = [number for number in range(self.count) if number not in facts]
-        if on_count is not None:
-            on_count(len(facts), self.count)
+        report()
 
         def on_done(place: int, result: dict[str, Any]) -> None:
             facts[missing[place]] = result
-            if on_count is not None:
-                on_count(len(facts), self.count)
+            report()
 
         if missing:
-            results = engine.run(self.task, [self.argument(number) for number in missing], poll=poll, on_done=on_done)
+            arguments = [self.argument(number) for number in missing]
+            results = engine.run(self.task, arguments, poll=work.poll, on_done=on_done)
             facts.update(zip(missing, results))
         return [facts[number] for number in range(self.count)]
 

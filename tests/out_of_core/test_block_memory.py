@@ -53,8 +53,8 @@ for folder in sys.argv[2:]:  # the first, a small one, loads libraries and compi
     most.clear()
     scratch, engine = open_scratch(folder), Measured()
     cells = CellBlocks(scratch, -(-scratch.rows // 3), 32, looked_at=400)
-    cells.prepare(engine, lambda: None)
-    *_, last = Rounds(cells, Aim(scratch.rows // 10), 2, 1).run(engine, lambda: None)
+    cells.prepare(engine)
+    *_, last = Rounds(cells, Aim(scratch.rows // 10), 2, 1).run(engine)
     files = sum(path.stat().st_size for path in cells.folder.iterdir())
 over.set()
 watcher.join()
@@ -104,6 +104,6 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, mon
     facility.check_room(scratch, 50)
     # what is there already is not needed once more
     cells = facility.CellBlocks(scratch, 200, 32)
-    cells.prepare(SerialEngine(), lambda: None)
+    cells.prepare(SerialEngine())
     monkeypatch.setattr(facility.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": needed // 2}))
     facility.check_room(scratch, 50)

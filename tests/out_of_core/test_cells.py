@@ -15,14 +15,11 @@ from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import JUDGED, JUDGES, Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.local import LocalEngine
 from datamask.out_of_core.neighbour_lists import AIMED_SIMILARITY
+from datamask.polling import no_poll
 from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
 
 ROWS, SIZE = 5000, 500
 JUDGES_OF = JUDGED, JUDGES
-
-
-def nobody() -> None:
-    """Nobody stops the work."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +33,7 @@ def corpus(tmp_path_factory):
 def prepared(corpus):
     """Blocks of 700 rows with their lists, for which every row looks into every cell."""
     cells = CellBlocks(corpus[2], 700, 32, looked_at=ROWS)
-    cells.prepare(SerialEngine(), nobody)
+    cells.prepare(SerialEngine())
     return cells
 
 
@@ -66,7 +63,7 @@ def member_of(state) -> np.ndarray:
 @pytest.mark.parametrize("bonus", [0.0, 0.4])
 def test_every_round_is_that_of_blocks_in_memory_on_the_same_lists(corpus, prepared, bonus):
     aim = Aim(SIZE, bonus, float(corpus[1].mean()))
-    states = list(Rounds(prepared, aim, 3).run(SerialEngine(), nobody))
+    states = list(Rounds(prepared, aim, 3).run(SerialEngine()))
     assert [state.step for state in states] == [1, 2, 3] and prepared.blocks == 8
     memory = in_memory(prepared, aim)
     member = memory.alone()
@@ -89,7 +86,7 @@ def listed(cells: CellBlocks) -> np.ndarray:
 def test_values_are_those_of_the_definition(corpus, prepared):
     aim = Aim(SIZE, 0.4, float(corpus[1].mean()))
     matrix = listed(prepared)
-    for state in Rounds(prepared, aim, 2, 1).run(SerialEngine(), nobody):
+    for state in Rounds(prepared, aim, 2, 1).run(SerialEngine()):
         member = member_of(state)
         assert member.sum() == state.count == SIZE
         best = matrix[:, member].max(axis=1)
@@ -102,10 +99,10 @@ def test_swaps_end_where_no_swap_inside_a_block_helps(corpus, tmp_path):
     """One turn of swaps of one block, against all swaps tried one by one."""
     features, quality = clustered(300, seed=3)
     cells = CellBlocks(scratch_of(tmp_path, features, quality), 100, 20)
-    cells.prepare(SerialEngine(), nobody)
+    cells.prepare(SerialEngine())
     aim = Aim(30, 0.3, float(quality.mean()))
     rounds = Rounds(cells, aim, 1, 1)
-    states = list(rounds.run(SerialEngine(), nobody))
+    states = list(rounds.run(SerialEngine()))
     assert states[1].worth(aim) > states[0].worth(aim) and states[1].changed > 0
     last = list(rounds.turns())[-1]
     before, after = (ArrayFile(phase.path(0))["member"].astype(bool) for phase in (last.before, last.after))
@@ -164,7 +161,7 @@ def test_a_pair_is_compared_if_either_looks_into_the_others_cell(corpus, tmp_pat
     engine = SerialEngine()
     cells.folder.mkdir()
     for phase in (cells.centres, cells.assign, cells.layout, cells.part, cells.block, cells.atlas, cells.probes):
-        phase.done(engine, nobody)
+        phase.done(engine)
     probed = np.concatenate([ArrayFile(cells.probes.path(number))["probed"] for number in range(cells.blocks)])
     starts = ArrayFile(cells.atlas.path(0))["cell_starts"]
     cell = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -174,9 +171,9 @@ def test_a_pair_is_compared_if_either_looks_into_the_others_cell(corpus, tmp_pat
     x = unit_float32(whole(cells, cells.block, "features")).astype(np.float64)
     products = np.where(compared, x @ x.T, -np.inf)
     np.fill_diagonal(products, 2.0)
-    cells.searched.done(engine, nobody)
+    cells.searched.done(engine)
     assert cells.searched.count == 5 if part_rows > 900 else cells.searched.count > 10
-    cells.lists.done(engine, nobody)
+    cells.lists.done(engine)
     positions, near = whole(cells, cells.lists, "positions"), whole(cells, cells.lists, "similarities")
     expected = -np.sort(-products, axis=1)[:, 1:12]
     np.testing.assert_allclose(near[:, 1:], np.where(expected == -np.inf, 0, expected), atol=2e-6)
@@ -190,12 +187,12 @@ def test_what_is_selected_depends_on_no_order_and_nothing_is_done_twice(corpus, 
     for backwards in (False, True):
         engine = SerialEngine(backwards)
         cells = CellBlocks(scratch_of(tmp_path / str(backwards), features, quality), 250, 16)
-        cells.prepare(engine, nobody)
-        states = list(Rounds(cells, aim, 2, 1).run(engine, nobody))
+        cells.prepare(engine)
+        states = list(Rounds(cells, aim, 2, 1).run(engine))
         outcomes.append([member_of(state) for state in states])
         calls = len(engine.calls)
-        cells.prepare(engine, nobody)
-        again = list(Rounds(cells, aim, 2, 1).run(engine, nobody))
+        cells.prepare(engine)
+        again = list(Rounds(cells, aim, 2, 1).run(engine))
         assert again == states and len(engine.calls) == calls
     np.testing.assert_array_equal(*outcomes)
 
@@ -222,8 +219,8 @@ def test_wherever_it_is_stopped_it_goes_on_from_there(tmp_path):
 
     def selected(folder, engine):
         cells = CellBlocks(scratch, 150, 16)
-        cells.prepare(engine, nobody)
-        return [member_of(state) for state in Rounds(cells, aim, 2, 1).run(engine, nobody)]
+        cells.prepare(engine)
+        return [member_of(state) for state in Rounds(cells, aim, 2, 1).run(engine)]
 
     scratch = scratch_of(tmp_path / "unbroken", features, quality)
     unbroken = SerialEngine()
@@ -249,10 +246,10 @@ def test_workers_select_the_same_and_load_no_torch(tmp_path):
     for name, engine in (("here", SerialEngine()), ("workers", LocalEngine(2))):
         cells = CellBlocks(scratch_of(tmp_path / name, features, quality), 120, 16)
         with engine:
-            cells.prepare(engine, nobody)
-            outcomes.append([member_of(state) for state in Rounds(cells, aim, 2, 1).run(engine, nobody)])
+            cells.prepare(engine)
+            outcomes.append([member_of(state) for state in Rounds(cells, aim, 2, 1).run(engine)])
             if name == "workers":
-                (loaded,) = engine.run("tests.out_of_core.corpora:loaded", [{}], poll=nobody)
+                (loaded,) = engine.run("tests.out_of_core.corpora:loaded", [{}], poll=no_poll)
     np.testing.assert_array_equal(*outcomes)
     assert "numba" in loaded["modules"] and "torch" not in loaded["modules"]
 
@@ -270,7 +267,7 @@ def test_as_many_cells_are_looked_into_as_the_true_nearest_rows_of_a_few_ask_for
     monkeypatch.setattr("datamask.out_of_core.cells.LOOKED_AT", (20, 1000))
     cells = CellBlocks(scratch_of(tmp_path, features, quality), 400, 12)
     engine = SerialEngine()
-    cells.prepare(engine, nobody)
+    cells.prepare(engine)
     facts = ArrayFile(cells.needed.path(0)).facts
     atlas = ArrayFile(cells.atlas.path(0))
     x = partition.unit_float32(whole(cells, cells.block, "features"))
@@ -303,5 +300,5 @@ def test_as_many_cells_are_looked_into_as_the_true_nearest_rows_of_a_few_ask_for
     assert AIMED_SIMILARITY - 0.002 < share <= 1 + 1e-6
     # the true neighbours of the few are not looked for again
     calls = len(engine.calls)
-    cells.prepare(engine, nobody)
+    cells.prepare(engine)
     assert len(engine.calls) == calls

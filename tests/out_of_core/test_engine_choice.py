@@ -26,9 +26,7 @@ def solved(folder, engine) -> np.ndarray:
         objective="facility", estimator="blocks", lamb=0.4, block_rows=250, n_epochs=2
     )
     scratch = scratch_of(folder, features, quality)
-    return solve_facility(
-        scratch, config, SIZE, engine, poll=lambda: None, tell=lambda share, what: None, step=lambda numbers: None
-    ).selected
+    return solve_facility(scratch, config, SIZE, engine).selected
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from datamask.errors import InputError, OptionError, Stopped
 from datamask.out_of_core import facility as facilities
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.facility import solve_facility
+from datamask.work.context import UNWATCHED, Work
 from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
 from tests.reference import truth
 
@@ -27,17 +28,9 @@ def config_of(**options) -> SelectionConfig:
     return SelectionConfig.from_options(**given)
 
 
-def solved(scratch, config, engine=None, size=SIZE, poll=lambda: None):
+def solved(scratch, config, engine=None, size=SIZE, work=UNWATCHED):
     steps: list[dict[str, float]] = []
-    solution = solve_facility(
-        scratch,
-        config,
-        size,
-        engine or SerialEngine(),
-        poll=poll,
-        tell=lambda share, what: None,
-        step=steps.append,
-    )
+    solution = solve_facility(scratch, config, size, engine or SerialEngine(), work, steps.append)
     return solution, steps
 
 
@@ -108,9 +101,9 @@ def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
     features, quality = clustered(120, seed=6)
     cells = facilities.CellBlocks(scratch_of(tmp_path, features, quality), 50, 120)
     engine = SerialEngine()
-    cells.prepare(engine, lambda: None)
-    (state,) = facilities.Rounds(cells, facilities.Aim(15), 1).run(engine, lambda: None)
-    facility = facilities.Facility(cells, engine, lambda: None)
+    cells.prepare(engine)
+    (state,) = facilities.Rounds(cells, facilities.Aim(15), 1).run(engine)
+    facility = facilities.Facility(cells, engine)
     members = np.flatnonzero(facility.selected(state.members))
     exact = cells.scratch.features(0, 120).astype(np.float64)
     rows = np.flatnonzero(np.arange(120) % 7)
@@ -125,8 +118,8 @@ def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
 def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact):
     cells = facilities.CellBlocks(scratch, 400, 12, looked_at=15)
     engine = SerialEngine()
-    cells.prepare(engine, lambda: None)
-    recall = facilities.Facility(cells, engine, lambda: None).recall()
+    cells.prepare(engine)
+    recall = facilities.Facility(cells, engine).recall()
     products = exact @ exact.T
     np.fill_diagonal(products, -2)
     nearest = np.argsort(-products, axis=1)[:, :11]
@@ -136,6 +129,17 @@ def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact):
     assert 0.2 < held.mean() < 0.97
     # 400 rows of the 1,500
     assert recall == pytest.approx(held.mean(), abs=4 * held.std() / np.sqrt(400))
+
+
+def test_the_shares_that_are_reported_rise_to_the_end(tmp_path):
+    features, quality = clustered(600, seed=8)
+    seen: list[tuple[float, str]] = []
+    work = Work(report=lambda share, what: seen.append((share, what)))
+    solved(scratch_of(tmp_path, features, quality), config_of(lamb=0.4, block_rows=200), size=60, work=work)
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == pytest.approx(1.0)
+    assert seen[0][1] == "Cells of a sample" and seen[-1][1].startswith("Swaps, round ")
+    assert [what for _, what in seen if what.startswith("Lists: ")][-1] == "Lists: 3 of 3"
 
 
 def test_a_stopped_run_goes_on_and_ends_the_same(tmp_path):
@@ -153,7 +157,7 @@ def test_a_stopped_run_goes_on_and_ends_the_same(tmp_path):
                 raise Stopped("stopped")
 
         try:
-            solution, told = solved(scratch, config, engine, 60, poll)
+            solution, told = solved(scratch, config, engine, 60, Work(poll))
             break
         except Stopped:
             calls += engine.calls

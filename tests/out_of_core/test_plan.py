@@ -159,9 +159,7 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
     assert min(found.read, found.ids, found.row_bytes, found.scanned, found.task_bytes) > 0 <= found.write
     engine = SerialEngine()
     scratch = write_scratch(WholeCorpus.open(CorpusConfig((str(shards),))), tmp_path / "scratch")
-    solve_facility(
-        scratch, FACILITY, 150, engine, poll=lambda: None, tell=lambda share, what: None, step=lambda numbers: None
-    )
+    solve_facility(scratch, FACILITY, 150, engine)
     assert {task.rpartition(":")[2] for task in found.tasks} == {name for name, _ in engine.calls}
     # names that the plan knows tasks by are names of tasks
     assert {task.rpartition(":")[0].rpartition(".")[2] for task in found.tasks} <= set(plans.PHASES)
