@@ -6,6 +6,7 @@ import argparse
 
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import print_json, say
+from datamask.polling import poll_of
 
 
 def task(options: argparse.Namespace) -> int:
@@ -18,7 +19,7 @@ def task(options: argparse.Namespace) -> int:
             options.call,
             engine,
             wait=options.wait,
-            should_stop=stop.is_set,
+            poll=poll_of(stop.is_set, "stopped; a call that is not done stays open for others"),
             tell=lambda path: say(f"did {path.stem}"),
             warn=lambda error: say(f"warning: {error}"),
         )

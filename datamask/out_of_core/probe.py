@@ -11,7 +11,7 @@ import re
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -169,7 +169,7 @@ class MeasuringEngine(Engine):
         task: str,
         arguments: Sequence[Mapping[str, Any]],
         *,
-        poll: Callable[[], None],
+        poll: Poll,
         on_done: OnDone | None = None,
     ) -> list[Result]:
         function, results = function_of(task), []

@@ -21,6 +21,7 @@ from datamask.out_of_core.engines import files, open_engine
 from datamask.out_of_core.engines.contract import TRIES, Result
 from datamask.out_of_core.engines.replies import call_text, function_of, result_of
 from datamask.out_of_core.tasks import once
+from datamask.polling import poll_of
 from datamask.runs.execute import Execution, execute
 from datamask.runs.store import RunStore
 from tests.out_of_core import toy
@@ -394,7 +395,7 @@ class Waiting:
     def _run(self, calls: Path) -> None:
         try:
             with open_engine("local", workers=1) as engine:
-                self.done = files.do_calls(calls, engine, wait=True, should_stop=self.stopping.is_set)
+                self.done = files.do_calls(calls, engine, wait=True, poll=poll_of(self.stopping.is_set))
         except Exception as error:
             self.error = error
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from datamask.errors import LostWorkersError
+from datamask.polling import Poll
 
 Result = dict[str, Any]
 """What a task gives back: JSON, small."""
@@ -38,7 +39,7 @@ class Engine(abc.ABC):
         task: str,
         arguments: Sequence[Mapping[str, Any]],
         *,
-        poll: Callable[[], None],
+        poll: Poll,
         on_done: OnDone | None = None,
     ) -> list[Result]:
         """Call the task with each argument; what it gave back, in the order of the arguments.

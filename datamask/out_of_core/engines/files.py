@@ -30,6 +30,7 @@ from datamask.errors import InputError, Stopped, StoreError
 from datamask.files import read_bounded, regular_handle, write_text
 from datamask.out_of_core.engines.contract import ASKED_SECONDS, TRIES, Engine, OnDone, Result, lost_for_good
 from datamask.out_of_core.engines.replies import LARGEST, call_text, error_reply, is_reply, result_of, result_reply
+from datamask.polling import Poll, no_poll
 
 CALL, REPLY, BEGUN = ".call", ".reply", ".begun"
 """Ends of names. The last one has a byte for each time that a call was begun and not given back."""
@@ -97,7 +98,7 @@ class FilesEngine(Engine):
         task: str,
         arguments: Sequence[Mapping[str, Any]],
         *,
-        poll: Callable[[], None],
+        poll: Poll,
         on_done: OnDone | None = None,
     ) -> list[Result]:
         """As `Engine.run` says, but for those at work, who finish what they are at.
@@ -186,7 +187,7 @@ def do_calls(
     engine: Engine,
     *,
     wait: bool = False,
-    should_stop: Callable[[], bool] = lambda: False,
+    poll: Poll = no_poll,
     tell: Callable[[Path], None] = lambda path: None,
     warn: Callable[[NoCall], None] = lambda error: None,
 ) -> int:
@@ -198,16 +199,16 @@ def do_calls(
         where: a file of a call, or a folder of them. engine: does them.
         wait: whether to wait for further calls, and for the folder, until every driver that was at work in it has
             ended; where none comes, for `DRIVER_SECONDS`.
-        should_stop: asked some ten times a second. tell: called with each call that is done. warn: called once with
+        poll: called some ten times a second. tell: called with each call that is done. warn: called once with
             each file of the folder that is no call.
 
     Raises:
         InputError: there is no such file or folder, also after waiting for it, or another process does this call.
-        NoCall: the file is no call of a task of datamask. Stopped: `should_stop` answered true; its call stays open.
+        NoCall: the file is no call of a task of datamask. Stopped: from `poll`; its call stays open.
     """
     path = Path(where)
     if os.path.lexists(path) and not path.is_dir():
-        if not _do(path, engine, should_stop):
+        if not _do(path, engine, poll):
             raise InputError(f"{path} is in work by another process, or is done")
         tell(path)
         return 1
@@ -223,7 +224,7 @@ def do_calls(
             if call in left_alone:
                 continue
             try:
-                if _do(call, engine, should_stop):
+                if _do(call, engine, poll):
                     done += 1
                     tell(call)
             except NoCall as error:
@@ -238,7 +239,8 @@ def do_calls(
             if not path.is_dir():
                 raise InputError(f"{path} does not exist, and no run made it in {DRIVER_SECONDS / 60:.0f} minutes")
             return done
-        _pause(should_stop)
+        poll()
+        time.sleep(ASKED_SECONDS)
 
 
 def _open_calls(folder: Path) -> list[Path]:
@@ -349,13 +351,8 @@ def _free(path: Path, kind: int, *, remove: bool = False) -> bool:
         os.close(handle)
 
 
-def _do(path: Path, engine: Engine, should_stop: Callable[[], bool]) -> bool:
+def _do(path: Path, engine: Engine, poll: Poll) -> bool:
     """Do a call, unless somebody else does or has done it."""
-
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("stopped; the call stays open for others")
-
     with _claimed(path) as ours:
         reply = path.with_suffix(REPLY)
         if not ours or reply.exists() or not path.exists():
@@ -455,9 +452,3 @@ def _checked(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> bytes:
     return read_bounded(path, 2 * LARGEST, follow=False)
-
-
-def _pause(should_stop: Callable[[], bool]) -> None:
-    if should_stop():
-        raise Stopped("stopped while waiting for calls")
-    time.sleep(ASKED_SECONDS)

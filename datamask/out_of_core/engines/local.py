@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from datamask.out_of_core.engines.contract import (
     usable_cores,
 )
 from datamask.out_of_core.engines.replies import call_text, result_of
+from datamask.polling import Poll
 
 COMMAND = (sys.executable, "-m", "datamask.out_of_core.engines.worker")
 
@@ -55,7 +56,7 @@ class LocalEngine(Engine):
         task: str,
         arguments: Sequence[Mapping[str, Any]],
         *,
-        poll: Callable[[], None],
+        poll: Poll,
         on_done: OnDone | None = None,
     ) -> list[Result]:
         """As `Engine.run` says."""

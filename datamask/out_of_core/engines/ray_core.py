@@ -17,7 +17,7 @@ import os
 import socket
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +35,7 @@ from datamask.out_of_core.engines.contract import (
     usable_cores,
 )
 from datamask.out_of_core.engines.replies import call_text, reply_to, result_of
+from datamask.polling import Poll
 
 IN_FLIGHT = 1000
 """Tasks that the cluster is given at once: more than it has cores, or it would not grow where it can."""
@@ -77,7 +78,7 @@ class RayEngine(Engine):
         task: str,
         arguments: Sequence[Mapping[str, Any]],
         *,
-        poll: Callable[[], None],
+        poll: Poll,
         on_done: OnDone | None = None,
     ) -> list[Result]:
         """As `Engine.run` says.
@@ -136,7 +137,7 @@ class RayEngine(Engine):
                 return
             _, references = self._ray.wait(references, num_returns=len(references), timeout=ASKED_SECONDS)
 
-    def _connect(self, poll: Callable[[], None]) -> None:
+    def _connect(self, poll: Poll) -> None:
         if self._connection is None:
             connection = _Connection.shared(self._ray, self._asked, self._address)
             try:
@@ -208,7 +209,7 @@ class _Connection:
             _current._users += 1
             return _current
 
-    def wait(self, poll: Callable[[], None]) -> None:
+    def wait(self, poll: Poll) -> None:
         """Wait for it to be there.
 
         Raises:
