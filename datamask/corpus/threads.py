@@ -16,20 +16,7 @@ from typing import Any, TypeVar
 from datamask.errors import Stopped
 from datamask.polling import Poll, no_poll
 
-Progress = Callable[[float, str], None]
-"""Called with the share done, 0 to 1, and what is being done."""
-
-ShouldStop = Callable[[], bool]
-"""Answers whether to stop."""
-
 Result = TypeVar("Result")
-
-
-def within(progress: Progress | None, low: float, high: float) -> Progress | None:
-    """A progress callable for one part of the work, which fills the whole from `low` to `high`; None for None."""
-    if progress is None:
-        return None
-    return lambda share, what: progress(low + (high - low) * share, what)
 
 
 class Speed:

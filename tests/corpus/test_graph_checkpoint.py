@@ -206,6 +206,16 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
     np.testing.assert_array_equal(graph.indices, build_neighbors(features, 12).indices)
 
 
+@pytest.mark.timeout(60)
+def test_a_stop_that_the_caller_did_not_ask_for_ends_the_build_too(features, make_corpus, tmp_path, monkeypatch):
+    def ending(*_, **__):
+        raise Stopped("stopped: the program is ending")
+
+    monkeypatch.setattr(graph_checkpoint, "in_threads", ending)
+    with pytest.raises(Stopped, match="the program is ending"):
+        neighbors_for(make_corpus(features), 12, tmp_path)
+
+
 def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch):
     """At every saving the lists hold all of the tasks that count as done and nothing of the others."""
     monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)

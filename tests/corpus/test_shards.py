@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from datamask.corpus.shards import list_files, open_source, pieces, scan
-from datamask.corpus.threads import Speed, in_threads, one_blas_thread, within
+from datamask.corpus.threads import Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, Stopped
 from datamask.work.context import Work
 
@@ -173,13 +173,6 @@ threading.Thread(target=late).start()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (done.stdout.strip(), done.stderr) == ("stopped: the program is ending", "")
-
-
-def test_within_maps_a_part_to_its_share_of_the_whole():
-    seen = []
-    within(lambda share, what: seen.append((share, what)), 0.2, 0.6)(0.5, "half")
-    assert seen == [(pytest.approx(0.4), "half")]
-    assert within(None, 0, 1) is None
 
 
 def blas_threads():
