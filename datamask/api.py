@@ -18,6 +18,7 @@ from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import UNWATCHED, ShareWatch, learn
 from datamask.polling import poll_of
+from datamask.work.context import Work
 
 
 def select(
@@ -65,7 +66,7 @@ def select(
         from datamask.runs.in_python import select_as_run
 
         run, selection = select_as_run(
-            corpus, config, runs_dir, cache_dir=cache_dir, progress=progress, should_stop=should_stop
+            corpus, config, runs_dir, cache_dir=cache_dir, work=Work.of(should_stop, progress)
         )
         return replace(selection, run=run.path)
 

@@ -122,6 +122,7 @@ def keep_results(shard: Path, folder: Path) -> None:
     from datamask.runs.ablations import compute
     from datamask.runs.attempt import attempt
     from datamask.runs.store import RunStore
+    from datamask.work.context import Work
 
     # by its name alone: where it lies is known where it is opened
     with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(shard.parent):
@@ -131,10 +132,10 @@ def keep_results(shard: Path, folder: Path) -> None:
         topics.start(corpus, corpus.texts, store.cache_dir).wait()
         settings = SelectionConfig.from_options(**SELECTION)
         run = store.create(RunConfig(config, settings, RUN_NAME), run_id=RUN_ID)
-        attempt(run, should_stop=lambda: False, progress=_say)
+        attempt(run, Work(report=_say))
         if run.status().state != "done":
             raise SystemExit(f"the run failed: {run.status().error}")
-        compute(corpus, QUESTION, store.cache_dir, progress=_say)
+        compute(corpus, QUESTION, store.cache_dir, work=Work(report=_say))
         _solve(corpus, store.cache_dir)
         _copy(entries(corpus), store.cache_dir, folder / "cache")
         shutil.copytree(run.path, folder / RUN_ID, ignore=shutil.ignore_patterns("*lock", "queue", "checkpoint.npz"))

@@ -18,6 +18,7 @@ from datamask.errors import OptionError
 from datamask.objectives import cache_name, load, own
 from datamask.runs.attempt import attempt
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 
 ROOT = Path(__file__).parents[1]
 TINY = str(ROOT / "sample_data" / "tiny")
@@ -93,7 +94,7 @@ def test_nothing_but_a_typed_name_loads_it(place):
         )
     )
     assert re.fullmatch(r"[a-z0-9-]+", run.id)
-    outcome = attempt(run, should_stop=lambda: False)  # as the dashboard's worker does
+    outcome = attempt(run)  # as the dashboard's worker does
     assert isinstance(outcome.error, OptionError) and "typed on the command line" in str(outcome.error)
     assert "spread" not in sys.modules
     assert run.config.selection.objective == "spread:Spread" and "typed" in run.status().error
@@ -119,11 +120,11 @@ def test_a_run_does_not_go_on_with_other_code(place):
             SelectionConfig.from_options(objective="spread:Spread", estimator="random", select_ratio=0.1),
         )
     )
-    stopped = attempt(run, should_stop=lambda: bool(run.facts().get("own_code")))
+    stopped = attempt(run, Work.of(lambda: bool(run.facts().get("own_code"))))
     assert stopped.status.state == "stopped"
     (place / "spread.py").write_text(CODE[0] + "\n# another thought\n", encoding="utf-8")
     assert cache_name("spread:Spread") != first
-    outcome = attempt(run, should_stop=lambda: False)
+    outcome = attempt(run)
     assert "has changed since the run began" in str(outcome.error)
 
 

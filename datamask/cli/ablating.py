@@ -23,6 +23,7 @@ from datamask.files import write_text
 from datamask.runs.formats import to_plain
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from datamask.work.pace import RoundPace
 
 
@@ -47,7 +48,7 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
     if options.confirm and question.judge != MODELS[0]:
         raise OptionError(f"--confirm runs the second proxy model after the {MODELS[0]} model; leave out --judge or it")
     check_device(options.device)
-    from datamask.corpus import open_corpus
+    from datamask.corpus.opening import read_corpus
     from datamask.evaluation.examples import read_examples
     from datamask.runs.ablations import CONFIRM_SEEDS, check_confirmation, compute, plan_confirmation
 
@@ -55,7 +56,8 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
     results: list[tuple[AblationResult, float | None]] = []
     pace = RoundPace()
     with stop_on_signals() as stop, Progress(pace=pace) as progress:
-        corpus = open_corpus(corpus_wanted, progress=progress, should_stop=stop.is_set)
+        work = Work.of(stop.is_set, progress)
+        corpus = read_corpus(corpus_wanted, work)
         examples = None if named is None else read_examples(*named, corpus)
         if options.confirm:
             check_confirmation(corpus, examples)
@@ -63,9 +65,8 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
             "texts": texts,
             "examples": examples,
             "device": options.device,
-            "progress": progress,
+            "work": work,
             "pace": pace,
-            "should_stop": stop.is_set,
         }
         for each, _ in asked:
             result = compute(corpus, each, cache_dir, **given, first=lambda early: print_aside(text_of(early)))

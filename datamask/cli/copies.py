@@ -25,10 +25,10 @@ MOST_TIMES = 1e9
 
 def copies(options: argparse.Namespace) -> int:
     """`copies`: the rate at this size, at smaller ones, and by a law at a larger one."""
-    from datamask.corpus import open_corpus
     from datamask.corpus.copies import families
     from datamask.corpus.copy_growth import NEIGHBORS, copy_growth
     from datamask.corpus.neighbors import neighbors_for
+    from datamask.corpus.opening import read_corpus
     from datamask.runs.kept_rows import write_kept
 
     if options.exact and options.remove is None:
@@ -38,19 +38,20 @@ def copies(options: argparse.Namespace) -> int:
     if not 0 < options.cosine <= 1:
         raise OptionError(f"--cosine must be above 0 and at most 1, got {options.cosine:g}")
     with stop_on_signals("and keeping what is built of the neighbor graph") as stop, Progress() as progress:
-        corpus = open_corpus(absolute_corpus(corpus_config(options)), progress=progress, should_stop=stop.is_set)
+        work = Work.of(stop.is_set, progress)
+        corpus = read_corpus(absolute_corpus(corpus_config(options)), work)
         graph = neighbors_for(
             corpus,
             min(NEIGHBORS, len(corpus)),
             RunStore(options.runs_dir).cache_dir,
-            work=Work.of(stop.is_set, progress),
+            work=work,
         )
         growth = copy_growth(graph, options.cosine)
         kept = None
         if options.remove is not None:
             duplicates = "exact" if options.exact else str(options.cosine)
             rows = families(corpus, duplicates, graph)
-            kept = write_kept(corpus, rows, options.remove, Work.of(stop.is_set, progress))
+            kept = write_kept(corpus, rows, options.remove, work)
     if options.json:
         print_json(_report(growth, options.times) | ({} if kept is None else {"kept": kept, "output": options.remove}))
     else:

@@ -16,6 +16,7 @@ from datamask.errors import OptionError
 from datamask.polling import poll_of
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 
 if TYPE_CHECKING:
     from datamask.corpus.corpus import Corpus
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def score(options: argparse.Namespace) -> int:
     """`score`: values of all objectives for id lists, and their overlaps beside what chance would give."""
-    from datamask.corpus import open_corpus
+    from datamask.corpus.opening import read_corpus
     from datamask.evaluation.comparing import panel_rows
     from datamask.evaluation.id_lists import overlaps, read_rows
     from datamask.evaluation.scoring import score_selection
@@ -33,7 +34,7 @@ def score(options: argparse.Namespace) -> int:
     check_device(options.device)
     store = RunStore(options.runs_dir)
     with stop_on_signals() as stop, Progress() as progress:
-        corpus = open_corpus(absolute_corpus(corpus_config(options)), progress=progress, should_stop=stop.is_set)
+        corpus = read_corpus(absolute_corpus(corpus_config(options)), Work.of(stop.is_set, progress))
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
         own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
 

@@ -138,9 +138,7 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
         if not new:
             with run.writer() as writer:
                 writer.set_status("queued")
-        outcome = attempt(
-            run, should_stop=stop.is_set, progress=progress, warn=progress.warn, pace=pace, note=progress.note
-        )
+        outcome = attempt(run, Work.of(stop.is_set, progress), warn=progress.warn, pace=pace, note=progress.note)
     error = outcome.error
     if error is not None and outcome.faulty:
         traceback.print_exception(error)

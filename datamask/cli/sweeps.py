@@ -18,6 +18,7 @@ from datamask.runs.paper_figures import SEEDS, arms, points_of
 from datamask.runs.rooted import absolute_corpus, rooted
 from datamask.runs.store import RunStore
 from datamask.runs.varying import FIGURES, Plan, Point, parse_vary, points
+from datamask.work.context import Work
 from datamask.work.pace import TELLING_RUNS, RunPace
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def sweep(options: argparse.Namespace) -> int:
         options.output = check_output(options.output, plan.corpus.inputs)
     pace = RunPace()
     with stop_on_signals() as stop, Progress(pace=pace if len(spanned) > TELLING_RUNS else None) as progress:
-        done = sweeps.sweep(RunStore(options.runs_dir), plan, progress=progress, should_stop=stop.is_set, turn=pace.run)
+        done = sweeps.sweep(RunStore(options.runs_dir), plan, Work.of(stop.is_set, progress), turn=pace.run)
     # paths were made absolute in the plan, so points and results meet by place
     named = [{"arm": arm_of[point.selection]} if arm_of else {} for point in spanned]
     rows = sweeps.whole_rows([arm | point_done.row() for arm, point_done in zip(named, done)])

@@ -14,12 +14,13 @@ from datamask.errors import InputError
 from datamask.evaluation.measures import PANEL, MeasureEntry
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading, difference
-from datamask.evaluation.pool import Pool, Progress
+from datamask.evaluation.pool import Pool
 from datamask.evaluation.references import RANDOM, TOP_QUALITY, comparable, reference_rows
 from datamask.evaluation.verdicts import BEST, TIED, optimised_sets, verdicts
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
 from datamask.work.cache import Cache
+from datamask.work.context import UNWATCHED, Report, Work, no_report
 
 GRAPH_EFFORT = 1.7
 """Of finding the neighbour graph, in the units of `MeasureEntry.effort`; it grows with the square of the rows, ..."""
@@ -39,7 +40,7 @@ def scoreboard(
     targets: Mapping[str, np.ndarray] | None = None,
     calibrate: bool = True,
     device: str = "auto",
-    progress: Progress | None = None,
+    progress: Report | None = None,
     poll: Poll = no_poll,
     before: Mapping[str, Any] | None = None,
     kept: Callable[[dict[str, Any]], None] | None = None,
@@ -94,7 +95,7 @@ def scoreboard(
         references=references,
         cut=cut,
         calibrate=calibrate,
-        progress=progress,
+        work=Work(poll, progress or no_report),
         before=before,
         kept=kept,
     )
@@ -108,7 +109,7 @@ def compare(
     references: bool = True,
     cut: bool = False,
     calibrate: bool = True,
-    progress: Progress | None = None,
+    work: Work = UNWATCHED,
     before: Mapping[str, Any] | None = None,
     kept: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
@@ -136,9 +137,7 @@ def compare(
         "notes": notes,
     }
     rows = _rows_of(before)
-    for entry, measurements in _measured(
-        ground, members, [entry for entry in PANEL if entry.name not in rows], progress or _unheard
-    ):
+    for entry, measurements in _measured(ground, members, [entry for entry in PANEL if entry.name not in rows], work):
         rows[entry.name] = [_row(measured, entry.interval, verdicts(measured, made_by)) for measured in measurements]
         if kept is not None:
             kept(_board(head, rows))
@@ -149,24 +148,22 @@ def measure_all(
     ground: Ground,
     selections: Mapping[str, np.ndarray],
     entries: Sequence[MeasureEntry],
-    progress: Progress | None = None,
+    work: Work = UNWATCHED,
 ) -> list[Measured]:
     """Every measure of `entries` on every selection, in order."""
     return [
-        measured
-        for _, measurements in measure_each(ground, selections, entries, progress or _unheard)
-        for measured in measurements
+        measured for _, measurements in measure_each(ground, selections, entries, work) for measured in measurements
     ]
 
 
 def measure_each(
-    ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], progress: Progress
+    ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], work: Work
 ) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
     """As `measure_all`, each measure as soon as it is there."""
     total, done = sum(entry.effort for entry in entries), 0.0
     for entry in entries:
         ground.poll()
-        part = _part(progress, done / total, entry.effort / total, f"measuring {entry.label}")
+        part = _named(work.part(done / total, (done + entry.effort) / total), f"measuring {entry.label}")
         part(0.0, "")
         with ground.pool.reporting(part):
             measurements = entry.measure(ground, selections, entry)
@@ -175,7 +172,7 @@ def measure_each(
 
 
 def _measured(
-    ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], progress: Progress
+    ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], work: Work
 ) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
     """The graph, if it has to be found, then the measures that are left of the panel, the quick ones first."""
     graph_kept = Cache(ground.pool.cache_dir).has(graph_entry(ground.corpus.fingerprint))
@@ -183,23 +180,19 @@ def _measured(
     left, whole = sum(entry.effort for entry in entries), graph + sum(entry.effort for entry in PANEL)
     begin = sum(entry.effort for entry in PANEL if entry not in entries) / whole
     if graph:
-        with ground.pool.reporting(_part(progress, begin, graph / whole)):
+        with ground.pool.reporting(work.part(begin, begin + graph / whole).report):
             ground.graph()
     yield from measure_each(
         ground,
         selections,
         sorted(entries, key=lambda entry: entry.effort),
-        _part(progress, begin + graph / whole, left / whole),
+        work.part(begin + graph / whole, begin + (graph + left) / whole),
     )
 
 
-def _part(progress: Progress, low: float, size: float, what: str = "") -> Progress:
-    """Progress of the whole, from that of the part that begins at `low`; under a name of its own where one is given."""
-    return lambda share, message: progress(low + size * share, what or message)
-
-
-def _unheard(share: float, what: str) -> None:
-    """Progress that nobody asked for."""
+def _named(work: Work, what: str) -> Report:
+    """Reports of a part of the work under a name of its own."""
+    return lambda share, _: work.report(share, what)
 
 
 def _rows_of(before: Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]]:

@@ -31,11 +31,12 @@ from datamask.evaluation.frontier import at_lambda
 from datamask.evaluation.lambda_path import Answer, LambdaPath, SolvedLambda
 from datamask.evaluation.live_methods import Solution, method_of
 from datamask.evaluation.path_bounds import best_line, chord
-from datamask.evaluation.pool import Pool, Progress
+from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Report
 
 GRID = (*(round(0.05 * k, 2) for k in range(20)), 0.99, 1.0)
 """Lambdas to solve first: the answers between them then stay within 1e-4 of the best for pair-wise similarity."""
@@ -56,7 +57,7 @@ def fits(config: SelectionConfig) -> bool:
 
 
 def open_live(
-    corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Poll = no_poll, progress: Progress | None = None
+    corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Poll = no_poll, progress: Report | None = None
 ) -> Live:
     """Bind a corpus and pose the problem; the neighbour graph, where one is needed, reports its progress.
 

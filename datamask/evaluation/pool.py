@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +27,8 @@ from datamask.objectives.quality import Quality
 from datamask.polling import Poll, no_poll
 from datamask.work import lanes
 from datamask.work.cache import Cache
-from datamask.work.context import Work, no_report
+from datamask.work.context import Report, Work, no_report
 from datamask.work.ledger import Reservation, in_words, ledger
-
-Progress = Callable[[float, str], None]
-"""Called with a share from 0 to 1 and a few words."""
 
 
 class Pool:
@@ -55,7 +52,7 @@ class Pool:
         cache_dir: Path,
         *,
         poll: Poll = no_poll,
-        progress: Progress | None = None,
+        progress: Report | None = None,
         center: bool = False,
         neighbors: str = "auto",
     ) -> None:
@@ -114,7 +111,7 @@ class Pool:
         return None if self._graph is None else self._graph.facts()
 
     @contextlib.contextmanager
-    def reporting(self, progress: Progress | None) -> Iterator[None]:
+    def reporting(self, progress: Report | None) -> Iterator[None]:
         """Inside, long work on the pool reports to this; afterwards to whoever it reported to before."""
         before, self._progress = self._progress, progress
         try:

@@ -13,9 +13,10 @@ from datamask.errors import OptionError
 from datamask.evaluation.comparing import checked_rows, compare, measure_all, panel_rows
 from datamask.evaluation.measures import OBJECTIVES, PANEL, QUALITY, objective_measure
 from datamask.evaluation.measures.ground import Ground
-from datamask.evaluation.pool import Pool, Progress
+from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Report, Work, no_report
 
 
 def score_selection(
@@ -23,7 +24,7 @@ def score_selection(
     rows: np.ndarray,
     cache_dir: str | Path,
     device: str = "auto",
-    progress: Progress | None = None,
+    progress: Report | None = None,
     poll: Poll = no_poll,
     *,
     panel: bool = False,
@@ -68,6 +69,7 @@ def score_selection(
     size = len(rows)
     pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress, center=center)
     ground = Ground(pool, poll, resampling=panel)
+    work = Work(poll, progress or no_report)
     result: dict[str, Any] = {
         "selected": size,
         "n": len(corpus),
@@ -76,10 +78,10 @@ def score_selection(
     values = {}
     entries = (QUALITY, *OBJECTIVES, *map(objective_measure, objectives))
     if panel:
-        whole = panel_rows(compare(ground, {"selection": rows}, progress=progress), "selection")
+        whole = panel_rows(compare(ground, {"selection": rows}, work=work), "selection")
         values = {row["measure"]: (row["value"], row["calibrated"]) for row in whole if "calibrated" in row}
         entries = tuple(entry for entry in OBJECTIVES if entry not in PANEL)
-    for measured in measure_all(ground, {"selection": rows}, entries, progress):
+    for measured in measure_all(ground, {"selection": rows}, entries, work):
         reading = measured.readings["selection"]
         values[measured.name] = (reading.value, reading.extra["calibrated"])
     result |= {

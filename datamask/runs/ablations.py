@@ -19,6 +19,7 @@ from datamask.evaluation.lambdas.trial import text_column
 from datamask.learning.device import resolve
 from datamask.polling import poll_of
 from datamask.runs.ablation_results import save
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.pace import RoundPace
 
 CONFIRM_SEEDS = FIRST_SEEDS
@@ -33,8 +34,7 @@ def compute(
     texts: Sequence[str] = (),
     examples: Examples | None = None,
     device: str = "auto",
-    progress: Callable[[float, str], None] = lambda share, what: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    work: Work = UNWATCHED,
     first: Callable[[AblationResult], None] = lambda result: None,
     seeds: int | None = None,
     pace: RoundPace | None = None,
@@ -49,7 +49,7 @@ def compute(
 
     Raises:
         InputError: too few texts, words, rows or examples. OptionError: a target or label that does not fit.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work`.
     """
 
     def first_answer(result: AblationResult) -> None:
@@ -63,8 +63,8 @@ def compute(
         texts=texts,
         examples=examples,
         device=device,
-        progress=progress,
-        poll=poll_of(should_stop, "the ablation was stopped; the same command continues where it stopped"),
+        progress=work.report,
+        poll=poll_of(work.stopping, "the ablation was stopped; the same command continues where it stopped"),
         keep=Kept(cache_dir, corpus.fingerprint, ABLATION),
         first=first_answer,
         seeds=seeds,

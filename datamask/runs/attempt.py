@@ -11,15 +11,16 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from datamask import endings
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError, out_of_memory
 from datamask.evaluation.result import RunResult
-from datamask.polling import poll_of
+from datamask.polling import Poll
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
+from datamask.work.context import UNWATCHED, Work
 
 if TYPE_CHECKING:
     from datamask.evaluation.pool import Pool
@@ -56,9 +57,8 @@ class Outcome:
 
 def attempt(
     run: Run,
+    work: Work = UNWATCHED,
     *,
-    should_stop: Callable[[], bool],
-    progress: Callable[[float, str], None] | None = None,
     threads: int | None = None,
     pool: Pool | None = None,
     warn: Callable[[str], None] | None = None,
@@ -74,15 +74,14 @@ def attempt(
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
     try:
-        stop = _or_asked(run, should_stop)
+        asked = replace(work, poll=_or_asked(run, work.poll))
         # here, not above: whoever only looks at runs must not load torch; and a Stop is heard while it is loaded
-        endings.load("datamask.runs.execute", poll_of(stop))
+        endings.load("datamask.runs.execute", asked.poll)
         from datamask.runs.execute import execute
 
         result = execute(
             run,
-            should_stop=stop,
-            progress=progress,
+            asked,
             threads=threads,
             pool=pool,
             warn=warn,
@@ -110,19 +109,19 @@ def attempt(
     return Outcome(status, result=result)
 
 
-def _or_asked(run: Run, should_stop: Callable[[], bool]) -> Callable[[], bool]:
-    """`should_stop`, or a request by any other process; the disk is asked every `ASK_SECONDS` at most."""
+def _or_asked(run: Run, poll: Poll) -> Poll:
+    """`poll`, which hears a request by any other process too; the disk is asked every `ASK_SECONDS` at most."""
     looked, requested = time.monotonic(), False
 
-    def stop() -> bool:
+    def either() -> None:
         nonlocal looked, requested
-        if should_stop() or requested:
-            return True
-        if time.monotonic() - looked >= ASK_SECONDS:
+        poll()
+        if not requested and time.monotonic() - looked >= ASK_SECONDS:
             looked, requested = time.monotonic(), run.stop_requested()
-        return requested
+        if requested:
+            raise Stopped("stopped on request")
 
-    return stop
+    return either
 
 
 def one_sentence(error: BaseException) -> str:

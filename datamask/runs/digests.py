@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 
 from datamask.config import CorpusConfig
-from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.opening import read_corpus
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError
 from datamask.parquet import without_views
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll, poll_of
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, selected_rows
 from datamask.storage.address import path_of
+from datamask.work.context import Work
 
 log = logging.getLogger(__name__)
 
@@ -26,16 +27,16 @@ Stamps = dict[str, tuple[int, ...]]
 address, size and what its store says of the contents. Nothing: it is not there."""
 
 
-def stamps(files: Iterable[str], should_stop: Callable[[], bool] | None = None) -> Stamps:
+def stamps(files: Iterable[str], poll: Poll = no_poll) -> Stamps:
     """By what the system, or a store, knows the input files; taken before they are opened.
 
     Raises:
-        RemoteError: a store refuses to tell, or does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store refuses to tell, or does not answer. Stopped: from `poll`.
     """
     names = [str(path_of(path)) for path in files]
     return {
         name: () if isinstance(stamp, OSError) else stamp
-        for name, stamp in zip(names, file_stamps(names, poll_of(should_stop)), strict=True)
+        for name, stamp in zip(names, file_stamps(names, poll), strict=True)
     }
 
 
@@ -44,14 +45,14 @@ def _only_touched(opened: tuple[int, ...], now: tuple[int, ...]) -> bool:
     return len(opened) == len(now) and [a == b for a, b in zip(opened, now)] == [True, True, False, True]
 
 
-def still_same(config: CorpusConfig, corpus: Corpus, should_stop: Callable[[], bool]) -> bool:
+def still_same(config: CorpusConfig, corpus: Corpus, poll: Poll) -> bool:
     """Whether the files hold what `corpus` was read from: they are read once more.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     try:
-        reread = open_corpus(config, should_stop=should_stop, row_limit=corpus.provenance.rows_read)
+        reread = read_corpus(config, Work(poll), row_limit=corpus.provenance.rows_read)
     except InputError:
         return False
     return reread.fingerprint == corpus.fingerprint and _digest(reread.metadata) == _digest(corpus.metadata)
@@ -79,9 +80,7 @@ def with_rows(digest: Digest | None, path: str, batch: pa.RecordBatch, places: p
     return digest
 
 
-def settled(
-    by_path: dict[str, str | None], opened: Stamps, should_stop: Callable[[], bool] | None = None
-) -> dict[str, str | None]:
+def settled(by_path: dict[str, str | None], opened: Stamps, poll: Poll = no_poll) -> dict[str, str | None]:
     """Digests of files whose selected rows were found to be what was read of them, as far as the selection looks.
 
     Args:
@@ -91,9 +90,9 @@ def settled(
         The same; `UNSETTLED` where the file was written anew, so that what else it holds may have been something else.
 
     Raises:
-        RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store does not answer. Stopped: from `poll`.
     """
-    now = stamps(by_path, should_stop)
+    now = stamps(by_path, poll)
     noted: dict[str, str | None] = {}
     for path, digest in by_path.items():
         before = opened.get(path, now[path])
@@ -104,7 +103,7 @@ def settled(
 def digests(
     shards: Iterable[ShardRows],
     opened: Stamps,
-    poll: Callable[[], None],
+    poll: Poll,
     progress: Callable[[float], None] = lambda share: None,
     same: Callable[[], bool] = lambda: False,
 ) -> dict[str, str | None]:

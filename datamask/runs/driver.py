@@ -21,6 +21,7 @@ from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
 from datamask.runs.locks import FileLock
 from datamask.runs.store import Run
+from datamask.work.context import Work
 
 
 def main(words: Sequence[str]) -> int:
@@ -39,7 +40,7 @@ def main(words: Sequence[str]) -> int:
         output = run.facts().get("output")
         if output is not None:
             exports.note_unwritten(run, "its driver ended before that")
-        outcome = attempt(run, should_stop=stop.is_set)
+        outcome = attempt(run, Work.of(stop.is_set))
         if outcome.error is not None:
             raise outcome.error
         if output is not None and outcome.status.state == "done":

@@ -33,6 +33,7 @@ from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
 from datamask.measured import Anchors
 from datamask.objectives.facility import list_length
+from datamask.polling import Poll
 from datamask.runs import contents, digests, phases, run_facts
 from datamask.runs.folders import RUN_ID
 from datamask.runs.recording import Clock, Recorder
@@ -42,7 +43,7 @@ from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
 from datamask.schemas import check
 from datamask.work import lanes
-from datamask.work.context import Work
+from datamask.work.context import UNWATCHED, Report, Work
 from datamask.work.pace import STEPS, PhasePace
 
 STOP_FILE_SECONDS = 0.2
@@ -52,38 +53,31 @@ TOLD_SECONDS = 1.0
 DEFAULT_THREADS = torch.get_num_threads()
 """As torch found them: OMP_NUM_THREADS where it is set, else the cores."""
 
-Progress = Callable[[float, str], None]
-
 
 class RunPoll:
     """The run's stop signal: the caller's, or a stop file written by any process; raises `Stopped` when set."""
 
-    def __init__(self, writer: RunWriter, should_stop: Callable[[], bool]) -> None:
-        self._writer, self._should_stop = writer, should_stop
+    def __init__(self, writer: RunWriter, poll: Poll) -> None:
+        self._writer, self._poll = writer, poll
         self._looked = 0.0
         self.tick: Callable[[], None] = lambda: None
         """Called now and then by the work's own thread, however long nothing else is told."""
 
     def __call__(self) -> None:
-        if self.stopped():
-            raise Stopped("stopped on request")
-
-    def stopped(self) -> bool:
-        if self._should_stop():
-            return True
+        self._poll()
         now = time.monotonic()
         if now - self._looked < STOP_FILE_SECONDS:
-            return False
+            return
         self._looked = now
         self.tick()
-        return self._writer.stop_requested()
+        if self._writer.stop_requested():
+            raise Stopped("stopped on request")
 
 
 def execute(
     run: Run,
+    work: Work = UNWATCHED,
     *,
-    should_stop: Callable[[], bool] = lambda: False,
-    progress: Progress | None = None,
     threads: int | None = None,
     pool: Pool | None = None,
     warn: Callable[[str], None] | None = None,
@@ -95,8 +89,6 @@ def execute(
 
     Args:
         run: queued, stopped, failed or interrupted; a checkpoint is taken up where there is one.
-        should_stop: polled at least every 0.3 s of work.
-        progress: called with a share from 0 to 1 and a few words.
         threads: CPU threads for the work; a resumed run keeps those it started with, so that it ends in the same
             selection as an unbroken one.
         pool: the run's corpus with what is already bound to it, shared by the runs of a sweep; None opens the corpus.
@@ -116,8 +108,8 @@ def execute(
     with run.writer() as writer:
         if run.status().state == "done":
             raise RunStateError(f"run {run.id} is done; start a new one to select again")
-        poll = RunPoll(writer, should_stop)
-        report, tell = progress or (lambda share, what: None), warn or (lambda sentence: None)
+        poll = RunPoll(writer, work.poll)
+        tell = warn or (lambda sentence: None)
         writer.set_status("running", message="starting")
         threads = int(run.facts().get("threads") or threads or DEFAULT_THREADS)
         torch.set_num_threads(threads)
@@ -125,7 +117,7 @@ def execute(
         execution: Execution | None = None
         try:
             way = execution_of(run, poll)
-            execution = way(run, writer, poll, report, tell, pace or PhasePace(lanes.clock), note)
+            execution = way(run, writer, poll, work.report, tell, pace or PhasePace(lanes.clock), note)
             result = execution.go(pool)
         except Stopped:
             kept = "" if execution is None else execution.kept()
@@ -144,7 +136,7 @@ def execution_of(run: Run, poll: RunPoll) -> type[Execution]:
     """
     from datamask.runs.whole import WholeExecution, wants_all_rows
 
-    return WholeExecution if wants_all_rows(run, poll.stopped) else Execution
+    return WholeExecution if wants_all_rows(run, poll) else Execution
 
 
 class Execution:
@@ -155,7 +147,7 @@ class Execution:
         run: Run,
         writer: RunWriter,
         poll: RunPoll,
-        progress: Progress,
+        progress: Report,
         warn: Callable[[str], None],
         pace: PhasePace,
         note: Callable[[str], None] | None = None,
@@ -242,7 +234,7 @@ class Execution:
                 pool.stamps,
                 self.poll,
                 lambda share: self.say("noting what the selected rows hold"),
-                lambda: digests.still_same(self.run.config.corpus, corpus, self.poll.stopped),
+                lambda: digests.still_same(self.run.config.corpus, corpus, self.poll),
             )
         )
         self.writer.write_selection(selection.table(), run_facts.provenance(self.run))
@@ -273,7 +265,7 @@ class Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say("opening the corpus")
-        opened = digests.stamps(list_files(self.run.config.corpus.inputs, poll=self.poll), self.poll.stopped)
+        opened = digests.stamps(list_files(self.run.config.corpus.inputs, poll=self.poll), self.poll)
         corpus = shared_corpora().get(self.run.config.corpus, Work(self.poll, self.say_opened))
         pool = Pool(
             corpus,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from datamask.config import RunConfig, SelectionConfig
@@ -12,11 +11,11 @@ from datamask.errors import InputError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.polling import poll_of
 from datamask.runs import digests
 from datamask.runs.attempt import attempt
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import UNWATCHED, Work
 
 
 def select_as_run(
@@ -25,8 +24,7 @@ def select_as_run(
     runs_dir: str | Path,
     *,
     cache_dir: str | Path | None = None,
-    progress: Callable[[float, str], None] | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
+    work: Work = UNWATCHED,
 ) -> tuple[Run, Selection]:
     """Make a run in `runs_dir`, and do it.
 
@@ -34,7 +32,7 @@ def select_as_run(
         cache_dir: where neighbour graphs and anchors are kept; None: where the runs folder keeps them.
 
     Raises:
-        InputError: the corpus was not read from files. Stopped: `should_stop` answered true; the run can be resumed.
+        InputError: the corpus was not read from files. Stopped: from `work`; the run can be resumed.
         DatamaskError: as they come; the run then says so, too.
     """
     source = corpus.provenance.config
@@ -43,20 +41,20 @@ def select_as_run(
     device = resolve(config.device)
     store = RunStore(Path(runs_dir).absolute())
     wanted = rooted(RunConfig(source, config))
-    stamps = digests.stamps(list_files(wanted.corpus.inputs, poll=poll_of(should_stop)), should_stop)
+    stamps = digests.stamps(list_files(wanted.corpus.inputs, poll=work.poll), work.poll)
     pool = Pool(
         corpus,
         device,
         store.cache_dir if cache_dir is None else Path(cache_dir),
-        poll=poll_of(should_stop),
-        progress=progress,
+        poll=work.poll,
+        progress=work.report,
         center=config.center,
         neighbors=config.neighbors,
     )
     pool.stamps = stamps
     run = store.create(wanted)
     taken: list[Selection] = []
-    outcome = attempt(run, should_stop=should_stop, progress=progress, pool=pool, take=taken.append)
+    outcome = attempt(run, work, pool=pool, take=taken.append)
     if outcome.error is not None:
         raise outcome.error
     if not taken:

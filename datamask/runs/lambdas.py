@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from datamask.evaluation.lambdas import which_lambda
 from datamask.evaluation.lambdas.kept import forget, kept_for
 from datamask.polling import poll_of
 from datamask.runs.lambda_answers import VERSION, save
+from datamask.work.context import UNWATCHED, Work
 
 
 def answer(
@@ -23,8 +24,7 @@ def answer(
     texts: Sequence[str] = (),
     examples: Examples | None = None,
     device: str = "auto",
-    progress: Callable[[float, str], None] = lambda share, what: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    work: Work = UNWATCHED,
 ) -> dict[str, Any]:
     """Compute the answer and keep it; see `datamask.evaluation.lambdas.which_lambda` for what it holds.
 
@@ -34,11 +34,11 @@ def answer(
     Raises:
         InputError: no texts, or too few of them or of the examples. OptionError: a target or ratio that does not fit
             the corpus.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work`.
     """
     forget(cache_dir, corpus.fingerprint, but=question.key)
     poll = poll_of(
-        should_stop, "the search for a lambda was stopped; asked the same again, it goes on from what it has selected"
+        work.stopping, "the search for a lambda was stopped; asked the same again, it goes on from what it has selected"
     )
     record = {
         "version": VERSION,
@@ -49,7 +49,7 @@ def answer(
             texts=texts,
             examples=examples,
             device=device,
-            progress=progress,
+            progress=work.report,
             poll=poll,
             keep=kept_for(cache_dir, corpus.fingerprint, question.key),
         ),

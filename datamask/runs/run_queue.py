@@ -56,8 +56,7 @@ class _Entry:
         else:
             attempt(
                 self.run,
-                should_stop=job.should_stop,
-                progress=job.report,
+                job.work,
                 threads=beside_the_server(),
                 pace=self.pace,
             )

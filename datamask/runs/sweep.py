@@ -26,7 +26,6 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import write_text
 from datamask.learning.device import resolve
-from datamask.polling import poll_of
 from datamask.runs import digests
 from datamask.runs.attempt import Outcome, attempt, fault_sentence, one_sentence
 from datamask.runs.exports import defused
@@ -34,9 +33,8 @@ from datamask.runs.formats import to_plain, write_table
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan, Point
-from datamask.work.context import Work
+from datamask.work.context import UNWATCHED, Work
 
-Progress = Callable[[float, str], None]
 FORMATS = (".parquet", ".csv", ".json")
 
 
@@ -76,9 +74,8 @@ class Done:
 def sweep(
     store: RunStore,
     plan: Plan,
+    work: Work = UNWATCHED,
     *,
-    progress: Progress = lambda share, what: None,
-    should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
     reuse: bool = False,
     turn: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
@@ -105,14 +102,14 @@ def sweep(
         """The share never falls: what the pool prepares for a point is reported beside the point itself."""
         nonlocal reached
         reached = max(reached, share)
-        progress(reached, what)
+        work.report(reached, what)
 
-    pool = open_pool(store, plan, forward, should_stop)
+    pool = open_pool(store, plan, Work(work.poll, forward))
     stored = known_runs(store, plan, pool.corpus.fingerprint, reuse)
     done: list[Done] = []
     ends: dict[str, str] = {}
     for place, point in enumerate(plan.points):
-        if should_stop():
+        if work.stopping():
             break
         label = f"{f'{plan.name},' if plan.name else 'point'} {place + 1} of {len(plan.points)}"
         run = stored.get(point.selection)
@@ -128,7 +125,7 @@ def sweep(
                 forward(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
 
             with run.queued(), turn():
-                outcome = attempt(run, should_stop=should_stop, progress=report, pool=pool, threads=threads)
+                outcome = attempt(run, Work(work.poll, report), pool=pool, threads=threads)
             point_done = Done(
                 point, run, outcome.status, _why_failed(outcome), outcome.error if outcome.faulty else None
             )
@@ -148,17 +145,17 @@ def _why_failed(outcome: Outcome) -> str | None:
     return outcome.status.error if outcome.status.state == "failed" else None
 
 
-def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
+def open_pool(store: RunStore, plan: Plan, work: Work) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
-    opened = digests.stamps(list_files(plan.corpus.inputs, poll=poll_of(should_stop)), should_stop)
-    corpus = shared_corpora().get(plan.corpus, Work.of(should_stop, progress).part(0.0, 0.05))
+    opened = digests.stamps(list_files(plan.corpus.inputs, poll=work.poll), work.poll)
+    corpus = shared_corpora().get(plan.corpus, work.part(0.0, 0.05))
     first = plan.points[0].selection
     pool = Pool(
         corpus,
         resolve(first.device),
         store.cache_dir,
-        poll=poll_of(should_stop),
-        progress=lambda share, what: progress(0.05, what),
+        poll=work.poll,
+        progress=lambda share, what: work.report(0.05, what),
         center=first.center,
         neighbors=first.neighbors,
     )

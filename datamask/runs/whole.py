@@ -22,7 +22,7 @@ import pyarrow as pa
 import torch
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.opening import fits_in_memory, open_corpus
+from datamask.corpus.opening import fits_in_memory, read_corpus
 from datamask.errors import StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
@@ -38,7 +38,7 @@ from datamask.out_of_core.scratch_writing import centered, write_scratch
 from datamask.out_of_core.solvers import BLOCK_ROWS, Step, WholeProblem, WholeSolution, driving, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
-from datamask.polling import poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.learned import standardisation, weighted_mean, weighted_moment
 from datamask.recipes.weights import slope
@@ -66,7 +66,7 @@ _READ, _WRITTEN = (8e-7, 1.2e-8), (8e-7, 1.2e-8)
 """Seconds of the first and the last of these phases per row, and per row and dimension: both decode every row."""
 
 
-def wants_all_rows(run: Run, should_stop: Any = None) -> bool:
+def wants_all_rows(run: Run, poll: Poll = no_poll) -> bool:
     """Whether a run selects from all rows of a corpus out of core: scratch was asked for, or they do not fit.
 
     Raises:
@@ -75,7 +75,7 @@ def wants_all_rows(run: Run, should_stop: Any = None) -> bool:
     selection = run.config.selection
     if run.whole is not None or selection.scratch_dir is not None:
         return True
-    return selection.scope is not None and not fits_in_memory(run.config.corpus, poll_of(should_stop))
+    return selection.scope is not None and not fits_in_memory(run.config.corpus, poll)
 
 
 class WholeExecution(Execution):
@@ -164,7 +164,7 @@ class WholeExecution(Execution):
             self.selected_parts(whole, scratch, solution, size, contents),
             run_facts.provenance(self.run) | {"anchors": solution.anchors},
         )
-        self.writer.update_facts(contents=digests.settled(contents, pool.stamps, self.poll.stopped))
+        self.writer.update_facts(contents=digests.settled(contents, pool.stamps, self.poll))
         result = self.over_all_rows(selection.result, scratch, solution, size).of_run(
             self.run.id, self.effort(recorder.lines, pool, None), solution.graph, recorder.look()
         )
@@ -208,7 +208,7 @@ class WholeExecution(Execution):
             corpus = replace(self.run.config.corpus, rows=None)
             if scratch.dropped or not fits_in_memory(corpus, self.poll):
                 return {}
-            opened = open_corpus(corpus, progress=self.say_share, should_stop=self.poll.stopped)
+            opened = read_corpus(corpus, Work(self.poll, self.say_share))
             pool = Pool(
                 opened, pool.device, pool.cache_dir, poll=self.poll, progress=self.say_share, center=pool.center
             )

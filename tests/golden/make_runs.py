@@ -33,6 +33,7 @@ from datamask.runs.labels import Result  # noqa: E402
 from datamask.runs.store import RunStore  # noqa: E402
 from datamask.runs.sweep import sweep  # noqa: E402
 from datamask.runs.varying import Plan, parse_vary, points  # noqa: E402
+from datamask.work.context import Work  # noqa: E402
 
 
 def config(name: str, **options) -> RunConfig:
@@ -45,7 +46,7 @@ def ids(run) -> list[str]:
 
 def finish(store: RunStore, run_id: str, settings: RunConfig):
     run = store.create(settings, run_id=run_id)
-    outcome = attempt(run, should_stop=lambda: False, threads=1)
+    outcome = attempt(run, threads=1)
     assert outcome.status.state == "done", outcome
     return run
 
@@ -124,7 +125,7 @@ def main() -> None:
     }
     for run_id, settings in stopping.items():
         run = store.create(settings, run_id=run_id)
-        outcome = attempt(run, should_stop=lambda run=run: run.status().step >= 20, threads=1)
+        outcome = attempt(run, Work.of(lambda run=run: run.status().step >= 20), threads=1)
         assert outcome.status.state == "stopped", outcome
         expected[run_id] = {"state": "stopped", "step": outcome.status.step, "ids": unbroken(settings)}
 
@@ -134,7 +135,7 @@ def main() -> None:
     run = store.create(settings, run_id="interrupted-masks")
     child = os.fork()
     if child == 0:
-        attempt(run, should_stop=lambda: False, threads=1)
+        attempt(run, threads=1)
         os._exit(0)
     while not (run.path / "checkpoint.npz").exists() or run.status().step < 100:
         time.sleep(0.01)
@@ -145,7 +146,7 @@ def main() -> None:
     run = store.create(
         config("fails", objective="pairwise", estimator="relaxed", select_ratio=0.0001), run_id="failed-ratio"
     )
-    assert attempt(run, should_stop=lambda: False, threads=1).status.state == "failed"
+    assert attempt(run, threads=1).status.state == "failed"
     expected["failed-ratio"] = {"state": "failed", "ids": None}
     (HERE / "expected.json").write_text(json.dumps(expected, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 

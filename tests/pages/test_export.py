@@ -221,7 +221,7 @@ def test_shards_that_are_gone_are_said(page, opened, run, tmp_path):
 def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_as_they_do_for_others(
     page, opened, run, tmp_path
 ):
-    def count(run, path, progress=None, should_stop=None):
+    def count(run, path, work=None):
         path.parent.mkdir(exist_ok=True)
         path.write_text(str(run.selection().num_rows))
         return str(path)

@@ -18,6 +18,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.result import RunResult
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import UNWATCHED
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,7 +67,7 @@ def finished(
 
 
 def fake_execute(
-    run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None, take=None, pace=None, note=None
+    run: Run, work=UNWATCHED, *, threads=None, pool=None, warn=None, take=None, pace=None, note=None
 ) -> RunResult | None:
     """Stands in for `datamask.runs.execute.execute`, keeping its promises; the run's name says what happens.
 
@@ -92,13 +93,12 @@ def fake_execute(
             step += 1
             if pace is not None:
                 pace.at(step / STEPS)
-            if should_stop() or step == STEPS:
+            if work.stopping() or step == STEPS:
                 writer.save_checkpoint({"x": np.arange(3)}, {"step": step})
                 writer.finish("stopped", ending="stopped on request", step=step)
                 return None
             writer.beat(step, STEPS, "learning")
-            if progress is not None:
-                progress(step / STEPS, f"step {step} of {STEPS:,}")
+            work.report(step / STEPS, f"step {step} of {STEPS:,}")
             time.sleep(0.01)
         writer.write_selection(pa.table({"id": ["a", "b"], "rank": [1, 2]}), run.config.to_dict())
         summary = {

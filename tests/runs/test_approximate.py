@@ -16,6 +16,7 @@ from datamask.dashboard.analyses.convergence import tables as convergence
 from datamask.dashboard.runs import outcome, provenance
 from datamask.runs import phases
 from datamask.runs.execute import execute
+from datamask.work.context import Work
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
@@ -80,7 +81,7 @@ def test_progress_rises_through_cells_graph_and_learning_and_gives_a_graph_its_s
 
     monkeypatch.setattr(phases, "expected_seconds", slow_graph)
     told = []
-    execute(start(store, neighbors="approximate"), progress=lambda share, what: told.append((share, what)))
+    execute(start(store, neighbors="approximate"), Work(report=lambda *at: told.append(at)))
     shares = [share for share, _ in told]
     assert shares == sorted(shares) and shares[-1] == 1.0
     graph = [share for share, what in told if what == "Neighbor graph"]
@@ -89,5 +90,8 @@ def test_progress_rises_through_cells_graph_and_learning_and_gives_a_graph_its_s
     assert 0.7 < max(graph) <= min(steps)
     # the graph is there now, and learning has its time; how much, says how quick the phases before it were
     told.clear()
-    execute(start(store, neighbors="approximate", lamb=0.3), progress=lambda share, what: told.append((share, what)))
+    execute(
+        start(store, neighbors="approximate", lamb=0.3),
+        Work(report=lambda *at: told.append(at)),
+    )
     assert min(share for share, what in told if what.startswith("step ")) < 0.7

@@ -12,6 +12,7 @@ import torch
 
 from datamask.errors import InputError, RunStateError, StoreError, out_of_memory
 from datamask.runs.attempt import attempt, fault_sentence
+from datamask.work.context import Work
 from tests.runs.helpers import config
 
 
@@ -21,14 +22,14 @@ def never() -> bool:
 
 def test_a_good_run_returns_its_result(store, fake_execute):
     run = store.create(config("quick"))
-    outcome = attempt(run, should_stop=never)
+    outcome = attempt(run, Work.of(never))
     assert outcome.status.state == "done" and outcome.result.size.selected == 2
     assert outcome.error is None and not outcome.faulty
 
 
 def test_bad_input_is_one_sentence_without_a_traceback(store, fake_execute):
     run = store.create(config("mistake"))
-    outcome = attempt(run, should_stop=never)
+    outcome = attempt(run, Work.of(never))
     assert isinstance(outcome.error, InputError) and not outcome.faulty
     assert run.status().state == "failed"
     assert run.status().error == "shard.parquet: no column 'quality'"
@@ -37,7 +38,7 @@ def test_bad_input_is_one_sentence_without_a_traceback(store, fake_execute):
 
 def test_a_bug_keeps_its_traceback(store, fake_execute):
     run = store.create(config("bug"))
-    outcome = attempt(run, should_stop=never)
+    outcome = attempt(run, Work.of(never))
     assert outcome.faulty
     status = run.status()
     assert status.state == "failed"
@@ -47,7 +48,7 @@ def test_a_bug_keeps_its_traceback(store, fake_execute):
 
 def test_a_full_disk_is_no_bug(store, fake_execute):
     run = store.create(config("disk"))
-    outcome = attempt(run, should_stop=never)
+    outcome = attempt(run, Work.of(never))
     assert isinstance(outcome.error, StoreError) and not outcome.faulty
     assert run.status().error == "cache.npz cannot be read or written: No space left on device"
     assert run.status().traceback == "" and run.status().resumable
@@ -55,7 +56,7 @@ def test_a_full_disk_is_no_bug(store, fake_execute):
 
 def test_stopped_while_the_corpus_opens(store, fake_execute):
     run = store.create(config("early"))
-    outcome = attempt(run, should_stop=never)
+    outcome = attempt(run, Work.of(never))
     assert (outcome.status.state, outcome.error) == ("stopped", None)
 
 
@@ -63,20 +64,20 @@ def test_another_workers_run_keeps_its_status(store, fake_execute):
     run = store.create(config("quick"))
     with run.writer() as writer:
         writer.set_status("running", step=42)
-        outcome = attempt(run, should_stop=never)
+        outcome = attempt(run, Work.of(never))
         assert isinstance(outcome.error, RunStateError)
         assert (run.status().state, run.status().step) == ("running", 42)
 
 
 def test_a_done_run_keeps_its_status(store, monkeypatch, fake_execute):
     run = store.create(config("quick"))
-    attempt(run, should_stop=never)
+    attempt(run, Work.of(never))
 
     def refuse(run, **kwargs):
         raise RunStateError("done already")
 
     sys.modules["datamask.runs.execute"].execute = refuse
-    assert isinstance(attempt(run, should_stop=never).error, RunStateError)
+    assert isinstance(attempt(run, Work.of(never)).error, RunStateError)
     assert run.status().state == "done"
 
 
@@ -90,7 +91,7 @@ def test_a_refusal_by_nobody_else_is_a_failure(store, fake_execute):
 
     sys.modules["datamask.runs.execute"].execute = refuse
     run = store.create(config("quick"))
-    attempt(run, should_stop=never)
+    attempt(run, Work.of(never))
     assert (run.status().state, run.status().error) == ("failed", "the corpus has changed")
 
 
@@ -101,7 +102,7 @@ def test_a_run_removed_under_the_worker_ends_quietly(store, fake_execute):
 
     sys.modules["datamask.runs.execute"].execute = vanish
     run = store.create(config("quick"))
-    outcome = attempt(run, should_stop=never)
+    outcome = attempt(run, Work.of(never))
     assert outcome.faulty and "removed" in outcome.status.error
     assert not run.path.exists()
 
@@ -109,7 +110,7 @@ def test_a_run_removed_under_the_worker_ends_quietly(store, fake_execute):
 def test_a_request_by_another_process_stops_it(store, fake_execute):
     run = store.create(config("slow"))
     run.request_stop()
-    outcome = attempt(run, should_stop=never)
+    outcome = attempt(run, Work.of(never))
     assert outcome.status.state == "stopped" and outcome.status.step < 100
 
 
@@ -142,5 +143,5 @@ def test_execute_is_imported_only_by_an_attempt(store, monkeypatch):
     """A broken installation is a failed run, not a dead server."""
     monkeypatch.setitem(sys.modules, "datamask.runs.execute", types.ModuleType("datamask.runs.execute"))
     run = store.create(config("quick"))
-    assert attempt(run, should_stop=never).faulty
+    assert attempt(run, Work.of(never)).faulty
     assert "ImportError" in run.status().error

@@ -18,6 +18,7 @@ from datamask.errors import OptionError
 from datamask.learning import greedy
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
@@ -101,10 +102,10 @@ def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
     def stop():
         return len(broken.metrics().get("step", ())) >= 9
 
-    assert execute(broken, should_stop=stop) is None
+    assert execute(broken, Work.of(stop)) is None
     assert broken.metrics()["step"].max() == 9
     seen = []
-    execute(broken, progress=lambda share, what: seen.append((share, what)))
+    execute(broken, Work(report=lambda share, what: seen.append((share, what))))
     assert all(0 <= share <= 1 for share, _ in seen) and any(what == "step 36 of 36" for _, what in seen)
     assert broken.status().total_steps == 36
     assert broken.metrics()["step"].tolist() == whole.metrics()["step"].tolist()

@@ -16,6 +16,7 @@ from datamask.runs import execute as execute_module
 from datamask.runs.attempt import attempt
 from datamask.runs.formats import SEAL, load_arrays, save_arrays
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import Work
 
 ROWS, DIM = 160, 8
 QUOTA = (Quota("source", "web", 0.5, 0.6),)
@@ -83,7 +84,7 @@ def ended(run: Run, stop_after: int | None = None) -> str:
     def should_stop() -> bool:
         return stop_after is not None and len(run.metrics().get("step", ())) >= stop_after
 
-    outcome = attempt(run, should_stop=should_stop, threads=1)
+    outcome = attempt(run, Work.of(should_stop), threads=1)
     assert not outcome.faulty, outcome.error
     return outcome.status.state
 

@@ -51,7 +51,7 @@ def done(store) -> Run:
     run = store.create(config("quick"), run_id="damaged")
     with run.writer() as writer:
         writer.append_metrics({"step": 1, "joint": 0.5})
-    fake_execute(run, should_stop=lambda: False)
+    fake_execute(run)
     run.relabel(name="mine", tags=["a"])
     run.attach([Result("task", 0.5)])
     store.create(config("whole"), run_id="whole")

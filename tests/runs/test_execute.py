@@ -23,6 +23,7 @@ from datamask.errors import InputError, OptionError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 from tests.reference import truth
 
 ROOT = Path(__file__).parents[2]
@@ -146,7 +147,7 @@ def test_a_run_stopped_before_its_first_evaluation_resumes(store):
     def stop():
         return len(run.metrics().get("step", ())) >= 2
 
-    assert execute(run, should_stop=stop) is None
+    assert execute(run, Work.of(stop)) is None
     assert run.metrics()["step"].max() == 2
     assert execute(run).to_dict()["steps"] == 400
 
@@ -159,7 +160,7 @@ def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
 
     stop = []
     monkeypatch.setattr("datamask.runs.execute.list_files", listing)
-    assert execute(start(store), should_stop=lambda: bool(stop)) is None and stop
+    assert execute(start(store), Work.of(lambda: bool(stop))) is None and stop
 
 
 def test_raw_scale_reports_both(store):
@@ -195,7 +196,7 @@ def test_stopped_and_resumed_equals_unbroken(store, estimator):
     def stop():
         return len(broken.metrics().get("step", ())) >= 9
 
-    assert execute(broken, should_stop=stop, threads=1) is None
+    assert execute(broken, Work.of(stop), threads=1) is None
     assert broken.status().state == "stopped"
     assert broken.metrics()["step"].max() == 9
     execute(broken, threads=1)
@@ -212,9 +213,10 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     # it is killed anywhere from step 12 on, and waits at step 24 for a test that comes late
     code = (
         "import sys, time; from datamask.runs import execute as e, recording; "
-        "from datamask.runs.store import RunStore; recording.CHECKPOINT_SECONDS = 0.0; "
+        "from datamask.runs.store import RunStore; from datamask.work.context import Work; "
+        "recording.CHECKPOINT_SECONDS = 0.0; "
         "run = RunStore(sys.argv[1]).get(sys.argv[2]); e.execute(run, threads=1, "
-        "should_stop=lambda: len(run.metrics().get('step', ())) >= 24 and time.sleep(600))"
+        "work=Work.of(lambda: len(run.metrics().get('step', ())) >= 24 and time.sleep(600)))"
     )
     worker = subprocess.Popen(
         [sys.executable, "-c", code, str(store.root), broken.id], cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}
@@ -239,7 +241,7 @@ def test_planned_steps_are_taken_and_a_run_from_before_goes_on_as_it_began(store
     unbroken = start(store, **options)
     whole = execute(unbroken, threads=1).to_dict()
     broken = start(store, **options)
-    stopped = execute(broken, threads=1, should_stop=lambda: len(broken.metrics().get("step", ())) >= 9)
+    stopped = execute(broken, Work.of(lambda: len(broken.metrics().get("step", ())) >= 9), threads=1)
     assert stopped is None and broken.status().step == 9
     monkeypatch.setattr(selection, "PLANNED_FROM", 10)
     monkeypatch.setattr(selection, "MASK_ROWS", 0)

@@ -16,6 +16,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.runs import health
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 REINFORCE = {"estimator": "reinforce", "objective": "pairwise", "n_rollout": 16, "partial": 1.0, "init": "same"}
@@ -149,7 +150,7 @@ def test_a_start_from_quality_is_not_taken_for_a_collapse(store):
             ),
         )
     )
-    assert execute(run, should_stop=lambda: len(run.metrics().get("step", ())) >= 30, threads=1) is None
+    assert execute(run, Work.of(lambda: len(run.metrics().get("step", ())) >= 30), threads=1) is None
     assert np.nanmax(run.metrics()["overlap_quality"]) > health.SAME_SELECTION
     assert "collapse" not in names(run)
 

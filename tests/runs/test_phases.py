@@ -11,6 +11,7 @@ from datamask.corpus import neighbors, partition_search
 from datamask.runs import phases
 from datamask.runs.execute import execute
 from datamask.runs.phases import ENDING, ENDS, GRAPH, LEARNING, REFERENCES
+from datamask.work.context import Work
 from datamask.work.pace import PhasePace
 from tests.work.test_pace import told, worst
 
@@ -94,7 +95,7 @@ def test_a_run_tells_its_phases_and_leaves_out_what_is_kept(store, monkeypatch, 
         pace, shares = Told(), []
         execute(
             store.create(RunConfig(CorpusConfig((TINY,)), config)),
-            progress=lambda share, what: shares.append(share),
+            Work(report=lambda share, what: shares.append(share)),
             pace=pace,
         )
         assert shares == sorted(shares) and shares[-1] == pace.share == 1.0 and pace.left == 0.0

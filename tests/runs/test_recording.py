@@ -12,6 +12,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.runs import recording
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 ESTIMATORS = [entry.name for entry in catalogue.ESTIMATORS]
@@ -100,7 +101,7 @@ def test_stopped_between_steps_and_resumed_has_the_lines_of_an_unbroken_run(
     whole, broken = start(store, estimator, objective), start(store, estimator, objective)
     execute(whole, threads=1)
     monkeypatch.setattr(recording.Recorder, "traced", traced := counted(recording.Recorder.traced, where))
-    assert execute(broken, threads=1, should_stop=lambda: traced.reached) is None
+    assert execute(broken, Work.of(lambda: traced.reached), threads=1) is None
     assert np.isfinite(broken.metrics()[where]).any()
     monkeypatch.undo()
     execute(broken, threads=1)

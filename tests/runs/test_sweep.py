@@ -25,6 +25,7 @@ from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan, parse_vary, points
 from datamask.runs.writer import RunWriter
+from datamask.work.context import Work
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 BASE = {"objective": "pairwise", "n_epochs": 4, "n_rollout": 2, "device": "cpu"}
@@ -135,7 +136,7 @@ def test_stopped_sweeps_go_on_where_they_were(tmp_path):
         runs = store.list()
         return len(runs) == 2 and len(runs[0].metrics().get("step", ())) >= 5
 
-    first = sweep(store, plan, should_stop=in_the_second)
+    first = sweep(store, plan, Work.of(in_the_second))
     assert [one.run.status().state for one in first] == ["done", "stopped"]
     whole = sweep(store, plan)
     assert [one.run.status().state for one in whole] == ["done"] * 3 and len(store.list()) == 3

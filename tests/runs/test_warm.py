@@ -21,6 +21,7 @@ from datamask.learning.warm_start import WarmStart
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.runs.warm import stored_end, warm_start
+from datamask.work.context import Work
 from tests.dashboard.made_runs import finish_run, write_shard
 
 TINY = CorpusConfig((str(Path(__file__).parents[2] / "sample_data" / "tiny"),))
@@ -131,7 +132,7 @@ def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
     def should_stop():
         return len(run.metrics().get("step", ())) >= 4
 
-    assert execute(run, threads=1, pool=pool, should_stop=should_stop) is None
+    assert execute(run, Work.of(should_stop), threads=1, pool=pool) is None
     RunStore(pool.cache_dir.parent).remove(parent.id)
     summary = execute(run, threads=1, pool=pool).to_dict()
     assert summary["steps"] == 10 and summary["warm_from"] == parent.id
@@ -150,7 +151,7 @@ def test_stopped_before_its_first_step_it_still_knows_its_start(pool, estimator,
     def should_stop():
         return "warm_from" in run.facts()  # a learner has begun
 
-    assert execute(run, threads=1, pool=pool, should_stop=should_stop) is None
+    assert execute(run, Work.of(should_stop), threads=1, pool=pool) is None
     RunStore(pool.cache_dir.parent).remove(parent.id)
     assert execute(run, threads=1, pool=pool).to_dict()["warm_from"] == parent.id
     assert run.rows()["selected"].equals(whole.rows()["selected"])

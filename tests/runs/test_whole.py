@@ -19,7 +19,7 @@ from datamask.api import select
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
-from datamask.errors import InputError, OptionError, StoreError
+from datamask.errors import InputError, OptionError, Stopped, StoreError
 from datamask.options import Quota
 from datamask.out_of_core import scratch, scratch_writing, solvers
 from datamask.out_of_core.scratch import KINDS
@@ -31,6 +31,7 @@ from datamask.runs.execute import RunPoll, execute
 from datamask.runs.exports import filtered_rows, mask_per_shard
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import Work
 from tests.recipes.made_runs import shard
 from tests.runs.helpers import ROOT, wait_for
 
@@ -280,7 +281,7 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
         return solve(*given, on_pass=on_pass and on, **options)
 
     monkeypatch.setattr(solvers.streamed_dual, "solve", stopped_after_a_pass)
-    outcome = attempt(run, should_stop=lambda: bool(stopping))
+    outcome = attempt(run, Work.of(lambda: bool(stopping)))
     assert outcome.status.state == "stopped" and f"stays in {tmp_path / 'scratch'}" in outcome.status.message
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     before = {path.name: path.stat().st_mtime_ns for path in kept.glob("0*")}
@@ -290,7 +291,7 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     shown = capsys.readouterr().out
     assert f"{N:,} rows of {len(ROWS)} shards, out of core; scratch in {kept}" in shown
     assert "1 step over all rows; value so far 0." in shown and ", nothing above 0." in shown
-    resumed = attempt(run, should_stop=lambda: False)
+    resumed = attempt(run)
     assert resumed.status.state == "done" and not kept.exists()
     other = _created(tmp_path / "other", folder)
     execute(other)
@@ -307,7 +308,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
         """
         import sys, time
         from datamask.out_of_core import streamed_dual
-        from datamask.runs.execute import RunPoll, execute
+        from datamask.runs.execute import execute
         from datamask.runs.store import RunStore
 
         keep = streamed_dual._keep
@@ -354,7 +355,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
 def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path, monkeypatch):
     """The first batch waits until it is."""
     run, heard = _created(tmp_path, folder), threading.Event()
-    add, stopped = scratch_writing._add, RunPoll.stopped
+    add, poll = scratch_writing._add, RunPoll.__call__
 
     def asked(*given):
         run.request_stop()
@@ -362,23 +363,26 @@ def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path
         return add(*given)
 
     def hears(self):
-        if stopped(self):
+        try:
+            poll(self)
+        except Stopped:
             heard.set()
-        return heard.is_set()
+        if heard.is_set():
+            raise Stopped("stopped on request")
 
     with monkeypatch.context() as patched:
         patched.setattr(scratch_writing, "_add", asked)
-        patched.setattr(RunPoll, "stopped", hears)
-        assert attempt(run, should_stop=lambda: False).status.state == "stopped"
+        patched.setattr(RunPoll, "__call__", hears)
+        assert attempt(run).status.state == "stopped"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     assert kept.is_dir() and not (kept / "scratch.json").exists()
-    assert attempt(run, should_stop=lambda: False).status.state == "done"
+    assert attempt(run).status.state == "done"
 
 
 def test_a_run_that_is_removed_takes_its_scratch_along(folder, tmp_path, monkeypatch):
     run = _created(tmp_path, folder)
     monkeypatch.setattr(whole.WholeExecution, "sample_rows", lambda *given: 1 / 0)
-    assert attempt(run, should_stop=lambda: False).status.state == "failed"
+    assert attempt(run).status.state == "failed"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     assert run.whole["scratch"] == str(kept) and kept.is_dir()
     RunStore(run.path.parent).remove(run.id)

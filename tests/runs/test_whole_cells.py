@@ -13,6 +13,7 @@ from datamask.errors import OptionError
 from datamask.runs.attempt import attempt
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.recipes.made_runs import shard
 from tests.reference import truth
 
@@ -91,14 +92,12 @@ def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_sto
     def progress(share: float, what: str) -> None:
         heard.append(what)
 
-    outcome = attempt(
-        run, should_stop=lambda: any(what.startswith("Nearest rows") for what in heard), progress=progress
-    )
+    outcome = attempt(run, Work.of(lambda: any(what.startswith("Nearest rows") for what in heard), progress))
     assert outcome.status.state == "stopped"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     files = {path.name for path in (kept / "blocks").iterdir()}
     assert any(name.startswith("block-") for name in files)
-    resumed = attempt(run, should_stop=lambda: False)
+    resumed = attempt(run)
     assert resumed.status.state == "done" and not kept.exists()
     _, whole = unbroken["global"]
     assert pq.read_table(run.path / "selection.parquet").equals(pq.read_table(whole.path / "selection.parquet"))

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datamask.work.context import Work
+
 ROOT = Path(__file__).parents[2]
 ROWS, DIM = 60, 5
 COMMAND = ("--device", "cpu")
@@ -151,7 +153,7 @@ def half_done(setting: str) -> Path:
         metrics = run.path / "metrics.jsonl"
         return metrics.is_file() and len(metrics.read_bytes().splitlines()) >= 2
 
-    attempt(run, should_stop=stop, threads=1)
+    attempt(run, Work.of(stop), threads=1)
     return root
 
 

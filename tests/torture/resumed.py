@@ -72,7 +72,7 @@ def finish(run, expected: tuple[str, ...], what: str) -> str:
     """
     from datamask.runs.attempt import attempt
 
-    outcome = attempt(run, should_stop=lambda: False, threads=1)
+    outcome = attempt(run, threads=1)
     if outcome.error is None:
         if outcome.status.state != "done":
             raise Finding(f"{what}: ended {outcome.status.state} although nobody stopped it")

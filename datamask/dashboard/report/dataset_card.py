@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 import datamask
 from datamask import catalogue
 from datamask.config import RunConfig
-from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.embedders.contract import FEATURES_BY
+from datamask.corpus.opening import read_corpus
 from datamask.corpus.projections import STAND_IN
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map import map_layout
@@ -141,7 +141,7 @@ def _picture(run: Run, cache_dir: Path, work: Work) -> bytes | None:
     if run.whole is not None:  # the map is of a sample
         return None
     try:
-        corpus: Corpus = open_corpus(run.config.corpus, progress=work.report, should_stop=work.stopping)
+        corpus: Corpus = read_corpus(run.config.corpus, work)
     except Stopped:
         raise
     except DatamaskError:

@@ -11,6 +11,7 @@ from datamask.evaluation.lambdas import selecting
 from datamask.evaluation.lambdas.kept import ABLATION, Kept, forget, kept_for
 from datamask.runs.lambdas import answer
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 from tests.evaluation.made import made_corpus
 
 QUESTION = LambdaQuestion(("facility", "pairwise"), (0.2,), (0.0, 0.5, 1.0))
@@ -25,7 +26,7 @@ def test_what_was_selected_before_a_stop_is_not_selected_again(tmp_path, monkeyp
     solved.clear()
     # the fourth pair-wise search of the third round begins, and the person stops it
     with pytest.raises(Stopped, match="goes on from what it has selected"):
-        answer(corpus, QUESTION, tmp_path / "stopped", should_stop=lambda: len(solved) >= 16)
+        answer(corpus, QUESTION, tmp_path / "stopped", work=Work.of(lambda: len(solved) >= 16))
     before = len(solved)
     assert before == 16
     keep = kept_for(tmp_path / "stopped", corpus.fingerprint, QUESTION.key)
@@ -42,7 +43,7 @@ def test_another_question_lets_the_kept_go(tmp_path):
     first.put("1-0-0", np.arange(3))
     assert first.names() == ["1-0-0"]
     with pytest.raises(Stopped):
-        answer(corpus, QUESTION, tmp_path, should_stop=lambda: True)
+        answer(corpus, QUESTION, tmp_path, work=Work.of(lambda: True))
     assert not first.names()
 
 

@@ -22,6 +22,7 @@ from datamask.dashboard.runs import outcome
 from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, Point
 from datamask.work import lanes
+from datamask.work.context import Work
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.pace import TELLING_RUNS, RunPace
@@ -122,8 +123,7 @@ def start(
                 done = sweep(
                     RunStore(root),
                     plan,
-                    progress=report,
-                    should_stop=job.should_stop,
+                    Work(job.poll, report),
                     threads=cores,
                     reuse=True,
                     turn=functools.partial(turn, device),
@@ -132,7 +132,7 @@ def start(
             before += len(plan.points)
             if not trouble:
                 job.poll()
-            elif job.should_stop():
+            elif job.work.stopping():
                 break
         return trouble
 
