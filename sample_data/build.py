@@ -128,7 +128,7 @@ def keep_results(shard: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(shard.parent):
         store, config = RunStore(scratch), CorpusConfig((shard.name,))
         corpus = open_corpus(config)
-        map_layout.prepare(corpus, store.cache_dir, _say, lambda: False)
+        map_layout.prepare(corpus, store.cache_dir, Work(report=_say))
         topics.start(corpus, corpus.texts, store.cache_dir).wait()
         settings = SelectionConfig.from_options(**SELECTION)
         run = store.create(RunConfig(config, settings, RUN_NAME), run_id=RUN_ID)

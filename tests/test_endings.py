@@ -30,7 +30,7 @@ begun = threading.Event()
 def work(job):
     from datamask.errors import Stopped
     square = torch.rand(300, 300)
-    while not job.should_stop():
+    while not job.work.stopping():
         square = square @ square
         square /= square.norm()
         begun.set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +33,11 @@ def score(options: argparse.Namespace) -> int:
     check_device(options.device)
     store = RunStore(options.runs_dir)
     with stop_on_signals() as stop, Progress() as progress:
-        corpus = read_corpus(absolute_corpus(corpus_config(options)), Work.of(stop.is_set, progress))
+        work = Work(poll_of(stop.is_set, "scoring was stopped; nothing was written"), progress)
+        corpus = read_corpus(absolute_corpus(corpus_config(options)), work)
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
         own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
 
-        poll = poll_of(stop.is_set, "scoring was stopped; nothing was written")
         scores = [
             {
                 "selection": path,
@@ -48,8 +47,8 @@ def score(options: argparse.Namespace) -> int:
                     id_list.rows,
                     store.cache_dir,
                     options.device,
-                    progress,
-                    poll,
+                    work.report,
+                    work.poll,
                     center=bool(options.center),
                     objectives=own,
                 ),
@@ -62,8 +61,7 @@ def score(options: argparse.Namespace) -> int:
                 {path: id_list.rows for path, id_list in lists.items()},
                 store.cache_dir,
                 options.device,
-                progress,
-                poll,
+                work,
             )
             if options.panel
             else None
@@ -92,9 +90,7 @@ def score(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _board(
-    corpus: Corpus, lists: dict[str, Any], cache_dir: Path, device: str, progress: Progress, poll: Callable[[], None]
-) -> dict[str, Any]:
+def _board(corpus: Corpus, lists: dict[str, Any], cache_dir: Path, device: str, work: Work) -> dict[str, Any]:
     """The scoreboard of id lists; what each was made by stands in its file."""
     from datamask.evaluation.comparing import scoreboard
     from datamask.evaluation.id_lists import read_config
@@ -108,8 +104,8 @@ def _board(
         optimised={path: optimised_by(config) for path, config in configs.items()},
         cut=True,
         device=device,
-        progress=progress,
-        poll=poll,
+        progress=work.report,
+        poll=work.poll,
     )
     if unknown := [path for path in lists if path not in configs]:
         board["notes"].append(f"How {', '.join(unknown)} came about is not known, so no measure is taken as its own.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sen
 from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
-from datamask.polling import Poll, poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import shard_batches
 from datamask.runs.contents import changed
 from datamask.runs.detached import start_run
@@ -36,6 +36,7 @@ from datamask.runs.phases import sample_seconds
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
 from datamask.storage.address import path_of
+from datamask.work.context import UNWATCHED, Work
 
 ASKED = (
     "objective",
@@ -94,18 +95,18 @@ def over_all_rows(config: RunConfig) -> RunConfig:
     return rooted(RunConfig(config.corpus, asked, name))
 
 
-def planned(config: RunConfig, should_stop: Callable[[], bool] | None = None) -> Planned:
+def planned(config: RunConfig, poll: Poll = no_poll) -> Planned:
     """What such a run will take; probes the first rows, which takes seconds.
 
     Raises:
         InputError: a shard or row that cannot be used. RemoteError: a store does not answer.
-        Stopped: `should_stop` answered true.
+        Stopped: from `poll`.
     """
     return plan_run(
         config.corpus,
         config.selection,
         learning=lambda rows, dim: sample_seconds(config.selection, rows, dim),
-        poll=poll_of(should_stop),
+        poll=poll,
     )
 
 
@@ -190,8 +191,7 @@ def _what(selection: SelectionConfig) -> SelectionConfig:
 def groups_of(
     run: Run,
     column: str,
-    report: Callable[[float, str], None] = lambda share, what: None,
-    should_stop: Callable[[], bool] | None = None,
+    work: Work = UNWATCHED,
 ) -> list[Group]:
     """How many rows of each value of a column a finished run on all rows kept, the largest group first.
 
@@ -200,25 +200,24 @@ def groups_of(
     Raises:
         RunStateError: the run has not finished. OptionError: a shard has no such column.
         InputError: a shard is gone, damaged, new or not what it was when the run ended.
-        Stopped: `should_stop` answered true.
+        Stopped: from `work`.
     """
-    poll = poll_of(should_stop)
     kept, unused = _places(run.selection()), _places(run.left_out())
-    whole = WholeCorpus.open(untransformed(run.config.corpus), poll=poll)
+    whole = WholeCorpus.open(untransformed(run.config.corpus), poll=work.poll)
     _check_shards(run, whole)
-    check_rewritten(run, poll)
+    check_rewritten(run, work.poll)
     counts: dict[str, list[int]] = {}
     total = max(1, whole.source.rows)
     done = 0
     for shard in whole.source.shards:
-        for first, values in _values(shard, column, poll):
+        for first, values in _values(shard, column, work.poll):
             _count(counts, values, 0, 1)
             for places, place, sign in ((unused, 0, -1), (kept, 1, 1)):
                 rows = places.get(shard.path)
                 if rows is not None:
                     _count(counts, values.take(pa.array(_within(rows, first, len(values)))), place, sign)
             done += len(values)
-            report(done / total, f"Counting {done:,} of {total:,} rows")
+            work.report(done / total, f"Counting {done:,} of {total:,} rows")
     groups = [Group(name, rows, chosen) for name, (rows, chosen) in counts.items() if rows]
     return sorted(groups, key=lambda group: (-group.rows, group.name))
 

@@ -103,14 +103,10 @@ class Job:
         Raises:
             Stopped: it was asked to stop.
         """
-        if self.should_stop():
-            raise Stopped("stopped on request")
-
-    def should_stop(self) -> bool:
-        """`poll` for work that wants an answer: whether it was asked to stop. Gives way as `poll` does."""
         with contextlib.suppress(Stopped):
             lanes.give_way()
-        return self._asked.is_set()
+        if self._asked.is_set():
+            raise Stopped("stopped on request")
 
     @property
     def work(self) -> Work:

@@ -191,7 +191,7 @@ def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, stor
 def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
     def work(job):
         job.report(0.4, "point 2 of 5")
-        while not job.should_stop():
+        while not job.work.stopping():
             time.sleep(0.01)
         raise Stopped("stopped")
 

@@ -42,7 +42,7 @@ def waiting(opened):
     def work(job):
         job.report(0.25, "finding neighbours")
         deadline = time.monotonic() + 280
-        while not job.should_stop() and time.monotonic() < deadline:
+        while not job.work.stopping() and time.monotonic() < deadline:
             time.sleep(0.02)
 
     before = worker().find(map_layout.key_of(corpus))

@@ -135,7 +135,7 @@ def opening(runs_dir, store, tmp_path):
     assert opened.ready, opened.job.error
     corpus, cache_dir = opened.corpus, store.cache_dir
     keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, cache_dir)
-    map_layout.prepare(corpus, cache_dir, lambda share, what: None, lambda: False)
+    map_layout.prepare(corpus, cache_dir)
     return opened
 
 

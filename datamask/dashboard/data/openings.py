@@ -289,9 +289,7 @@ class Openings:
         job.report(0.0, "looking for copies")
         if opening.copies.exact is None:
             opening.copies = Copies(count_exact(corpus))
-        opening.copies = Copies(
-            opening.copies.exact, *count_near(corpus, self.folder.parent, job.report, job.should_stop)
-        )
+        opening.copies = Copies(opening.copies.exact, *count_near(corpus, self.folder.parent, job.work))
 
     def _trim(self) -> None:
         with self._lock:

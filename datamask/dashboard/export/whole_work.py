@@ -9,6 +9,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from datamask.config import RunConfig
+from datamask.polling import poll_of
 from datamask.runs import applying
 from datamask.runs.store import Run
 from datamask.work.job import Job
@@ -34,13 +35,11 @@ def start_plan(config: RunConfig) -> Job:
     def work(job: Job) -> Planned:
         job.report(0.0, "Timing the first rows")
         # asked without giving way: it times what it does, and waiting in the middle would be timed too
-        return applying.planned(config, lambda: job.stopping)
+        return applying.planned(config, poll_of(lambda: job.stopping))
 
     return worker().start(plan_key(config), work, device="cpu")
 
 
 def start_counting(whole: Run, column: str) -> Job:
     """Count what each group of a finished run on all rows kept, or join whoever does."""
-    return worker().start(
-        groups_key(whole, column), lambda job: applying.groups_of(whole, column, job.report, job.should_stop)
-    )
+    return worker().start(groups_key(whole, column), lambda job: applying.groups_of(whole, column, job.work))

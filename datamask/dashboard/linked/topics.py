@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from datamask.corpus import Corpus
 from datamask.corpus.beginnings import beginnings
-from datamask.polling import poll_of
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
@@ -69,8 +68,7 @@ def start(
         from datamask.evaluation.measures.clusters import cluster_labels
 
         job.report(0.1, "finding groups of similar rows")
-        poll = poll_of(job.should_stop, "finding groups was stopped")
-        codes = cluster_labels(corpus, Path(cache_dir), poll).astype(np.int32)
+        codes = cluster_labels(corpus, Path(cache_dir), job.poll).astype(np.int32)
         job.report(0.8, "finding words for the groups")
         names = names_of(codes, texts)
         keep(Topics(codes, names), corpus, cache_dir)

@@ -7,7 +7,6 @@ torch is loaded only inside the background thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, load_layout
 from datamask.work.cache import Cache
-from datamask.work.context import Work
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.result_file import Content, Entry, require
@@ -72,32 +71,20 @@ def start(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT, prio
     projection, which its `about` names."""
     return worker().start(
         key_of(corpus),
-        lambda job: prepare(corpus, Path(cache_dir), job.report, job.should_stop, projection),
+        lambda job: prepare(corpus, Path(cache_dir), job.work, projection),
         device="cpu",
         priority=priority,
         about=projection,
     )
 
 
-def prepare(
-    corpus: Corpus,
-    cache_dir: Path,
-    report: Callable[[float, str], None],
-    should_stop: Callable[[], bool],
-    projection: str = DEFAULT,
-) -> None:
+def prepare(corpus: Corpus, cache_dir: Path, work: Work = UNWATCHED, projection: str = DEFAULT) -> None:
     """Neighbour graph, crowding, then the layout, which uses the graph; each is on disk as soon as it is there.
 
-    Args:
-        report: called with a share from 0 to 1 and what is being done.
-        should_stop: polled some times a second.
-
     Raises:
-        Stopped: should_stop answered true.
+        Stopped: from `work`.
         DatamaskError: the layout failed; the message is its last word.
     """
-
-    work = Work.of(should_stop, report)
 
     def compute_crowding() -> None:
         # torch and numba come with these, so only in the thread that needs them

@@ -7,6 +7,7 @@ from datamask.corpus import open_corpus
 from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.map import map_layout
 from datamask.errors import DatamaskError, Stopped
+from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import write_shard
 
@@ -31,7 +32,7 @@ def corpus(tmp_path):
 
 def prepare(corpus, cache_dir, should_stop=lambda: False):
     said = []
-    map_layout.prepare(corpus, cache_dir, lambda share, what: said.append((share, what)), should_stop)
+    map_layout.prepare(corpus, cache_dir, Work.of(should_stop, lambda *at: said.append(at)))
     return said
 
 
@@ -108,5 +109,5 @@ def test_each_projection_is_prepared_by_its_name(corpus, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(map_layout, "compute_layout", lambda corpus, cache_dir, name, **_: asked.append(name))
     for name in ("UMAP", "t-SNE", "PCA"):
-        map_layout.prepare(corpus, tmp_path, lambda share, what: None, lambda: False, name)
+        map_layout.prepare(corpus, tmp_path, projection=name)
     assert asked == ["t-SNE", "PCA"]

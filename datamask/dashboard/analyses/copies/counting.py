@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,16 +37,14 @@ def count_exact(corpus: Corpus) -> int:
     return int(len(corpus) - families(corpus, "exact", None).sum())
 
 
-def count_near(
-    corpus: Corpus, cache_dir: Path, progress: Callable[[float, str], None], should_stop: Callable[[], bool]
-) -> tuple[float, float, CopyGrowth | None]:
+def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, float, CopyGrowth | None]:
     """Share of near-copies, the recall of the search behind it, and how the share grows with the corpus.
 
     Finds the neighbour graph where it is not kept.
 
     Raises:
-        Stopped: should_stop answered true.
+        Stopped: from `work`.
     """
-    graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, work=Work.of(should_stop, progress))
+    graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, work=work)
     growth = copy_growth(graph, NEAR) if graph.k >= SHORTEST else None
     return near_copy_rate(graph, NEAR), graph.recall, growth
