@@ -221,6 +221,12 @@ def test_prepare_says_in_words_what_it_wrote_and_the_next_command(here, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Wrote 9 rows to ") and "dimensions by TF-IDF, fitted on 9 texts" in lines[1]
     assert lines[-1] == "Next: python -m datamask select prepared --select_ratio 0.3 --output ids.csv"
+    Path("rated.jsonl").write_text(
+        "\n".join(json.dumps({"text": f"a text of {n} words", "rating": n}) for n in range(9))
+    )
+    assert run("prepare", "rated.jsonl", "--output", "rated") == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert "by your own column rating" in line and line.endswith("--output ids.csv --quality_column rating")
     assert not any("None" in line or "{" in line for line in lines)
 
 

@@ -116,7 +116,9 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
     ]
     lines.append(f"  {'':<10}{'calibrated':>12}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):
-        lines.append(f"  {term:<10}{percent(result.calibrated.of(term)):>12}{_raw(result.raw.of(term)):>14}")
+        # raw, the joint value adds numbers of different units
+        raw = "" if term == "joint" and selection.scale == "calibrated" else _raw(result.raw.of(term))
+        lines.append(f"  {term:<10}{percent(result.calibrated.of(term)):>12}{raw:>14}".rstrip())
     what = "budget" if size.budget else "size"
     lines.append(f"  0 % is a random subset of this {what}, 100 % the best that quality or diversity reaches alone.")
     lines.append("  joint = lambda * quality + (1 - lambda) * diversity.")

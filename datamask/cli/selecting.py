@@ -199,5 +199,9 @@ def _prepared(report: Mapping[str, Any], output: str) -> str:
     elif report["dim"] is not None:
         lines.append(f"Features: {report['dim']} dimensions by TF-IDF, fitted on {report['fitted_on']:,} texts.")
     lines += report["notes"]
-    lines.append(f"Next: {shell(['select', output, '--select_ratio', '0.3', '--output', 'ids.csv'])}")
+    following = ["select", output, "--select_ratio", "0.3", "--output", "ids.csv"]
+    lines.append(f"Next: {shell(following)}")
+    if report["numbers"]:
+        by_own = shell([*following, "--quality_column", report["numbers"][0]])
+        lines.append(f"  or, by your own column {report['numbers'][0]} as quality: {by_own}")
     return "\n".join(lines)

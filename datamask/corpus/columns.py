@@ -65,6 +65,9 @@ FEATURE_NAMES = (
 LENGTH_NAMES = ("token_count", "n_tokens", "num_tokens", "tokens", "length", "token_length", "token_counts")
 TEXT_NAMES = ("text", "content", "raw_content", "document", "body", "sentence", "passage", "chunk", "description")
 
+TEXT_KEY = b"datamask.text"
+"""In the metadata of a prepared shard: its text column, whatever its name."""
+
 CONTAINERS = ("metadata", "meta")
 """Structs in which web corpora keep what is known of a document."""
 
@@ -277,6 +280,12 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
     raise InputError(f"{path} has no {role} column ({WANTS[role]}); its columns are {_listed(schema.names)}{way_out}")
 
 
+def _noted_text(schema: pa.Schema) -> str | None:
+    """The text column that `prepare` noted in a shard; None where there is no such note or column."""
+    name = (schema.metadata or {}).get(TEXT_KEY, b"").decode("utf-8", "replace")
+    return name if schema.names.count(name) == 1 and is_string(schema.field(name).type) else None
+
+
 def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str, str]) -> Columns:
     """Settle every role.
 
@@ -317,7 +326,7 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
         length: str | None = require(main, config.length_column, "length", paths["input"])
     else:
         length = guess(main, "length")[0]
-    text = guess(main, "text")[0]
+    text = _noted_text(main) or guess(main, "text")[0]
     text = text if text != id_name else None
     return Columns(
         id_name,

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datamask.corpus.columns import TEXT_KEY
 from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, Features, metadata_of, tfidf_metadata
 from datamask.corpus.kept_embeddings import KeptEmbeddings, kept_embeddings
 from datamask.corpus.quality_rules import quality_score
@@ -216,6 +217,7 @@ def prepare_shards(
         "embedder": embedder.name if embedder is not None else None,
         "digest": embedder.digest if embedder is not None else None,
         "id_column": plan.id_column,
+        "numbers": [] if plan.quality_column is not None or QUALITY in plan.present else list(plan.numbers),
         "notes": notes,
     }
 
@@ -248,8 +250,8 @@ def _notes(
         notes.append(f"{QUALITY} is made by rules on the text.")
         if plan.numbers:
             notes.append(
-                f"Other columns of numbers: {', '.join(plan.numbers[:8])}{' ...' if len(plan.numbers) > 8 else ''}; to "
-                f"go by one of them: select --quality-column {plan.numbers[0]}."
+                f"Other columns of numbers: {', '.join(plan.numbers[:8])}{' ...' if len(plan.numbers) > 8 else ''}. To "
+                f"go by one of them, give --quality_column to `select` and `open`."
             )
     if plan.id_guessed and plan.id_column is not None:
         notes.append(f"{ID} is column {plan.id_column!r}, by its name.")
@@ -287,7 +289,7 @@ def _write(
             for batch in batches(file, None, work.poll):
                 work.report(min(1.0, done / total), f"{doing} {file.name} ({done:,} of {total:,} rows)")
                 table = _with_columns(batch, plan, file, f"{stem}:", position, features, work.poll)
-                shard.add(_noted(table, metadata), file)
+                shard.add(_noted(table, plan.text_column, metadata), file)
                 position, done, rows = position + batch.num_rows, done + batch.num_rows, rows + table.num_rows
             if whole is None:
                 shard.close()
@@ -376,8 +378,7 @@ def _with_columns(
     return table.filter(pa.array(nonzero(prepared[FEATURES]))) if features is not None else table
 
 
-def _noted(table: pa.Table, metadata: bytes | None) -> pa.Table:
-    """The table with the note about what made its features; None: it keeps features and note as they were."""
-    if metadata is None:
-        return table
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), METADATA_KEY: metadata})
+def _noted(table: pa.Table, text_column: str, metadata: bytes | None) -> pa.Table:
+    """The table with notes of its text column and of what made its features; None: it keeps the note that it had."""
+    notes = {**(table.schema.metadata or {}), TEXT_KEY: text_column.encode()}
+    return table.replace_schema_metadata(notes if metadata is None else {**notes, METADATA_KEY: metadata})

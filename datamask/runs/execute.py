@@ -59,18 +59,18 @@ class RunPoll:
 
     def __init__(self, writer: RunWriter, poll: Poll) -> None:
         self._writer, self._poll = writer, poll
-        self._looked = 0.0
+        self._looked, self._requested = 0.0, False
         self.tick: Callable[[], None] = lambda: None
         """Called now and then by the work's own thread, however long nothing else is told."""
 
     def __call__(self) -> None:
         self._poll()
         now = time.monotonic()
-        if now - self._looked < STOP_FILE_SECONDS:
-            return
-        self._looked = now
-        self.tick()
-        if self._writer.stop_requested():
+        if not self._requested and now - self._looked >= STOP_FILE_SECONDS:
+            self._looked = now
+            self.tick()
+            self._requested = self._writer.stop_requested()
+        if self._requested:
             raise Stopped("stopped on request")
 
 

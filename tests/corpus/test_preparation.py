@@ -95,7 +95,7 @@ def test_it_is_said_where_the_quality_comes_from(tmp_path):
     source = write(tmp_path / "in.parquet", text=sentences(6), rating=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     notes = prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)["notes"]
     assert "quality_score is made by rules on the text." in notes
-    assert any("select --quality-column rating" in note for note in notes)
+    assert any("rating. To go by one of them, give --quality_column" in note for note in notes)
     scored = write(tmp_path / "scored.parquet", text=sentences(6), score=[1.0] * 6, rating=[1.0] * 6)
     notes = prepare_shards([scored], tmp_path / "again.parquet", text_column="text", dim=3)["notes"]
     assert any("'score' holds the quality" in note for note in notes) and not any("rating" in note for note in notes)
@@ -272,3 +272,13 @@ def test_progress_rises_to_one(tmp_path):
     )
     shares = [share for share, _ in seen]
     assert shares == sorted(shares) and shares[-1] == 1 and all(what for _, what in seen)
+
+
+def test_the_text_column_is_known_in_the_shard_whatever_its_name(tmp_path):
+    texts = [f"number {k} of many words about rivers and bridges" for k in range(40)]
+    path = tmp_path / "films.parquet"
+    pq.write_table(pa.table({"film": [f"f{k}" for k in range(40)], "plot": texts, "rating": np.arange(40.0)}), path)
+    result = prepare_shards([path], tmp_path / "out.parquet", dim=4, text_column="plot", id_column="film")
+    assert result["numbers"] == ["rating"]
+    corpus = open_corpus(CorpusConfig((str(tmp_path / "out.parquet"),)))
+    assert corpus.provenance.columns["text"] == "plot" and corpus.texts.to_pylist() == texts
