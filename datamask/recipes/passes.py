@@ -14,7 +14,7 @@ import pyarrow as pa
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import Speed, in_threads, one_blas_thread
 from datamask.errors import InputError
-from datamask.polling import Poll, poll_of
+from datamask.polling import Poll, no_poll, poll_of
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer
@@ -332,18 +332,19 @@ def _add(
     return np.column_stack([quality[near], units[rows[near]]]).astype(np.float32) if len(near) else None
 
 
-def score_sd(judge: Judge) -> float:
+def score_sd(judge: Judge, poll: Poll = no_poll) -> float:
     """The standard deviation of the scores of some first rows, which says how far apart thresholds are tried.
 
     Raises:
-        InputError: all of them score alike.
+        InputError: all of them score alike. Stopped: from `poll`.
     """
     source, scores = judge.source, []
     places = [place for place, shard in enumerate(source.shards) if shard.rows]
     places = places[:: max(1, len(places) // PILOT_SHARDS)]
     for place in places:
         wanted = PILOT_ROWS // len(places)
-        for first, batch in shard_batches(source.shards[place], judge.columns, 64 + 4 * judge.recipe.features.dim):
+        row_bytes = 64 + 4 * judge.recipe.features.dim
+        for first, batch in shard_batches(source.shards[place], judge.columns, row_bytes, poll):
             judged = judge(place, first, batch)
             scores.append(judged.score[judged.valid])
             wanted -= batch.num_rows

@@ -60,7 +60,7 @@ def refit(judge: Judge, work: Work = UNWATCHED) -> Recipe:
     recipe = judge.recipe
     check_refittable(recipe)
     weights = Weights.of(recipe)
-    sd = score_sd(judge)
+    sd = score_sd(judge, work.poll)
     expected = float(recipe.thresholds.tau or 0.0)
     rule, done = rule_of(recipe, weights), []
     for step in range(PASSES):

@@ -300,6 +300,13 @@ def test_it_can_be_stopped(learned, monkeypatch):
         refit.refit(_judge(recipes["pairwise"], folder), Work.of(stop.is_set))
 
 
+def test_a_stop_is_heard_before_the_first_pass(learned, monkeypatch):
+    folder, recipes = learned
+    monkeypatch.setattr(Judge, "__call__", lambda *given: pytest.fail("rows were judged after the stop"))
+    with pytest.raises(Stopped):
+        refit.refit(_judge(recipes["pairwise"], folder), Work.of(lambda: True))
+
+
 def test_the_command_writes_by_what_it_estimated_and_estimates_only_once(learned, tmp_path, capsys, monkeypatch):
     folder, recipes = learned
     monkeypatch.chdir(tmp_path)
