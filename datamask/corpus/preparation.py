@@ -62,6 +62,7 @@ class Prepared(TypedDict):
         dim, fitted_on: of the features, and on how many texts they were learned; None and 0 where they were there.
         embedder, digest: name of the model that made the features and its SHA-256; None: TF-IDF, or they were there.
         id_column: the column that the ids are from; None: they were made.
+        numbers: columns that could be the quality, where it was made by rules.
         notes: sentences for a person.
     """
 
@@ -74,6 +75,7 @@ class Prepared(TypedDict):
     embedder: str | None
     digest: str | None
     id_column: str | None
+    numbers: list[str]
     notes: list[str]
 
 
