@@ -741,7 +741,8 @@ def readme_section(evidence: Evidence) -> str:
     seeds = span(len(evidence.seeds(arm)) for arm in asked["hypothesis"]["arms"])
     outcome = "held" if hypothesis.holds else "failed"
     said = (
-        "Which method should select when the target is unknown? The hypothesis that facility at λ 0.35 to 0.7 is more "
+        "Which method should select when the target, the kind of text that a model will be tested on, is unknown? "
+        "The hypothesis that facility at λ 0.35 to 0.7 is more "
         f"robust than every simple baseline {outcome} on {len(tested)} targets of three corpora whose scores are not "
         f"made from the text ({seeds} seeds, a bigram model; [every target](docs/evidence.md)). The safest "
         f"method is {title(hypothesis.most_robust)}. The best joint method is better than the best "

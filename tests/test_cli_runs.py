@@ -71,7 +71,7 @@ def test_a_second_ctrl_c_leaves_at_once(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "datamask.runs.execute", None)
     install_fake_execute()
 
-    def deaf(run, **kwargs):
+    def deaf(run, work, **kwargs):
         with run.writer() as writer:
             writer.set_status("running")
             os.kill(os.getpid(), signal.SIGINT)

@@ -16,7 +16,7 @@ from datamask.dashboard.analyses.ablation import ablation_job, opening_panel
 from datamask.dashboard.analyses.lambda_slider import evidence_panel
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.workspace import keeping
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError
 from datamask.runs import ablation_results, lambda_answers
 from datamask.work.job import Job
 from datamask.work.worker import worker
@@ -35,12 +35,11 @@ def ablation(monkeypatch):
 
     asked, go, ending = [], threading.Event(), []
 
-    def compute(corpus, question, cache_dir, *, texts=(), examples=None, progress, should_stop, seeds, **options):
+    def compute(corpus, question, cache_dir, *, texts=(), examples=None, work, seeds, **options):
         asked.append((question, list(texts) if examples is None else examples))
-        progress(0.5, "selecting by Facility location λ 0")
+        work.report(0.5, "selecting by Facility location λ 0")
         while not go.wait(0.02):
-            if should_stop():
-                raise Stopped("stopped")
+            work.poll()
         if ending:
             raise ending[0]
         truth = ROBUST if question.target is None else ROBUST[:, :1]

@@ -93,11 +93,10 @@ def test_what_is_not_measured_is_found_out_by_one_button(page, opened, store, ma
 
     asked, go = [], threading.Event()
 
-    def compute(corpus, question, cache_dir, *, should_stop, **options):
+    def compute(corpus, question, cache_dir, *, work, **options):
         asked.append(question)
         while not go.wait(0.02):
-            if should_stop():
-                raise Stopped("stopped")
+            work.poll()
         raise Stopped("stopped")
 
     monkeypatch.setattr(runs_ablations, "compute", compute)

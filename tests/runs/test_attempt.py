@@ -73,7 +73,7 @@ def test_a_done_run_keeps_its_status(store, monkeypatch, fake_execute):
     run = store.create(config("quick"))
     attempt(run, Work.of(never))
 
-    def refuse(run, **kwargs):
+    def refuse(run, work, **kwargs):
         raise RunStateError("done already")
 
     sys.modules["datamask.runs.execute"].execute = refuse
@@ -84,7 +84,7 @@ def test_a_done_run_keeps_its_status(store, monkeypatch, fake_execute):
 def test_a_refusal_by_nobody_else_is_a_failure(store, fake_execute):
     """The corpus changed since the checkpoint: a RunStateError although nobody holds the lock."""
 
-    def refuse(run, **kwargs):
+    def refuse(run, work, **kwargs):
         with run.writer() as writer:
             writer.set_status("running")
             raise RunStateError("the corpus has changed")
@@ -96,7 +96,7 @@ def test_a_refusal_by_nobody_else_is_a_failure(store, fake_execute):
 
 
 def test_a_run_removed_under_the_worker_ends_quietly(store, fake_execute):
-    def vanish(run, **kwargs):
+    def vanish(run, work, **kwargs):
         shutil.rmtree(run.path)
         raise OSError(errno.ENOENT, "No such file or directory", str(run.path))
 

@@ -15,6 +15,7 @@ from datamask.out_of_core.scratch import RECORD
 from datamask.runs.attempt import attempt
 from datamask.runs.store import RunStore
 from datamask.storage import patience
+from datamask.work.context import Work
 from tests.commands import last_json, run, table
 
 SHARDS, ROWS = 6, 500
@@ -107,7 +108,7 @@ def test_stop_is_heard_while_the_store_is_silent_and_it_goes_on(from_disk, folde
 
     monkeypatch.setattr(scratch_writing, "shard_batches", silent)
     proxy.struck = 0
-    outcome = attempt(RunStore("runs").get(name), should_stop=should_stop)
+    outcome = attempt(RunStore("runs").get(name), Work.of(should_stop))
     assert outcome.status.state == "stopped" and time.monotonic() - asked[0] < PROMPT
     proxy.heal()
     monkeypatch.setattr(scratch_writing, "shard_batches", shard_batches)
@@ -121,5 +122,5 @@ def test_a_store_that_is_gone_says_so_before_anything_is_written(folder, bucket,
     name = begun(folder, bucket.url("corpus"))
     assert "tried 2 times" in capsys.readouterr().err
     assert not list(folder.glob("scratch/*"))
-    outcome = attempt(RunStore("runs").get(name), should_stop=lambda: False)
+    outcome = attempt(RunStore("runs").get(name))
     assert isinstance(outcome.error, RemoteError)
