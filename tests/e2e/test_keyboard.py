@@ -29,7 +29,8 @@ FOCUS = (
     + FADED
     + """
     const at = document.activeElement;
-    if (!at || at === document.body) return null;
+    // what scrolls takes the focus while nothing inside can, as when a page is being drawn
+    if (!at || at === document.body || at.querySelector("a, button")) return null;
     const look = element => {
         const s = getComputedStyle(element);
         return [s.outlineStyle, s.outlineWidth, s.boxShadow, s.borderColor, s.backgroundColor].join("|");
