@@ -218,7 +218,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "relaxed",
         "datamask.learning.relaxed:Relaxed",
         "Relaxed (no masks)",
-        "Solves the problem in weights instead of masks: takes seconds and is proved near-optimal. Not for DiSF.",
+        "Weighs rows instead of drawing masks. It takes seconds and proves its result near-optimal. Not for DiSF.",
         weighs=True,
         warm=True,
     ),

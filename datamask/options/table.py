@@ -34,8 +34,8 @@ class SelectionOptions:
         always=True,
         varied="",
         flags=("--objective", "--algorithm"),
-        help="The meaning of diversity in this run. Facility location, pair-wise similarity and DiSF with fixed "
-        "scale have a bound; DiSF and graph cut have none.",
+        help="The meaning of diversity in this run. Facility location, pair-wise similarity, Vendi entropy and DiSF "
+        "with fixed scale have a proved gap; DiSF and graph cut have none.",
     )
     lamb: float = option(
         Number("a number from 0 (diversity alone) to 1", 0, 1),

@@ -195,7 +195,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="How often to repeat each row: a weight from 0 to 1 and a whole count in proportion.",
+        caption="Each row gets a weight from 0 to 1, and a whole number of repeats in proportion to it.",
         write=_write_weights,
         downloads=(
             Download(

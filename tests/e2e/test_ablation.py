@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from pathlib import Path
@@ -109,8 +110,15 @@ def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: P
 
         # what is written is what was stored, cell by cell
         page.wait_for_function(STILL)
-        main.get_by_text("All numbers").click()
-        main.get_by_test_id("stDataFrame").hover()
+        table = main.get_by_test_id("stDataFrame")
+        for _ in range(20):  # where the page is drawn anew just then, it is folded again
+            main.get_by_text("All numbers").click()
+            with contextlib.suppress(AssertionError):
+                expect(table).to_be_visible(timeout=12_000)
+                page.wait_for_function(STILL)
+                expect(table).to_be_visible(timeout=1_000)
+                break
+        table.hover()
         with page.expect_download() as download:
             main.get_by_role("button", name="Download as CSV: All methods").click()
         download.value.save_as(tmp_path / "table.csv")

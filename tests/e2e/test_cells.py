@@ -33,13 +33,15 @@ def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):
         page.wait_for_function(STILL)
         words = page.locator(".st-key-explore_heat .js-plotly-plot").evaluate("chart => chart.data[0].hovertext[0]")
         count = re.search(r"rows: ([\d,]+)", words).group(1)
-        # by its place: the words on a cell lie over it; what is drawn above may still move it
+        shown = main.get_by_text(re.compile(rf"^{count} of 240 rows shown"))
+        # by its place: the words on a cell lie over it; what is drawn above may still move it, also while it is pressed
         for attempt in range(20):
             place = cells.first.bounding_box()
             page.mouse.move(place["x"] + 8 + attempt % 2, place["y"] + 8)
             with contextlib.suppress(AssertionError):
                 expect(page.locator(".st-key-explore_heat .hoverlayer .hovertext")).to_be_visible(timeout=3_000)
+                page.mouse.down()
+                page.mouse.up()
+                expect(shown).to_be_visible(timeout=12_000)
                 break
-        page.mouse.down()
-        page.mouse.up()
-        expect(main.get_by_text(re.compile(rf"^{count} of 240 rows shown"))).to_be_visible()
+        expect(shown).to_be_visible()

@@ -85,8 +85,8 @@ def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
     result, place = next(found, (finished[0], None))
     if place is None:
         return [
-            f"Not measured for this selection. The ablation compared {len(result.methods)} other methods at select "
-            f"ratio {result.question.ratio:g}, without rules."
+            f"Not measured for this selection: whether it helps. The ablation compared {len(result.methods)} other "
+            f"methods at select ratio {result.question.ratio:g}, without pins, bans or quotas."
         ]
     if any(target.circular for target in result.targets):
         return [

@@ -29,8 +29,8 @@ SHOWN, LISTED = 100, 8
 
 ABOUT = (
     f"Repeats the run with its settings on {agreements.PARTS} random subsets of the corpus, each without a fifth "
-    "of the rows. A row is stable if 90 % of the subsets select it, and unstable if "
-    f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} do."
+    "of the rows. Of the subsets that contain a row, at least 90 % select it (stable), or "
+    f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} do (unstable)."
 )
 
 

@@ -91,8 +91,8 @@ def about(name: str) -> str:
     """What the colours mean, for the help of the menu."""
     if name == BY_PROOF:
         return (
-            "Rows by proof: required rows are in every selection as good as this one and excluded rows in none; "
-            "the others are interchangeable."
+            "Rows by proof: every equally good selection contains all required rows and no excluded row; the other "
+            "rows are interchangeable."
         )
     return (
         f"Stability across subsets: rows that at least {CORE:.0%} of the random subsets select are stable, rows "

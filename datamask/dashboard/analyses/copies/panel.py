@@ -67,6 +67,7 @@ def _words(growth: CopyGrowth) -> None:
         st.caption(f"Unreliable: {'; '.join(doubts)}.")
     projected = words.percent(growth.foretold, 1)
     st.caption(
-        f"Beyond {FARTHEST:g} times the projection is a guess. Check: half of these rows projects {projected} for all.",
+        f"Beyond {FARTHEST:g} times this size, the projection is a guess. A check: from half of these rows, it says "
+        f"{projected} for all of them.",
         help=ABOUT,
     )
