@@ -56,7 +56,7 @@ def _baseline(result: AblationResult, target: int | None) -> Offer | None:
         return Offer(f"No joint method beats the best simple baseline, {method.label}, for {label}.", method)
     return Offer(
         f"No joint method beats the best simple baseline on any of {len(at)} targets. "
-        f"Of the simple baselines, {method.label} is the safest.",
+        f"Safest simple baseline: {method.label}.",
         method,
     )
 

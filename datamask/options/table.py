@@ -60,7 +60,7 @@ class SelectionOptions:
         default=0.3,
         always=True,
         varied="ratio",
-        help="The share of the rows to keep, between 0 and 1. The run keeps exactly this many rows.",
+        help="The share of the rows to keep, between 0 and 1. The run keeps exactly this share, rounded to whole rows.",
     )
     budget: float | None = option(
         Tokens(),
@@ -138,7 +138,7 @@ class SelectionOptions:
         owners={"counterfactual": 1.0, "reinforce": 0.1},
         varied="batch share",
         control=Control({"min_value": 0.001, "max_value": 1.0, "step": 0.1, "format": "%.3g"}),
-        help="The share of the rows in each step. Small batches are faster, but each step knows less.",
+        help="The share of the rows in each step. Small batches are faster but noisier.",
     )
     max_lr: float | None = option(
         Number("a number above 0", 0, above=True),
@@ -208,7 +208,7 @@ class SelectionOptions:
         owners={"counterfactual": "swaps", "reinforce": "none", "relaxed": "swaps", "blocks": "swaps"},
         varied="polish",
         control=Control(),
-        help="Swaps single rows after learning while that raises the value. It is fast and never lowers the value.",
+        help="Swaps single rows after learning as long as the joint value rises. Fast; it never lowers the value.",
     )
     temperature: float | None = option(
         Number("a number of at least 0", 0),

@@ -107,7 +107,7 @@ def offer_sample(weight: Weight, opening: Opening | None = None) -> None:
         opening: the session's; None: none.
     """
     st.markdown(
-        "5,988 docstrings of Python and 13 packages with embeddings. Quality counts the uses of a name outside "
+        "5,988 docstrings from Python and 13 packages, with embeddings. Quality counts the uses of a name outside "
         "its module."
     )
     if opening is not None and opening.ready and opening.config == demo.config():

@@ -47,7 +47,7 @@ MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Thi
 
 ABOUT = (
     "Similarity to neighbors is the mean cosine to the 15 nearest rows of the whole corpus; marginal diversity "
-    "is what the row adds to the diversity of this run. Columns of your shards are colors too. "
+    "is what the row adds to the diversity of this run. You can also color by any column of your shards. "
     + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 )
 

@@ -77,11 +77,11 @@ of the learner's are the first learner's that has them."""
 
 HELP = {
     **{name: option.help for name, option in OPTIONS.items() if option.help},
-    "amount": "Keep a share of the rows, or as many rows as fill a number of tokens.",
+    "amount": "Set the size of the selection as a share of the rows or as a token budget.",
     "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
     "name": "The name of this run in lists and charts. You can change it later.",
-    "learner": "How the score of a sampled mask reaches its rows. Exact credit needs few masks; REINFORCE is the "
-    "paper's method.",
+    "learner": "How the score of a sampled mask is credited to its rows. Exact credit needs few masks; REINFORCE is "
+    "the paper's method.",
 }
 """Of every control."""
 

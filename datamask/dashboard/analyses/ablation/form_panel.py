@@ -126,7 +126,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         SEEDS,
         key="ablation_seeds",
         persist_state="session",
-        help="Each seed selects from other rows. More seeds find smaller differences and take longer.",
+        help="Each seed selects from different rows. More seeds find smaller differences and take longer.",
     )
     masks = st.checkbox(
         "Learned masks",

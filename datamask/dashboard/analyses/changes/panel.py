@@ -83,7 +83,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             ordering.ORDERS,
             key="compare_order",
             width=140,
-            help="The order of the list. Equal rows stay in input order.",
+            help="The order of the list. Ties stay in input order.",
         )
         pages = max(1, -(-len(rows) // PAGE))
         page = st.number_input(

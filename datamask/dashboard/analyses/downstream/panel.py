@@ -98,7 +98,7 @@ def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, st
         order,
         key="downstream_run",
         format_func=names.__getitem__,
-        help="The run whose selection trained the model.",
+        help="The run whose selection you trained on.",
     )
     run = by_id.get(run_id, by_id[order[0]])
     version = st.session_state.get("downstream_version", 0)

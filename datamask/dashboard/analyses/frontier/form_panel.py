@@ -159,7 +159,7 @@ def start(
         sentence, count = price(opened, runs, plans)
         st.markdown(
             sentence,
-            help="Each point is a stored run, open on every page.",
+            help="Each point becomes a stored run that you can open on any page.",
         )
     if pressed(
         label,

@@ -70,18 +70,18 @@ def show(opening: Opening, corpus: Corpus) -> None:
     counting = _counting(opening)
     rows, dims, memory, copies = st.columns(4)
     with rows, st.container(gap=None):
-        st.metric("Rows", words.count(len(corpus)), help="Valid rows. This is N on every page.")
+        st.metric("Rows", words.count(len(corpus)), help="The number of valid rows.")
         total = tables.token_total(corpus)
         notes = [f"of {provenance.total_rows:,}"] if len(corpus) < provenance.total_rows else []
         notes += [f"{words.short(total)} tokens"] if total else []
         st.caption(", ".join(notes) or f"in {len(provenance.files):,} file{'s' if len(provenance.files) > 1 else ''}")
     with dims, st.container(gap=None):
         st.metric(
-            "Dimensions", words.count(corpus.dim), help=("Numbers per embedding, d. Each embedding has length 1.")
+            "Dimensions", words.count(corpus.dim), help="Numbers per embedding, d. Each embedding is scaled to norm 1."
         )
         st.caption(words.plain(provenance.columns.get("feature", "")))
     with memory, st.container(gap=None):
-        st.metric("Memory", words.size(corpus.nbytes), help="Memory of this corpus while it is open.")
+        st.metric("Memory", words.size(corpus.nbytes), help="Memory that this corpus uses while it is open.")
     with copies:
         st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)
     picture, remarks = st.columns([1.7, 1], gap="large")

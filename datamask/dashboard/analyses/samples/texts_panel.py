@@ -104,7 +104,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
             key=f"{name}_order",
             persist_state="session",
             width="stretch",
-            help="The order of the list. Equal rows stay in input order.",
+            help="The order of the list. Ties stay in input order.",
         )
         pages = max(1, -(-len(listing.rows) // PAGE))
         page = st.number_input(
