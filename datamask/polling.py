@@ -11,14 +11,14 @@ Poll = Callable[[], None]
 
 
 def no_poll() -> None:
-    """The poll of work that nobody needs to stop."""
+    """The poll of work that cannot be stopped."""
 
 
 def poll_of(should_stop: Callable[[], bool] | None, sentence: str = "stopped on request") -> Poll:
     """Make a poll that raises `Stopped` with this sentence once `should_stop` answers true.
 
     Args:
-        should_stop: None: nobody can stop the work.
+        should_stop: None: the work cannot be stopped.
 
     Example:
         >>> poll = poll_of(lambda: False)

@@ -83,7 +83,6 @@ def _recipe_of(run: Run) -> Recipe:
 def apply(options: argparse.Namespace) -> int:
     """`apply`: a recipe on shards, into a file for each."""
     from datamask.corpus.shards import open_source
-    from datamask.work.context import Work
 
     if options.kind not in KINDS:
         raise OptionError(f"--as must be one of {', '.join(KINDS)}, got {options.kind!r}")
@@ -92,7 +91,8 @@ def apply(options: argparse.Namespace) -> int:
     folder = Path(options.output).absolute()
     check_apart("output", str(folder), paths)
     with stop_on_signals("and keeping the shards that are done") as stop, Progress() as progress:
-        source = open_source("input", paths, Work.of(stop.is_set, progress).part(0.0, LOOKED))
+        work = Work.of(stop.is_set, progress)
+        source = open_source("input", paths, work.part(0.0, LOOKED))
         asked = Judge(
             recipe,
             source,
@@ -101,7 +101,7 @@ def apply(options: argparse.Namespace) -> int:
             id_column=options.id_column,
             feature_column=options.feature_column,
         )
-        judge, done, work = asked, LOOKED, Work.of(stop.is_set, progress)
+        judge, done = asked, LOOKED
         if options.refit:
             check_refittable(recipe)
             done = REFITTED

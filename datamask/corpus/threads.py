@@ -105,7 +105,7 @@ def in_threads(
     `poll` raises; no further task begins then.
 
     Raises:
-        Stopped: from `poll`, somebody else set `stop`, or the interpreter is ending.
+        Stopped: from `poll`, another thread set `stop`, or the interpreter is ending.
         Exception: whatever a failing task raised.
     """
     stop = stop or threading.Event()

@@ -16,7 +16,7 @@ Report = Callable[[float, str], None]
 
 
 def no_report(share: float, what: str) -> None:
-    """The report of work that nobody watches."""
+    """The report of work that is not watched."""
 
 
 @dataclass(frozen=True)
@@ -66,4 +66,4 @@ class Work:
 
 
 UNWATCHED = Work()
-"""The context of work that nobody watches or stops."""
+"""The context of work that is neither watched nor stopped."""

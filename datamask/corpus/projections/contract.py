@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Say = Callable[[float, str], None]
-"""Called with the share done, 0 to 1, and what is being done."""
+from datamask.work.context import Report
 
-Fit = Callable[[np.ndarray, np.ndarray, np.ndarray, int, Say], np.ndarray]
+Fit = Callable[[np.ndarray, np.ndarray, np.ndarray, int, Report], np.ndarray]
 """Coordinates float32 ``(M, 2)`` of M rows from: points float32 ``(M, c)``, their first principal components; indices
 and similarities ``(M, k)``, their nearest rows by cosine, the row itself first; a seed; and who is told of progress.
 Runs in a process of its own, which is killed to stop it."""

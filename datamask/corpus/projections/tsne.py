@@ -8,7 +8,8 @@ import re
 
 import numpy as np
 
-from datamask.corpus.projections.contract import Projection, Say
+from datamask.corpus.projections.contract import Projection
+from datamask.work.context import Report
 
 PERPLEXITY = 30.0
 STEPS = 1_000
@@ -20,7 +21,7 @@ MOST = 10_000
 class StepLines(io.TextIOBase):
     """A file for what scikit-learn prints: turns it into progress."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Report) -> None:
         self._say = say
 
     def write(self, text: str) -> int:
@@ -30,7 +31,7 @@ class StepLines(io.TextIOBase):
         return len(text)
 
 
-def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Say) -> np.ndarray:
+def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Report) -> np.ndarray:
     """How the map is fitted, as `contract.Fit`.
 
     A perplexity of 30 looks at 91 neighbours, more than the lists hold, so they are found again among the components:

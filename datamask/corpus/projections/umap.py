@@ -9,7 +9,8 @@ import warnings
 import numpy as np
 
 from datamask.compiling import keeping_compiled
-from datamask.corpus.projections.contract import Projection, Say
+from datamask.corpus.projections.contract import Projection
+from datamask.work.context import Report
 
 SEEDED = 50_000
 """A seed makes UMAP use one core, so larger maps go without."""
@@ -18,7 +19,7 @@ SEEDED = 50_000
 class EpochLines:
     """A file for tqdm: turns its bar into progress."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Report) -> None:
         self._say = say
 
     def write(self, text: str) -> None:
@@ -31,7 +32,7 @@ class EpochLines:
         """tqdm calls this; each line is passed on by itself."""
 
 
-def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Say) -> np.ndarray:
+def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Report) -> np.ndarray:
     """How the map is fitted, as `contract.Fit`; the seed is used up to `SEEDED` rows."""
     say(0.0, "Starting UMAP; the first time on a machine it is compiled, half a minute")
     distances = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * similarities)).astype(np.float32)

@@ -16,7 +16,7 @@ from datamask.errors import OptionError
 from datamask.evaluation.ablation.contestants import Contestants, measuring
 from datamask.evaluation.ablation.targets import Plan, plan
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas.holdout import Report, subset
+from datamask.evaluation.lambdas.holdout import subset
 from datamask.evaluation.lambdas.kept import LOSSES, NOTHING_KEPT, SELECTION, Kept
 from datamask.evaluation.lambdas.measuring import random_rows
 from datamask.evaluation.lambdas.trial import in_space
@@ -24,6 +24,7 @@ from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Report
 from datamask.work.pace import RoundPace
 
 PREPARED = 0.1

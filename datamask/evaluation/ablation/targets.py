@@ -29,7 +29,6 @@ from datamask.evaluation.lambdas.aiming import aim, example_notes, with_quality
 from datamask.evaluation.lambdas.holdout import (
     LEAST_REMAINING,
     LONGEST_CHAIN,
-    Report,
     hashed,
     near_rows,
     own_texts,
@@ -43,6 +42,7 @@ from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.pool import Pool
 from datamask.learning.kmeans import kmeans_labels
 from datamask.polling import Poll
+from datamask.work.context import Report
 
 LEAST_HELD, MOST_HELD = 300, 1_000
 """Held-out texts of each of several targets, all seeds together."""

@@ -8,7 +8,6 @@ selection that keeps one member of each family would lose whole families, one th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -290,7 +289,3 @@ def hashed(numbers: np.ndarray, seed: int) -> np.ndarray:
 
 def _within(texts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return texts[: max(1, int(np.searchsorted(np.cumsum(lengths[texts]), HALF_WORDS, side="right")))]
-
-
-Report = Callable[[float, str], None]
-"""Progress: a share from 0 to 1 and what is being done."""

@@ -21,7 +21,6 @@ from datamask.evaluation.lambdas import wording
 from datamask.evaluation.lambdas.holdout import (
     SPLITS,
     Holdout,
-    Report,
     RestrictedPool,
     subset,
 )
@@ -37,6 +36,7 @@ from datamask.evaluation.problems import PosedProblem
 from datamask.learning.device import resolve
 from datamask.objectives.facility import list_length
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Report
 
 SELECTING, PREPARED = 0.75, 0.15
 """Shares of the progress: until everything is prepared, and until everything is selected."""

@@ -20,7 +20,7 @@ from datamask.corpus.text_space import features_of_texts
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.examples import Examples, check_count, distinct
 from datamask.evaluation.lambdas.aiming import AimedPool, aim, aimed_holdout, example_notes
-from datamask.evaluation.lambdas.holdout import Holdout, Report, held_out_own_texts, held_out_rows, units_of
+from datamask.evaluation.lambdas.holdout import Holdout, held_out_own_texts, held_out_rows, units_of
 from datamask.evaluation.lambdas.judges import FeatureJudge, Judge, TextJudge
 from datamask.evaluation.lambdas.kept import Lessons
 from datamask.evaluation.lambdas.meaning import SAME_KIND, Meaning, agreement
@@ -29,7 +29,7 @@ from datamask.evaluation.lambdas.transformer import SMALL, read_bytes
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.polling import Poll, no_poll
-from datamask.work.context import Work
+from datamask.work.context import Report, Work
 
 
 @dataclass(frozen=True)
