@@ -135,18 +135,20 @@ def _draw(current: Current) -> None:
             args=(key,),
             help="The finished run to show. The newest is first.",
         )
-        if selected is None:
-            st.page_link(
-                "pages/runs.py",
-                label="Start a run to see its selection",
-                icon=":material/arrow_forward:",
-                query_params=session.link_parameters(),
-            )
-        for refusal in workspace.refused:
-            instead = f" Shown instead: **{words.named(names[run_id], 60)}**." if run_id else ""
-            st.caption(
-                f"**{words.named(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead}"
-            )
+        # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
+        with st.container():
+            if selected is None:
+                st.page_link(
+                    "pages/runs.py",
+                    label="Start a run to see its selection",
+                    icon=":material/arrow_forward:",
+                    query_params=session.link_parameters(),
+                )
+            for refusal in workspace.refused:
+                instead = f" Shown instead: **{words.named(names[run_id], 60)}**." if run_id else ""
+                st.caption(
+                    f"**{words.named(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead}"
+                )
         colours = [
             st.selectbox(
                 label, choices, index=min(place, len(choices) - 1), key=key, help=ABOUT, persist_state="session"
