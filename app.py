@@ -6,7 +6,7 @@ Start it with `streamlit run app.py`, or on a corpus with `streamlit run app.py 
 import streamlit as st
 
 if __name__ == "__main__":
-    from datamask.dashboard.map_page import page
+    from datamask.pages.map import page
 
     page.show()
 else:

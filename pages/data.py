@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from datamask.dashboard.analyses.overview import panel as corpus_panel
-from datamask.dashboard.data import first_look_panel, form_panel, look_ahead_panel
+from datamask.analyses.overview import first_look_panel, look_ahead_panel
+from datamask.analyses.overview import panel as corpus_panel
+from datamask.dashboard.data import form_panel
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.shell import session
 

@@ -1,8 +1,8 @@
 """Evidence: what is a selection good for? Methods and runs judged by what they were not made from."""
 
-from datamask.dashboard.analyses import evidence_panel
 from datamask.dashboard.frame import sections
 from datamask.dashboard.frame.frame import frame
+from datamask.pages.evidence import page as evidence_panel
 
 DRAWN = {
     "What helps": evidence_panel.ablation,

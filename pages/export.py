@@ -4,13 +4,13 @@ from functools import partial
 
 import streamlit as st
 
-from datamask.dashboard.analyses.comparison import candidates
+from datamask.analyses.report.summary import kept_by
 from datamask.dashboard.drawing import words
-from datamask.dashboard.export import cards_panel, report_panel, selection_panel, summary_panel, whole_panel
 from datamask.dashboard.frame.frame import frame
-from datamask.dashboard.report.summary import kept_by
-from datamask.dashboard.runs import listing, menu_panel, provenance, run_panel
+from datamask.dashboard.runs import candidates, listing, menu_panel, provenance
 from datamask.dashboard.shell import session
+from datamask.pages.export import cards_panel, report_panel, selection_panel, summary_panel, whole_panel
+from datamask.pages.runs import run_panel
 
 current = frame("Export", "What can you download?")
 

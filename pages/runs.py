@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from datamask.dashboard.analyses.comparison import section_panel as compare_section
-from datamask.dashboard.analyses.frontier import section_panel as frontier_section
-from datamask.dashboard.analyses.sweeps import section_panel as sweep_section
+from datamask.analyses.frontier import section_panel as frontier_section
+from datamask.analyses.sweeps import section_panel as sweep_section
 from datamask.dashboard.frame import address, sections
 from datamask.dashboard.frame.frame import frame
-from datamask.dashboard.runs import section_panel as runs_section
+from datamask.pages.runs import compare_panel as compare_section
+from datamask.pages.runs import section_panel as runs_section
 
 if st.query_params.get(sections.VIEW) == "live":
     # a section once; the slider of the Map answers what it did

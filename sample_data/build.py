@@ -160,7 +160,7 @@ def keep_points(output: Path) -> None:
 
 def _solve(corpus: Corpus, cache_dir: Path) -> None:
     """Have the selections along λ kept that the slider beside the run shows."""
-    from datamask.dashboard.analyses.lambda_slider import lambda_points, live
+    from datamask.dashboard.tradeoff import lambda_points, live
 
     session = live.session(corpus, lambda_points.settings_of(None), cache_dir)
     session.job.wait()
@@ -177,7 +177,7 @@ def _copy(kept: list[Entry], cache_dir: Path, target: Path) -> None:
 
 def points(corpus: Corpus) -> Entry:
     """Return the name of the selections along λ."""
-    from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points
+    from datamask.dashboard.tradeoff import kept_points, lambda_points
 
     return kept_points.points_entry(corpus.fingerprint, kept_points.key_of(corpus, lambda_points.settings_of(None)))
 

@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def live_of_its_own(monkeypatch):
     """A holder of live lambdas for one test, on one processor; the sessions that it leaves are stopped."""
-    from datamask.dashboard.analyses.lambda_slider import live
+    from datamask.dashboard.tradeoff import live
 
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     monkeypatch.setattr(live, "_NAME", "live lambda of a test")

@@ -7,6 +7,7 @@ The table below is the map of the house (CONTRIBUTING.md draws it). A lazy impor
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,14 +47,24 @@ LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.run_queue", "runs.applying"}
 WORK = {"work"}
 READERS = {"corpus.readers"}
-PLAIN = {"dashboard", *(f"dashboard.{name}" for name in ("drawing", "server", "map", "linked", "workspace"))}
-"""Rooms of the dashboard that know no streamlit."""
+DOORS = ("drawing", "server", "data", "runs", "map", "tradeoff", "linked", "workspace")
+"""Folders of the dashboard that features share, lower ones first. What they compute knows no streamlit."""
 
-GROUND = BOTTOM | WORK | READERS | RUNS | PLAIN | {"corpus", "dashboard.shell"}
+PLAIN = {f"dashboard.{name}" for name in DOORS} | {"analyses"}
+
+GROUND = BOTTOM | WORK | READERS | RUNS | {f"dashboard.{name}" for name in DOORS} | {"corpus", "dashboard.shell"}
 MAP = GROUND | {"dashboard.map.panels"}
 LINKED = MAP | {"dashboard.linked.panels"}
 WORKSPACE = LINKED | {"dashboard.workspace.panels"}
 FRAME = WORKSPACE | {"dashboard.frame"}
+PANELS = FRAME | {"dashboard.data.panels", "dashboard.runs.panels", "analyses"}
+
+
+def _door(name: str, *besides: str) -> set[str]:
+    """What a door may import that knows no streamlit: rows and runs, and these doors."""
+    return BOTTOM | WORK | READERS | {"corpus", "runs", *(f"dashboard.{below}" for below in besides)}
+
+
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
@@ -100,27 +111,33 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS | {"recipes"},
+    "dashboard": set(),
     "dashboard.drawing": BOTTOM | WORK,
     "dashboard.server": BOTTOM,
-    "dashboard.map": BOTTOM | WORK | READERS | {"corpus", "runs", "dashboard.drawing"},
-    "dashboard.linked": BOTTOM | WORK | READERS | {"corpus", "runs", "dashboard.drawing", "dashboard.map"},
-    "dashboard": BOTTOM | WORK | READERS | PLAIN | {"corpus", "runs", "runs.applying"},
-    "dashboard.workspace": BOTTOM | WORK | READERS | PLAIN | {"corpus", "runs", "runs.applying"},
-    "dashboard.shell": GROUND,
+    "dashboard.map": _door("map", "drawing"),
+    "dashboard.data": _door("data", "drawing", "map", "server"),
+    "dashboard.runs": _door("runs", "drawing", "data"),
+    "dashboard.tradeoff": _door("tradeoff", "drawing", "map", "runs"),
+    "dashboard.linked": _door("linked", "drawing", "map"),
+    "dashboard.workspace": _door("workspace", "drawing", "runs", "tradeoff"),
+    "dashboard.shell": GROUND - {"dashboard.map", "dashboard.linked", "dashboard.tradeoff", "dashboard.workspace"},
+    "dashboard.data.panels": GROUND,
+    "dashboard.runs.panels": GROUND,
     "dashboard.map.panels": GROUND,
     "dashboard.linked.panels": MAP,
     "dashboard.workspace.panels": LINKED,
     "dashboard.frame": WORKSPACE,
-    "dashboard.panels": FRAME,
-    "dashboard.map_page": FRAME | {"dashboard.panels"},
-    "app": BOTTOM | WORK | PLAIN | (FRAME - LINKED) | {"dashboard.shell", "dashboard.panels", "dashboard.map_page"},
+    "analyses": _door("drawing", "drawing", *DOORS) | {"runs.applying"},
+    "analyses.panels": PANELS,
+    "page_bodies": PANELS | {"analyses.panels"},
+    "app": PANELS | {"analyses.panels", "page_bodies"},
     "sample_data": BOTTOM | {"ablation", "corpus", "work"},
 }
 """Room -> the other rooms it may import at its top. The room of a module is the longest of these names it begins with
 (``runs`` is the store and its siblings; see `ALIASES` for the rest)."""
 
 LAZY: dict[str, set[str]] = {
-    "sample_data": {"runs", "runs.execute", "runs.run_queue", "dashboard", "dashboard.linked", "dashboard.map"},
+    "sample_data": {"runs", "runs.execute", "runs.run_queue", *PLAIN},
     "": {"api"},
     "api": {"runs.sweep"},
     "out_of_core": {"learning", "objectives"},
@@ -131,7 +148,7 @@ LAZY: dict[str, set[str]] = {
         "corpus",
         "out_of_core",
         "out_of_core.engines",
-        "dashboard",
+        "analyses",
         "dashboard.shell",
         "evaluation",
         "learning",
@@ -141,8 +158,10 @@ LAZY: dict[str, set[str]] = {
         "runs.recipe",
         "runs.sweep",
     },
-    "dashboard": {"evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
+    "dashboard.data": {"evaluation"},
+    "dashboard.tradeoff": {"evaluation", "runs.run_queue"},
     "dashboard.linked": {"evaluation"},
+    "analyses": {"evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
 }
 """Room -> what it may import inside functions besides."""
 
@@ -178,18 +197,16 @@ ALIASES = {
 """Modules of another room than their folder's. In the folders of `THINGS` the panels are so by their name."""
 
 THINGS = {
-    "dashboard": "dashboard.panels",
-    "dashboard.map": "dashboard.map.panels",
-    "dashboard.linked": "dashboard.linked.panels",
-    "dashboard.workspace": "dashboard.workspace.panels",
+    "analyses": "analyses.panels",
+    **{f"dashboard.{name}": f"dashboard.{name}.panels" for name in ("data", "runs", "map", "linked", "workspace")},
 }
 """Room without streamlit -> the room of those of its modules that are called ``panel`` or ``..._panel``."""
 
-STREAMLIT = {"dashboard.shell", "dashboard.frame", "dashboard.map_page", *THINGS.values(), "app"}
+STREAMLIT = {"dashboard.shell", "dashboard.frame", *THINGS.values(), "page_bodies", "app"}
 """Rooms that may import streamlit: whole folders by their name, and the panels of every thing by theirs."""
 
 TORCH = {"objectives", "learning", "testing", "evaluation", "runs.execute", "runs.sweep", "api"}
-"""Rooms that load torch when they are imported; `corpus`, `cli` and `dashboard` may inside functions."""
+"""Rooms that load torch when they are imported; `corpus`, `cli` and `analyses` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {
     **{room: {"streamlit", "ray"} for room in MAY_IMPORT if room not in STREAMLIT | {"out_of_core.engines"}},
@@ -202,6 +219,8 @@ FORBIDDEN: dict[str, set[str]] = {
 
 def room_of(module: str) -> str:
     """The room of ``datamask.<...>``, ``app``, ``pages.<...>`` or ``sample_data.<...>``."""
+    if module.startswith("datamask.pages"):  # not the scripts of pages/, which call them
+        return "page_bodies"
     name = module.removeprefix("datamask").removeprefix(".")
     known = [*MAY_IMPORT, *ALIASES]
     room = max((k for k in known if k == "" or name == k or name.startswith(f"{k}.")), key=len)
@@ -255,7 +274,7 @@ def violations(module: str, source: str) -> list[str]:
             if target not in allowed:
                 how = "lazily imports" if lazy else "imports"
                 found.append(f"{module} (room {room!r}) {how} {imported} (room {target!r})")
-        if package == "torch" and room not in TORCH and not (lazy and room in ("corpus", "cli", "dashboard")):
+        if package == "torch" and room not in TORCH and not (lazy and room in ("corpus", "cli", "analyses")):
             found.append(f"{module} imports torch")
         if package in FORBIDDEN.get(room, ()):
             found.append(f"{module} imports {package}")
@@ -277,9 +296,28 @@ def test_no_room_imports_a_higher_one():
     assert not found, "\n".join(found)
 
 
+def folder_of(module: str) -> str:
+    """The feature, page or door of a module, panels apart from the rest of a door; "" for what is below these."""
+    parts, room = module.split("."), room_of(module)
+    if room.startswith(("analyses", "page_bodies")) and len(parts) > 2:
+        return ".".join(parts[:3])
+    return room if room.startswith("dashboard.") else ""
+
+
+def test_no_two_features_or_doors_import_each_other():
+    arrows: dict[str, set[str]] = {}
+    for path in sources():
+        module = module_of(path)
+        below = {folder_of(imported) for imported, _ in imports_of(path.read_text(encoding="utf-8"))}
+        arrows.setdefault(folder_of(module), set()).update(below - {"", folder_of(module)})
+    assert {"datamask.analyses.frontier", "datamask.pages.runs", "dashboard.shell"} <= set(arrows)
+    # raises CycleError, which names the circle
+    tuple(graphlib.TopologicalSorter(arrows).static_order())
+
+
 def test_every_room_of_the_table_exists():
     rooms = {room_of(module_of(path)) for path in sources()}
-    assert {"objectives", "learning", "corpus", "runs", "runs.execute", "cli", "dashboard"} <= rooms
+    assert set(MAY_IMPORT) <= rooms
     assert len(sources()) > 50
 
 
@@ -298,17 +336,22 @@ def test_every_room_of_the_table_exists():
         ("datamask.runs.attempt", "def f():\n    from datamask.runs.execute import execute", 0),
         ("datamask.dashboard.runs.cost", "def f():\n    import streamlit", 1),
         ("datamask.dashboard.runs.cost", "from datamask.dashboard.frame import frame", 1),
-        ("datamask.dashboard.runs.cost", "def f():\n    from datamask.dashboard.runs.run_panel import show", 1),
-        ("datamask.dashboard.runs.run_panel", "import streamlit\nfrom datamask.dashboard.runs import cost", 0),
-        ("datamask.dashboard.runs.panel", "import streamlit\nfrom datamask.dashboard.frame import frame", 0),
-        ("datamask.dashboard.runs.panels", "import streamlit", 1),
+        ("datamask.dashboard.runs.cost", "def f():\n    from datamask.pages.runs.run_panel import show", 1),
+        ("datamask.pages.runs.run_panel", "import streamlit\nfrom datamask.dashboard.runs import cost", 0),
+        ("datamask.analyses.x.panel", "import streamlit\nfrom datamask.dashboard.frame import frame", 0),
+        ("datamask.analyses.x.panel", "from datamask.pages.map import page", 1),
+        ("datamask.analyses.x.tables", "from datamask.analyses.x.panel import show", 1),
+        ("datamask.analyses.x.tables", "import streamlit", 1),
+        ("datamask.analyses.x.panels", "import streamlit", 1),
+        ("datamask.dashboard.workspace.x", "from datamask.analyses.x.tables import rows", 1),
+        ("datamask.dashboard.runs.x_panel", "from datamask.dashboard.frame import frame", 1),
         ("datamask.dashboard.drawing.words", "from datamask.dashboard.runs.cost import Cost", 1),
         ("datamask.dashboard.shell.x", "from datamask.dashboard.map.canvas_map import canvas_map", 1),
         ("datamask.dashboard.map.x", "from datamask.dashboard.linked.facets import Facet", 1),
         ("datamask.dashboard.map.preparing_panel", "from datamask.dashboard.linked.columns import rows", 1),
-        ("datamask.dashboard.linked.x_panel", "from datamask.dashboard.runs.run_panel import show", 1),
-        ("datamask.dashboard.frame.x", "from datamask.dashboard.runs.run_panel import show", 1),
-        ("datamask.dashboard.runs.x_panel", "from datamask.dashboard.map_page.page import show", 1),
+        ("datamask.dashboard.linked.x_panel", "from datamask.pages.runs.run_panel import show", 1),
+        ("datamask.dashboard.frame.x", "from datamask.pages.runs.run_panel import show", 1),
+        ("datamask.dashboard.runs.x_panel", "from datamask.pages.map.page import show", 1),
         ("datamask.cli", "from datamask.evaluation import score_selection", 1),
         ("datamask.cli.parser", "from datamask import dashboard", 1),
         ("pages.runs", "import streamlit\nfrom datamask.dashboard.frame import frame\nimport datamask.runs.execute", 1),

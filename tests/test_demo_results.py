@@ -11,10 +11,10 @@ import pytest
 from datamask.corpus.density import local_density
 from datamask.corpus.neighbors import build_neighbors
 from datamask.corpus.opening import open_corpus
-from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points, live
 from datamask.dashboard.data import demo
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.tradeoff import kept_points, lambda_points, live
 from datamask.evaluation.live import GRID
 from datamask.runs.ablation_results import results
 from datamask.runs.store import RunStore

@@ -161,7 +161,7 @@ def runs_export(options: argparse.Namespace) -> int:
             wanted = {"amount": amount, "report": say} if export.amounts else {}
             written[export.name] = export.write(run, paths[export.name], work, **wanted)
         if options.card:
-            from datamask.dashboard.report.dataset_card import write_dataset
+            from datamask.analyses.report.dataset_card import write_dataset
 
             cache_dir, rows = RunStore(options.runs_dir).cache_dir, options.card_rows
             files = write_dataset(run, options.card, cache_dir, work, rows=rows)

@@ -10,7 +10,7 @@ A bound comes with an answer wherever the objective has one. Bounds at solved la
 (`datamask.evaluation.path_bounds`); pair-wise similarity and facility location have their dual besides, whose solution
 between two neighbours' is a proof of its own.
 
-Not thread-safe: one caller at a time (`datamask.dashboard.analyses.lambda_slider.live` sees to it).
+Not thread-safe: one caller at a time (`datamask.dashboard.tradeoff.live` sees to it).
 """
 
 from __future__ import annotations

@@ -11,21 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.ablation.question import AblationQuestion
+from datamask.analyses.ablation import ablation_job
+from datamask.analyses.explanation import explanations
+from datamask.analyses.feature_probe import probing
+from datamask.analyses.frontier import sweeping
+from datamask.analyses.scoreboard import measuring
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.lambda_question import Target
 from datamask.corpus import Corpus, FirstLook
 from datamask.corpus.neighbors import load_neighbors
 from datamask.corpus.projections import DEFAULT
-from datamask.dashboard.analyses.ablation import ablation_job
-from datamask.dashboard.analyses.explanation import explanations
-from datamask.dashboard.analyses.feature_probe import probing
-from datamask.dashboard.analyses.frontier import sweeping
-from datamask.dashboard.analyses.scoreboard import measuring
 from datamask.dashboard.data import first_looks, preparing
 from datamask.dashboard.data.openings import Openings
-from datamask.dashboard.export import whole_work
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
+from datamask.pages.export import whole_work
 from datamask.runs import ablation_results, applying, stored_measures
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore

@@ -14,7 +14,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import Corpus, open_corpus
-from datamask.dashboard.analyses.lambda_slider import live
+from datamask.dashboard.tradeoff import live
 from datamask.errors import InputError
 from datamask.runs import stored_measures
 from datamask.runs.execute import execute

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datamask.analyses.overview.tables import first_rows
 from datamask.corpus import column_kinds
 from datamask.corpus.column_kinds import FEW, Column, metadata_columns
-from datamask.dashboard.analyses.overview.tables import first_rows
 from datamask.dashboard.linked.facets import columns_of
 from datamask.dashboard.map.layers import Blank, Category, Number, layer_of_column
 from datamask.evaluation.measures.drift import domains, number_columns

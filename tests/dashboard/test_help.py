@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = sorted([ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "datamask/dashboard").rglob("*.py")])
+FOLDERS = ("pages", "datamask/dashboard", "datamask/analyses", "datamask/pages")
+SCRIPTS = sorted([ROOT / "app.py", *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))])
 BUTTONS = {"button", "download_button", "form_submit_button", "link_button", "page_link", "popover", "pressed"}
 """Elements of Streamlit that show their help over themselves; `pressed` is our own button."""
 

@@ -9,9 +9,9 @@ import pyarrow.csv
 import pytest
 from playwright.sync_api import Page, expect
 
+from datamask.analyses.report import sentence
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.report import sentence
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
-from datamask.dashboard.analyses.lambda_slider.panel import EAR
-from datamask.dashboard.analyses.samples.sample_panel import KEYS
+from datamask.analyses.lambda_slider.panel import EAR
+from datamask.analyses.samples.sample_panel import KEYS
 from datamask.dashboard.map.canvas_map import CARRIER, MAP
 from datamask.dashboard.map.layers import Number
 from datamask.dashboard.map.marks import marks_of

@@ -11,8 +11,8 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
+from datamask.analyses.frontier.picture_panel import HEIGHT
 from datamask.config import CorpusConfig, SelectionConfig
-from datamask.dashboard.analyses.frontier.picture_panel import HEIGHT
 from datamask.dashboard.data.openings import openings
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool

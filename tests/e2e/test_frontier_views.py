@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from datamask.analyses.frontier import sweeping
 from datamask.config import CorpusConfig
-from datamask.dashboard.analyses.frontier import sweeping
 from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep

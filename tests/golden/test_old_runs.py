@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import cli
+from datamask.analyses.report import report
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.report import report
 from datamask.runs.store import RunStore
 from tests.commands import ROOT, last_json, run
 

@@ -46,7 +46,7 @@ from streamlit.testing.v1 import AppTest
 
 from datamask.cli.parser import parse, run_config
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.analyses.comparison import tables
+from datamask.analyses.comparison import tables
 from datamask.dashboard.data.inputs import check_roots
 from datamask.errors import InputError, OptionError
 from datamask.options import OPTIONS

@@ -15,9 +15,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard.analyses.lambda_slider import lambda_points
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.workspace import files
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.ablation.steering import MODELS
+from datamask.analyses.ablation import ablation_job, opening_panel
+from datamask.analyses.lambda_slider import evidence_panel
 from datamask.config import CorpusConfig
-from datamask.dashboard.analyses.ablation import ablation_job, opening_panel
-from datamask.dashboard.analyses.lambda_slider import evidence_panel
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.workspace import keeping
 from datamask.errors import InputError

@@ -21,7 +21,11 @@ PICTURES = {
 }
 FILES = [
     path.relative_to(ROOT).as_posix()
-    for path in (ROOT / "app.py", *sorted(ROOT.glob("pages/*.py")), *sorted(ROOT.glob("datamask/dashboard/**/*.py")))
+    for path in [
+        ROOT / "app.py",
+        *(path for folder in ("", "datamask/") for path in sorted((ROOT / folder / "pages").rglob("*.py"))),
+        *(path for folder in ("dashboard", "analyses") for path in sorted((ROOT / "datamask" / folder).rglob("*.py"))),
+    ]
     if path.parent.name == "pages" or "import streamlit as st" in path.read_text(encoding="utf-8")
 ]
 

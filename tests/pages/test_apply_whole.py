@@ -15,8 +15,8 @@ import pytest
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.export import whole_panel
 from datamask.errors import InputError, OptionError
+from datamask.pages.export import whole_panel
 from datamask.runs import applying, detached
 from datamask.runs.execute import execute
 from datamask.work.worker import worker

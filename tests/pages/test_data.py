@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.analyses.feature_probe import probing
 from datamask.config import CorpusConfig
 from datamask.corpus.copy_growth import COSINES, CopyGrowth, Law
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.dashboard.analyses.feature_probe import probing
 from datamask.dashboard.data import demo, preparing
 from datamask.dashboard.data import openings as openings_module
 from datamask.dashboard.data.looks_ahead import look_ahead
@@ -356,7 +356,7 @@ def test_a_link_from_before_a_restart_opens_the_corpus_anew(page, opened, runs_d
 
 @pytest.mark.parametrize("name", ["*" + "a" * 300, "[b]/*", "loop"])
 def test_no_path_outside_takes_the_page_down(page, tmp_path_factory, monkeypatch, name):
-    monkeypatch.setattr("datamask.dashboard.server.server.on_loopback", lambda: True)
+    monkeypatch.setattr("datamask.dashboard.shell.loopback.on_loopback", lambda: True)
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "loop").symlink_to(folder / "loop")
     app = choose_path(page(DATA), folder / name)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from datamask.ablation.steering import track
-from datamask.dashboard.analyses.ablation import ablation_job
-from datamask.dashboard.analyses.lambda_slider import evidence_panel
+from datamask.analyses.ablation import ablation_job
+from datamask.analyses.lambda_slider import evidence_panel
 from datamask.dashboard.workspace import keeping
 from datamask.errors import Stopped
 from datamask.runs import ablation_results

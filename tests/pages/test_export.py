@@ -12,9 +12,9 @@ import pytest
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
-from datamask.dashboard.export import report_panel
 from datamask.dashboard.runs import outcome, provenance
 from datamask.evaluation import score_selection
+from datamask.pages.export import report_panel
 from datamask.repeats import Amount
 from datamask.runs import exports
 from datamask.runs.execute import execute

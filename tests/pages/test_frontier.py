@@ -9,9 +9,9 @@ import time
 import pytest
 
 from datamask import catalogue
-from datamask.dashboard.analyses.frontier import sweeping
-from datamask.dashboard.analyses.sweeps import kinds
+from datamask.analyses.frontier import sweeping
 from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.errors import Stopped
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import finish_run

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from datamask.analyses.explanation import explanations
+from datamask.analyses.frontier import tables as frontier
+from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.config import Quota, RunConfig, SelectionConfig
-from datamask.dashboard.analyses.explanation import explanations
-from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points, live
-from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.drawing import words
+from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.evaluation.explaining import Flip
 from datamask.runs import lambda_answers
@@ -111,7 +111,7 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
         sent = parcels(page(corpus=opened.key, run=run.id))
         own = next(point for point in sent["lambdas"]["points"] if point["lamb"] == lamb)
         # the run's own: its rows, and the numbers that it reports and that are its dot on the frontier
-        spot = frontier.spot_of(run)
+        spot = spots.spot_of(run)
         reported = [words.percent(share, 1) for share in (spot.quality, spot.diversity)]
         assert [own["quality"], own["diversity"]] == reported and own["run"]
         selected = run.rows(["selected"])["selected"].to_numpy()
@@ -254,7 +254,7 @@ def test_rules_and_tokens_of_the_run_hold_at_every_lambda(page, opened, store, m
             assert tokens - corpus.lengths.max() <= corpus.lengths[mask].sum() <= tokens
     # the run's own value, and that of the same lambda solved anew, by the run path
     again = ran(store, opened, objective=objective, lamb=0.33, **files, **amount)
-    spot = frontier.spot_of(again)
+    spot = spots.spot_of(again)
     answer = live.find(corpus, lambda_points.settings_of(run.config.selection)).refined(0.33, LONG)
     worth = 0.33 * spot.quality + 0.67 * spot.diversity
     assert answer.joint - spot.gap - 1e-6 <= worth <= answer.joint + answer.gap + 1e-6
@@ -269,7 +269,7 @@ def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_sol
     assert [(point["lamb"], point["run"]) for point in points] == [(0.2, False), (0.5, True), (0.8, False)]
     for point, mask in zip(points, of_rows(sent["lambdas"], sent["ground"]["rows"]), strict=True):
         run = along[point["lamb"]]
-        spot = frontier.spot_of(run)
+        spot = spots.spot_of(run)
         assert np.array_equal(mask, run.rows(["selected"])["selected"].to_numpy())
         assert [point["quality"], point["diversity"]] == [words.percent(v, 1) for v in (spot.quality, spot.diversity)]
         assert point["proof"] == lambda_points.proof_words(spot.gap, True)

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.analyses.samples import texts_panel
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard.analyses.samples import texts_panel
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import brushing, distribution_panel, groups_panel, names_panel, topics

@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 
-from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import panel as lambda_slider
+from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map.filters import Among, Filters
 from datamask.dashboard.runs import listing
+from datamask.dashboard.tradeoff import spots
 from datamask.dashboard.workspace import keeping
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.dashboard.made_runs import finish_run
@@ -147,7 +147,7 @@ def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
         )
         for lamb in (0.3, 0.7)
     )
-    listed, discarded = frontier.spot_of, []
+    listed, discarded = spots.spot_of, []
 
     def spot_of(run, fingerprint):
         spot = listed(run, fingerprint)
@@ -155,7 +155,7 @@ def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
             discarded.append(shutil.move(other.path, other.path.parent.parent / "away"))
         return spot
 
-    monkeypatch.setattr(frontier, "spot_of", spot_of)
+    monkeypatch.setattr(spots, "spot_of", spot_of)
     app = page(corpus=opened.key, run=shown.id)
     assert discarded and titles(app) == ["Selected by R"]
     # and one that was started here: gone between the two looks at it

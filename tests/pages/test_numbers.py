@@ -18,9 +18,9 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard.analyses.lambda_slider import live
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.tradeoff import live
 from datamask.runs.execute import execute
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import write_shard

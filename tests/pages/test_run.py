@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.runs import form_panel, runs_panel
+from datamask.dashboard.runs import form_panel
 from datamask.dashboard.shell import session
+from datamask.pages.runs import runs_panel
 from datamask.polling import no_poll
 from datamask.runs.run_queue import run_queue
 from datamask.work import lanes

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from datamask.analyses.frontier import tables as frontier
 from datamask.api import select
-from datamask.dashboard.analyses.frontier import tables as frontier
 from datamask.dashboard.map.filters import Among, Between, Filters
 from datamask.dashboard.runs import outcome, provenance
 from datamask.runs.run_queue import run_queue

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from datamask.analyses.frontier import sweeping
 from datamask.config import SelectionConfig
-from datamask.dashboard.analyses.frontier import sweeping
-from datamask.dashboard.analyses.sweeps import kinds
+from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import captions

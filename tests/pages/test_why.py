@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from datamask.analyses.explanation import explanations
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard.analyses.explanation import explanations
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
 from datamask.work.worker import worker

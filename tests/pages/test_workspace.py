@@ -13,15 +13,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.analyses.report.current import report_of
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard.analyses.lambda_slider import lambda_point, lambda_points, live
-from datamask.dashboard.export import selection_panel
-from datamask.dashboard.report.current import report_of
+from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
 from datamask.dashboard.workspace import along, keeping, wording
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.along import Along
 from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.workspace import Workspace
+from datamask.pages.export import selection_panel
 from datamask.runs import ablation_results
 from datamask.runs.execute import execute
 from datamask.runs.run_queue import run_queue

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.analyses.convergence import tables as convergence
 from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import neighbors, partition_search
-from datamask.dashboard.analyses.convergence import tables as convergence
 from datamask.dashboard.runs import outcome, provenance
 from datamask.runs import phases
 from datamask.runs.execute import execute

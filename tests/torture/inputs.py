@@ -65,8 +65,8 @@ def warm() -> None:
     import torch
 
     from datamask import CorpusConfig, open_corpus
+    from datamask.analyses.report import report
     from datamask.dashboard.frame import address
-    from datamask.dashboard.report import report
     from datamask.evaluation import id_lists
     from datamask.runs.store import RunStore
 

@@ -244,7 +244,7 @@ def _export(store: RunStore, rng: random.Random, what: str) -> None:
 
 
 def _report(store: RunStore, what: str) -> None:
-    from datamask.dashboard.report import report
+    from datamask.analyses.report import report
 
     runs = [run for run in store.list() if run.id != VICTIM]
     attempted(lambda: report(store.get(VICTIM), runs), f"its report ({what})")

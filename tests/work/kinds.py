@@ -19,9 +19,9 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.graph_checkpoint import entry_of as graph_checkpoint_entry
 from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbors
 from datamask.corpus.projections.layouts import layout_entry, load_layout
-from datamask.dashboard.analyses.lambda_slider import kept_points
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.tradeoff import kept_points
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_ends
 from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
 from datamask.evaluation.measures.clusters import _kept_labels, cluster_labels, clusters_entry

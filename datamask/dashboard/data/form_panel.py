@@ -24,8 +24,7 @@ from datamask.dashboard.data.inputs import (
 )
 from datamask.dashboard.data.openings import Opening, opening_key, title_of
 from datamask.dashboard.drawing import words
-from datamask.dashboard.server import server
-from datamask.dashboard.shell import code_field, option_control, session
+from datamask.dashboard.shell import code_field, loopback, option_control, session
 from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
@@ -152,7 +151,7 @@ def _from_paths() -> CorpusConfig | None:
         return confined_config(config, roots)
     except OutsideRoots as error:
         _say(error)
-        if server.on_loopback():
+        if loopback.on_loopback():
             code_field.show(config, roots, session.visitor(), session.runs_dir())
     except DatamaskError as error:
         _say(error)

@@ -24,8 +24,8 @@ from datamask.config import CorpusConfig
 from datamask.corpus import Corpus, first_look
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import IDLE_SECONDS, shared_corpora
-from datamask.dashboard.analyses.copies.counting import Copies, count_exact, count_near
 from datamask.dashboard.data import demo, first_looks
+from datamask.dashboard.data.copy_counts import Copies, count_exact, count_near
 from datamask.dashboard.data.first_looks import FirstPicture
 from datamask.dashboard.data.inputs import check_uploads
 from datamask.errors import DatamaskError, InputError, NoRoomError, RemoteError

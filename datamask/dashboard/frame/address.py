@@ -15,9 +15,9 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
-from datamask.dashboard.analyses.sweeps import kinds
 from datamask.dashboard.linked import brushing, columns, names_panel
 from datamask.dashboard.map import canvas_map, shared_view
+from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import session
 from datamask.runs.folders import RUN_ID
 

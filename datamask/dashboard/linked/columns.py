@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard.analyses.agreement import settled_rows
-from datamask.dashboard.linked import brushing, facets, groups, topics
+from datamask.dashboard.linked import brushing, facets, groups, settled_rows, topics
 from datamask.dashboard.linked.facets import Facet
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.filters import Holding, Inside, Rows

@@ -12,8 +12,11 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import run_time
 from datamask.evaluation.result import NO_RESULT
@@ -163,3 +166,16 @@ def _length(config: SelectionConfig, selected: int, fingerprint: str, runs: Sequ
         return None
     share = (config.lamb - below) / (above - below) if above > below else 0.0
     return known[below] + share * (known[above] - known[below])
+
+
+def token_total(corpus: Corpus) -> float | None:
+    """The sum of the length column, where there is one."""
+    return None if corpus.lengths is None else float(np.nansum(corpus.lengths))
+
+
+def best_tokens(corpus: Corpus, count: int) -> float | None:
+    """The sum of the lengths of so many rows of best quality, where there are lengths."""
+    if corpus.lengths is None:
+        return None
+    best = np.argpartition(-corpus.quality, min(count, len(corpus) - 1))[:count]
+    return float(np.nansum(corpus.lengths[best]))

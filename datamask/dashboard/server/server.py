@@ -34,7 +34,8 @@ from datamask.dashboard.server import old_addresses
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
-from datamask.dashboard.shell import clicks
+from datamask.dashboard.shell import clicks, session
+from datamask.dashboard.shell.loopback import ADDRESS, on_loopback
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import default_root
 
@@ -46,11 +47,6 @@ FAULT = "fault"
 
 REFUSED = 2
 """Exit code where the command line of the server is refused, with one sentence; as that of every command."""
-
-ADDRESS = "127.0.0.1"
-"""Where the server listens unless somebody says otherwise, as .streamlit/config.toml says."""
-
-LOOPBACK = (ADDRESS, "::1", "localhost")
 
 
 def serve(config: CorpusConfig | None = None, port: int | None = None) -> int:
@@ -164,14 +160,7 @@ def _open_first(script: str | None) -> None:
             )
         config = CorpusConfig(tuple(words)) if words else None
     if config is not None:
-        from datamask.dashboard.shell import session
-
         allowed().open_first(config, session.roots())
-
-
-def on_loopback() -> bool:
-    """Whether none but this machine can reach the server."""
-    return (st.get_option("server.address") or "") in LOOPBACK
 
 
 def _hosts() -> Hosts:
@@ -213,8 +202,6 @@ def _first_page() -> str:
     if allowed().corpus is None:
         opening = demo.begin(openings(Path(default_root()).absolute()))
     else:
-        from datamask.dashboard.shell import session  # which imports this module
-
         opening = session.opening_of_the_command_line()
     return "" if opening is None else f"?corpus={opening.key}"
 

@@ -23,14 +23,14 @@ import streamlit as st
 from datamask import process
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.analyses.comparison import candidates
 from datamask.dashboard.data import demo
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.inputs import UPLOADS, Outside, check_roots
 from datamask.dashboard.data.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
 from datamask.dashboard.drawing import words
-from datamask.dashboard.server.server import on_loopback
+from datamask.dashboard.runs import candidates
 from datamask.dashboard.shell import background, code_field
+from datamask.dashboard.shell.loopback import on_loopback
 from datamask.errors import DatamaskError, InputError, StoreError
 from datamask.files import RealRoots
 from datamask.storage.address import FilePath, path_of, refuse_secrets, split_roots

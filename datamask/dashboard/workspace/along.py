@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_point, lambda_points, live
-from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import session
+from datamask.dashboard.tradeoff import kept_points, lambda_point, lambda_points, live, spots
+from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.errors import DatamaskError
 from datamask.evaluation.result import NO_RESULT
@@ -176,7 +175,7 @@ def _own(workspace: Workspace) -> LambdaPoint | None:
 
 
 def _of_run(run: Run, fingerprint: str, selected: np.ndarray, *, shown: bool) -> LambdaPoint | None:
-    spot = frontier.spot_of(run, fingerprint)
+    spot = spots.spot_of(run, fingerprint)
     if spot is None or not spot.priced:
         return None
     estimated = (run.status().result or NO_RESULT).estimate is not None
@@ -203,7 +202,7 @@ def _stored(workspace: Workspace, near: float | None) -> list[LambdaPoint]:
 def _alike(workspace: Workspace) -> list[tuple[float, Run]]:
     """The other runs that solve this problem, each with its lambda. Reads no table."""
     fingerprint = workspace.corpus.fingerprint
-    spot = None if workspace.run is None else frontier.spot_of(workspace.run, fingerprint)
+    spot = None if workspace.run is None else spots.spot_of(workspace.run, fingerprint)
     scale = None if spot is None else spot.scale
     found = []
     for run in workspace.runs:
@@ -212,7 +211,7 @@ def _alike(workspace: Workspace) -> list[tuple[float, Run]]:
                 continue
             if not lambda_points.posed_alike(workspace.settings, run.config.selection):
                 continue
-            spot = frontier.spot_of(run, fingerprint)
+            spot = spots.spot_of(run, fingerprint)
             if spot is not None and spot.scale == (scale := scale or spot.scale):
                 found.append((spot.lamb, run))
     return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamask.dashboard.analyses.lambda_slider import lambda_points
-from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.map import scene
+from datamask.dashboard.tradeoff import lambda_points
+from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace.along import SAME, Along
 from datamask.dashboard.workspace.selection import Selection, of_point, of_run

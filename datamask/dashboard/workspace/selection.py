@@ -10,8 +10,8 @@ import numpy as np
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.analyses.lambda_slider.lambda_point import LambdaPoint
 from datamask.dashboard.runs import listing
+from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
 

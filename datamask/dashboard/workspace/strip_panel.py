@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from datamask.dashboard.analyses.lambda_slider import evidence_track, lambda_points, live
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.garbage import settled
+from datamask.dashboard.tradeoff import evidence_track, lambda_points, live
 from datamask.dashboard.workspace import along, files, keeping, wording
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current

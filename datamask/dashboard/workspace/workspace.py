@@ -9,12 +9,11 @@ import streamlit as st
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.analyses.comparison import candidates
-from datamask.dashboard.analyses.comparison.candidates import Refused
-from datamask.dashboard.analyses.lambda_slider import lambda_points
 from datamask.dashboard.data.openings import OpenCorpus
-from datamask.dashboard.runs import listing
+from datamask.dashboard.runs import candidates, listing
+from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import session
+from datamask.dashboard.tradeoff import lambda_points
 from datamask.runs.store import Run
 
 MIDDLE = 0.5

@@ -12,11 +12,11 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus.projections import layouts
-from datamask.dashboard.analyses.lambda_slider import kept_points, lambda_points, live
 from datamask.dashboard.data import demo
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import Openings
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.tradeoff import kept_points, lambda_points, live
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from scipy.optimize import brentq
 
-from datamask.dashboard.analyses.classes import tightness as classes
+from datamask.analyses.classes import tightness as classes
 from datamask.dashboard.linked import groups, topics
 from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
 

@@ -14,18 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.analyses.comparison import tables as comparison
+from datamask.analyses.convergence import tables as convergence
+from datamask.analyses.downstream import tables as downstream
+from datamask.analyses.frontier import tables as frontier
+from datamask.analyses.report import page
+from datamask.analyses.report.sentence import sentence
+from datamask.analyses.sweeps import series, tables
+from datamask.analyses.vitals import tables as vitals
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.analyses.comparison import candidates
-from datamask.dashboard.analyses.comparison import tables as comparison
-from datamask.dashboard.analyses.convergence import tables as convergence
-from datamask.dashboard.analyses.downstream import tables as downstream
-from datamask.dashboard.analyses.frontier import tables as frontier
-from datamask.dashboard.analyses.sweeps import series, tables
-from datamask.dashboard.analyses.vitals import tables as vitals
-from datamask.dashboard.report import page
-from datamask.dashboard.report.sentence import sentence
-from datamask.dashboard.runs import listing, outcome, provenance, runs_table
+from datamask.dashboard.runs import candidates, listing, outcome, provenance, runs_table
+from datamask.dashboard.tradeoff import spots
 from datamask.errors import DatamaskError
 from datamask.runs.execute import execute
 from datamask.runs.labels import Result
@@ -81,8 +81,8 @@ def of_one(run: Run) -> None:
         convergence.curve,
         convergence.measures,
         convergence.across,
-        frontier.label_of,
-        frontier.spot_of,
+        spots.label_of,
+        spots.spot_of,
         outcome.numbers,
         outcome.certificate,
         outcome.rules,

@@ -1,0 +1,148 @@
+"""Methods by targets as a heat map, and methods on one target as dots with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from plotly import graph_objects as go
+
+from datamask.ablation import wording
+from datamask.analyses.ablation.tables import VERDICTS
+from datamask.dashboard.drawing import figures, palette
+
+ROW = 24
+"""Pixels of a method's row."""
+
+NAMES = 250
+"""Pixels that a method's name takes at most; a target's takes fewer, at a slant."""
+
+CLIP = 90
+"""Percentile of the differences at which the color is full, so that one failure does not turn the others white."""
+
+
+def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, dark: bool = False) -> go.Figure:
+    """Differences to random of methods by targets: blue is better, orange is worse, a number is told apart from random.
+
+    Args:
+        cells: of `tables.cells`. unit: of a difference. regrets: the largest of each method, written at its row's end.
+    """
+    names, targets = list(dict.fromkeys(cells["method"])), list(dict.fromkeys(cells["target"]))
+    shape = (len(names), len(targets))
+    difference = cells["difference"].to_numpy().reshape(shape)
+    told = cells["verdict"].isin([VERDICTS["better"], VERDICTS["worse"]]).to_numpy().reshape(shape)
+    others = np.abs(difference[~cells["random"].to_numpy().reshape(shape)])
+    full = float(np.percentile(others, CLIP)) if others.size else 0.0
+    drawn = figures.figure(
+        figures.axis(
+            grid=False,
+            side="top",
+            tickvals=list(range(len(targets))),
+            ticktext=[figures.cut(target, 170) for target in targets],
+            range=[-0.5, len(targets) - 0.5],
+        )
+        | {"tickangle": -30},
+        figures.rows(names, NAMES, grid=False),
+        height=ROW * len(names) + 150,
+        dark=dark,
+        margin={"t": 110, "r": 90, "b": 40},
+    )
+    scale = [[place, color] for place, color in palette.share_scale(dark)]
+    drawn.add_trace(
+        go.Heatmap(
+            # blue, which is better, is the upper end of the scale
+            z=-difference,
+            zmin=-(full or 1.0),
+            zmax=full or 1.0,
+            colorscale=scale,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            text=np.where(told, [[wording.signed(value) for value in row] for row in difference], ""),
+            texttemplate="%{text}",
+            textfont={"size": 11},
+            hoverinfo="skip",
+        )
+    )
+    # a press on a heat map says nothing to the page; one on a mark does, so each cell has one that is not seen
+    drawn.add_trace(
+        go.Scatter(
+            x=np.tile(np.arange(len(targets)), len(names)),
+            y=np.repeat(np.arange(len(names)), len(targets)),
+            mode="markers",
+            marker={"symbol": "square", "size": ROW - 6, "color": "rgba(0,0,0,0)"},
+            customdata=cells[["method_name", "target_name"]].to_numpy(),
+            text=[_hover(cell, unit) for cell in figures.records(cells)],
+            **figures.HOVER,
+        )
+    )
+    # all of a wide cell is its mark's
+    drawn.update_layout(hoverdistance=-1)
+    text = palette.shades(dark).text
+    for place, name in enumerate(names):
+        figures.write(drawn, f"{regrets[name]:.3f}", 1, place, text, right=14, xref="paper")
+    # below: above are the slanted names of targets
+    figures.write(drawn, "largest\nregret", 1, len(names) - 0.5, text, right=14, middle="top", down=4, xref="paper")
+    return drawn
+
+
+def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: bool = False) -> go.Figure:
+    """Differences to random on one target with their intervals, and a line at the best simple baseline.
+
+    Args:
+        cells: of `tables.cells`, of one target. best_simple: its method; "": the result is provisional.
+    """
+    table = cells.sort_values("difference", kind="stable").reset_index(drop=True)
+    tone = palette.shades(dark)
+    drawn = figures.figure(
+        figures.axis(zeroline=True, zerolinecolor=tone.muted),
+        figures.rows(list(table["method"]), NAMES),
+        height=ROW * len(table) + 60,
+        dark=dark,
+    )
+    figures.write_below(drawn, f"Difference to random, {figures.plain(unit)}; lower is better", dark)
+    baseline = table[table["method"] == best_simple]
+    if len(baseline):
+        figures.line_across(drawn, tone.best, x=float(baseline["difference"].iloc[0]))
+        figures.key_only(
+            drawn, "best simple baseline", mode="lines", line={"color": tone.best, "dash": "3px,3px", "width": 1.2}
+        )
+    looks = {
+        "": (tone.muted, "circle"),
+        VERDICTS["better"]: (tone.accent, "triangle-down"),
+        VERDICTS["worse"]: (tone.quality, "triangle-up"),
+        VERDICTS["level"]: (tone.random, "circle"),
+    }
+    for verdict, (color, symbol) in looks.items():
+        those = table[(table["verdict"] == verdict) & ~table["random"]]
+        if those.empty:
+            continue
+        drawn.add_trace(
+            go.Scatter(
+                x=those["difference"],
+                y=those.index,
+                mode="markers",
+                name=f"{verdict} than random" if verdict in ("better", "worse") else verdict or "no interval yet",
+                showlegend=True,
+                marker={"color": color, "symbol": symbol, "size": 10},
+                error_x=figures.error_bar(those["difference"], those["low"], those["high"], color),
+                text=[_hover(cell, unit) for cell in figures.records(those)],
+                **figures.HOVER,
+            )
+        )
+    return drawn
+
+
+def _hover(cell, unit: str) -> str:
+    """What the pointer reads at a method on a target."""
+    lines = [
+        ("", cell.method),
+        ("target", cell.target),
+        ("to random", f"{wording.signed(cell.difference)} {unit}"),
+    ]
+    if np.isfinite(cell.low):
+        lines.append(("interval", f"{wording.signed(cell.low)} to {wording.signed(cell.high)}"))
+    if cell.verdict:
+        lines.append(("verdict", cell.verdict))
+    return figures.hover(*lines)

@@ -1,0 +1,344 @@
+"""The form of an ablation: what methods are compared on, at which ratio, and Start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from datamask.ablation.cost import expected_seconds
+from datamask.ablation.question import (
+    LABEL_REGIONS,
+    LEAST_SEEDS,
+    MASKS,
+    METHODS,
+    SEEDS,
+    AblationQuestion,
+)
+from datamask.analyses.ablation import ablation_job
+from datamask.config.lambda_question import (
+    LEAST_EXAMPLES,
+    LEAST_TEXTS,
+    MOST_EXAMPLES,
+    Target,
+    check_texts,
+    texts_of,
+)
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.shell import background
+from datamask.errors import DatamaskError
+
+if TYPE_CHECKING:
+    from datamask.evaluation.examples import Examples
+
+SEVERAL = "several"
+TARGETS = {
+    SEVERAL: "Several targets",
+    "random": "Held-out text of the corpus",
+    "column": "One value of a column",
+    "score": "High scores of another column",
+    "texts": "My own texts",
+    "examples": "Examples that also score rows",
+}
+WITHOUT_TEXTS = (SEVERAL, "random", "column", "score", "examples")
+RATIOS = (0.02, 0.05, 0.1, 0.3)
+SOURCES = {"ids": "ids of rows", "features": "features", "examples": "texts"}
+SOURCE_FILES = {"ids": ["txt", "csv", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
+SOURCE_HELP = {
+    "ids": "One id per line, or a table with the id column of the corpus.",
+    "features": "A parquet file with a feature column, made by the model of the corpus.",
+    "examples": "One text per line, or .jsonl with the field text. Requires features that `datamask prepare` "
+    "made from texts.",
+}
+VALUES = 200
+"""Values of a column that can be chosen, the most frequent first."""
+
+PRESSED, REFUSED = "ablation_pressed", "ablation_refused"
+"""In the session: on which corpus, and for what target, Start was pressed; the form that was refused, and why."""
+
+
+def has_texts(corpus: Corpus) -> bool:
+    """Whether there is text that proxy models can learn from."""
+    return corpus.provenance.columns.get("text") in corpus.metadata.column_names
+
+
+def form(corpus: Corpus, cache_dir: Path) -> None:
+    """What to compare methods on; Start begins the ablation."""
+    readable = has_texts(corpus)
+    if not readable:
+        st.caption(
+            "**This corpus has no texts**, so methods are measured by distance to examples among its features. "
+            "Add a text column to measure by text."
+        )
+    kind = st.selectbox(
+        "Target",
+        list(TARGETS) if readable else list(WITHOUT_TEXTS),
+        # remembered of a corpus with texts, it may be what is not offered here
+        key="ablation_target" if readable else "ablation_target_without_texts",
+        format_func=TARGETS.__getitem__,
+        persist_state="session",
+        help="A small model learns from each selection and predicts held-out text of the target. Choose what "
+        "your own model should be good at, or several targets.",
+    )
+    label = column = value = source = ""
+    uploads, pasted = [], ""
+    if kind == SEVERAL:
+        label = _label(corpus)
+    elif kind == "column":
+        column, value = _one_value(corpus)
+    elif kind == "score":
+        column = _score(corpus)
+    elif kind == "texts":
+        uploads = st.file_uploader(
+            "Text files",
+            type=["txt", "md", "jsonl"],
+            accept_multiple_files=True,
+            key="ablation_files",
+            help="One text per line, or .jsonl with the field text. Some hundreds of texts are enough.",
+        )
+        pasted = st.text_area(
+            "Or paste texts, one per line",
+            key="ablation_pasted",
+            height=90,
+            help=f"At least {LEAST_TEXTS} different lines.",
+        )
+    elif kind == "examples":
+        source, uploads, pasted = _examples_form(readable)
+    ratio = st.segmented_control(
+        "Select ratio",
+        RATIOS,
+        default=RATIOS[-1],
+        required=True,
+        key="ablation_ratio",
+        persist_state="session",
+        format_func=words.percent,
+        help="The share of the rows that each method selects.",
+    )
+    seeds = st.number_input(
+        "Seeds",
+        LEAST_SEEDS,
+        50,
+        SEEDS,
+        key="ablation_seeds",
+        persist_state="session",
+        help="Each seed selects from different rows. More seeds find smaller differences and take longer.",
+    )
+    masks = st.checkbox(
+        "Learned masks",
+        value=True,
+        key="ablation_masks",
+        persist_state="session",
+        help="Adds the paper's preset with 5,000 steps, which takes longer than all other methods together.",
+    )
+    ready = not (kind in ("column", "score") and not column)
+    busy = working(corpus)
+    st.button(
+        "Start the ablation",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="ablation_start",
+        width="stretch",
+        disabled=not ready or busy,
+        on_click=_press,
+        args=(corpus.fingerprint, kind),
+    )
+    asked = AblationQuestion(seeds=int(seeds), methods=tuple(name for name in METHODS if masks or name != MASKS))
+    st.caption(f"About {words.roughly(expected_seconds(asked, len(corpus)))} on an idle machine.")
+    files = [upload.file_id for upload in uploads]
+    form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, ratio, seeds, masks))
+    if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
+        # not pressed, or for something else than what is asked now
+        st.session_state.pop(PRESSED, None)
+    elif kind in ("texts", "examples") and not uploads and not pasted.strip():
+        _wait()
+    else:
+        del st.session_state[PRESSED]
+        texts: list[str] = []
+        examples = None
+        target: Target | None = None
+        try:
+            if kind == "examples":
+                examples, target = _examples(corpus, source, uploads, pasted)
+            elif kind == "texts":
+                texts, target = _own_texts(uploads, pasted)
+            elif kind != SEVERAL:
+                target = Target(kind, column, value)
+            question = AblationQuestion(
+                target=target,
+                label=label,
+                ratio=ratio,
+                seeds=asked.seeds,
+                methods=asked.methods,
+            )
+        except DatamaskError as error:
+            st.session_state[REFUSED] = form_now, str(error)
+        else:
+            start(corpus, ablation_job.Asked(question, tuple(texts), examples), cache_dir)
+            st.rerun()
+    refused_form, refusal = st.session_state.get(REFUSED, ("", ""))
+    if refused_form == form_now:
+        st.error(words.sentence(refusal), icon=":material/error:")
+
+
+def start(corpus: Corpus, asked: ablation_job.Asked, cache_dir: Path) -> None:
+    """Start a job, or join the one under way. For a button's `on_click` too."""
+    link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+    sign = Sign("Ablation", "pages/evidence.py", link)
+    ablation_job.start(corpus, asked.question, cache_dir, asked.texts, sign, asked.examples)
+
+
+def working(corpus: Corpus) -> bool:
+    """Whether an ablation of this corpus is under way."""
+    return background.working(ablation_job.key_of(corpus))
+
+
+def _press(fingerprint: str, kind: str) -> None:
+    """Remember that Start was pressed, until the page has what the job needs.
+
+    A page that is drawn anew, as by a file that arrives, ends the drawing that knew of the press; and files may still
+    be on their way when it comes.
+    """
+    st.session_state[PRESSED] = fingerprint, kind
+
+
+def _wait() -> None:
+    st.caption("Waiting for your texts. The ablation starts when they are uploaded or pasted.")
+    st.button(
+        "Cancel the start",
+        key="ablation_not",
+        type="tertiary",
+        on_click=st.session_state.pop,
+        args=(PRESSED, None),
+    )
+
+
+def _label_columns(corpus: Corpus) -> list[str]:
+    """Columns whose values tell kinds of samples apart; a year does, however many there are."""
+    return [
+        column.name
+        for column in corpus.metadata_columns.values()
+        if column.kind == "class" or (column.kind == "number" and column.cells == "whole")
+    ]
+
+
+def _label(corpus: Corpus) -> str:
+    """What the several targets are."""
+    names = {"": "automatic", **{name: name for name in _label_columns(corpus)}, LABEL_REGIONS: "regions"}
+    return st.selectbox(
+        "Label column",
+        list(names),
+        key="ablation_label",
+        format_func=lambda name: names.get(name, name),
+        help=(
+            "The targets are eight to twenty values of this column. Without labels they are regions: clusters "
+            "of the features."
+        ),
+    )
+
+
+def _one_value(corpus: Corpus) -> tuple[str, str]:
+    """A metadata column and one of its values."""
+    names = _label_columns(corpus)
+    if not names:
+        st.caption("The corpus has no label column.")
+        return "", ""
+    column = st.selectbox("Column", names, key="ablation_column", help="The column that labels rows by kind of text.")
+    counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
+    counts = sorted(
+        (entry for entry in counts if entry["values"] is not None and entry["counts"] >= LEAST_TEXTS),
+        key=lambda entry: -entry["counts"],
+    )[:VALUES]
+    sizes = {entry["values"]: entry["counts"] for entry in counts}
+    if not sizes:
+        st.caption(f"No value has at least {LEAST_TEXTS} rows, as the comparison needs.")
+        return "", ""
+    value = st.selectbox(
+        "Value",
+        list(sizes),
+        key=f"ablation_value_{column}",
+        format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
+        help="The target is the held-out rows with this value.",
+    )
+    return column, value or ""
+
+
+def _score(corpus: Corpus) -> str:
+    """A metadata column with numbers, other than the quality."""
+    names = [column.name for column in corpus.metadata_columns.values() if column.cells in ("whole", "fraction")]
+    if not names:
+        st.caption("The corpus has no second number column.")
+        return ""
+    return st.selectbox(
+        "Column of scores",
+        names,
+        key="ablation_score",
+        help="The target is the best quarter of the held-out rows by this column.",
+    )
+
+
+def _own_texts(uploads: list, pasted: str) -> tuple[list[str], Target]:
+    """The person's own texts and their target.
+
+    Raises:
+        InputError: they are too few.
+    """
+    distinct: dict[str, None] = {}
+    for upload in uploads:
+        distinct.update(dict.fromkeys(texts_of(upload.getvalue().decode("utf-8", "replace"), upload.name)))
+    distinct.update(dict.fromkeys(texts_of(pasted)))
+    name = uploads[0].name if len(uploads) == 1 and not pasted.strip() else "your own texts"
+    return (texts := check_texts(list(distinct), name)), Target.own(texts, name)
+
+
+def _examples_form(readable: bool) -> tuple[str, list, str]:
+    """What the examples are, their file and what is pasted.
+
+    Args:
+        readable: whether the corpus has texts; without, texts are no examples of it.
+    """
+    st.caption(
+        f"{LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} examples. One half scores the rows by similarity, the other "
+        "half evaluates."
+    )
+    source = st.segmented_control(
+        "Kind",
+        list(SOURCES) if readable else [name for name in SOURCES if name != "examples"],
+        default="ids",
+        required=True,
+        # remembered of a corpus with texts, it may be what is not offered here
+        key="ablation_source" if readable else "ablation_source_without_texts",
+        persist_state="session",
+        format_func=SOURCES.__getitem__,
+        help="The content of the file.",
+    )
+    upload = st.file_uploader(
+        "Example file",
+        type=SOURCE_FILES[source],
+        key=f"ablation_examples_{source}",
+        help=SOURCE_HELP[source],
+    )
+    pasted = ""
+    if source != "features":
+        pasted = st.text_area(
+            f"Or paste {SOURCES[source]}, one per line",
+            key=f"ablation_pasted_{source}",
+            height=90,
+            help=f"At least {LEAST_EXAMPLES:,} lines. A file takes precedence over pasted text.",
+        )
+    return source, [] if upload is None else [upload], pasted
+
+
+def _examples(corpus: Corpus, source: str, uploads: list, pasted: str) -> tuple[Examples, Target]:
+    """The `Examples` and their target, from what was uploaded or pasted.
+
+    Raises:
+        InputError: they cannot be read, or are too few or too many.
+    """
+    content = uploads[0].getvalue() if uploads else pasted.encode("utf-8", "replace")
+    name = Path(uploads[0].name).name if uploads else "your list.txt"
+    return ablation_job.examples_of(corpus, source, name, content)

@@ -1,0 +1,94 @@
+"""From a method of an ablation to its selection on the Map: at once where a solver finds it, by a button elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from datamask.ablation.methods import settings_of
+from datamask.ablation.result import AblationResult, Method
+from datamask.analyses.ablation import tables
+from datamask.dashboard.data.openings import OpenCorpus
+from datamask.dashboard.frame import address
+from datamask.dashboard.runs import candidates
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.tradeoff import lambda_points
+from datamask.dashboard.tradeoff.evidence_track import TARGET
+from datamask.dashboard.workspace import method_panel
+from datamask.runs.store import Run
+
+CELL, MENU, MAP = "ablation_cell", "ablation_method", "ablation_heat_map"
+"""In the session: the method and target that were asked for last; the menu of methods; the heat map."""
+
+
+def cell_pressed() -> None:
+    """Note the cell of the heat map that was pressed. For the figure's `on_select`."""
+    event = st.session_state.get(MAP)
+    points = event.selection.points if event else []
+    if points:
+        method, target = points[0]["customdata"]
+        st.session_state[CELL] = (method, target)
+
+
+def controls(result: AblationResult) -> None:
+    """Draw the menu that opens a method without a pointer, and what was asked for last."""
+    labels = {result.methods[place].name: result.methods[place].label for place in tables.order(result)}
+    st.selectbox(
+        "Open on the Map",
+        list(labels),
+        None,
+        key=MENU,
+        format_func=labels.__getitem__,
+        placeholder="choose a method or press a cell",
+        on_change=_method_chosen,
+        width=320,
+        help="Opens this method's selection of the whole corpus at the select ratio of this result.",
+    )
+    name, target = st.session_state.get(CELL, ("", ""))
+    method = next((method for method in result.methods if method.name == name), None)
+    if method is None:
+        return
+    opened = session.opened_or_stop()
+    runs, _ = candidates.candidates(session.store().list(), opened.corpus.fingerprint)
+    if any(facts.name == target for facts in result.targets):
+        st.session_state[TARGET] = target
+    ratio = result.question.ratio
+    stored = method_panel.stored_run(runs, settings_of(method, ratio, len(opened.corpus)))
+    if stored is not None:
+        _go({"run": stored.id})
+    elif method.along_lambda:
+        _go(_at_lambda(opened, runs, method, ratio))
+    elif pressed(
+        f"Run {method.label}",
+        key="ablation_run_method",
+        icon=":material/play_arrow:",
+    ):
+        method_panel.open_method(opened, runs, method, ratio)
+        _go({})
+
+
+def _method_chosen() -> None:
+    name = st.session_state.get(MENU)
+    if name is not None:
+        st.session_state[CELL] = (name, "")
+        st.session_state[MENU] = None
+
+
+def _at_lambda(opened: OpenCorpus, runs: Sequence[Run], method: Method, ratio: float) -> dict[str, str]:
+    """The address of a lambda that no stored run has: next to a run of the same problem, or of one that is started."""
+    settings = settings_of(method, ratio, len(opened.corpus))
+    link = {"objective": method.objective, "ratio": f"{ratio:g}", "lambda": f"{method.lamb:g}"}
+    problem = lambda_points.settings_of(settings)
+    alike = next((run for run in runs if lambda_points.posed_alike(problem, run.config.selection)), None)
+    if alike is not None:
+        return {**link, "run": alike.id}
+    method_panel.open_method(opened, runs, method, ratio)
+    return link
+
+
+def _go(link: dict[str, str]) -> None:
+    del st.session_state[CELL]
+    address.take_again()
+    st.switch_page("app.py", query_params={**session.link_parameters(), **link})

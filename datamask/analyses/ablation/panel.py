@@ -1,0 +1,266 @@
+"""An ablation on the page: the job under way, which result is looked at, its sentence, picture and table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from datamask.ablation import wording
+from datamask.ablation.result import AblationResult
+from datamask.ablation.steering import MODELS, compare_models
+from datamask.analyses.ablation import ablation_job, chart, form_panel, opening_panel, tables
+from datamask.analyses.which_lambda import panel as lambda_panel
+from datamask.analyses.which_lambda import tables as lambda_tables
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import listing
+from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell.plots import plot
+from datamask.dashboard.shell.tables import height
+from datamask.runs import ablation_results, lambda_answers
+from datamask.work.job import Job
+from datamask.work.worker import worker
+
+ANSWER = "answer"
+"""Of the address: the key of the result that is looked at."""
+
+WATCHED, MINUTES = "ablation_watched", "ablation_minutes"
+"""In the session: the job that was watched; the minutes that confirming a result takes, by its key."""
+
+MOST_ROWS = 25
+
+
+def stored(corpus: Corpus, cache_dir: Path) -> list[AblationResult]:
+    """Every result on this corpus, newest first, without those of the second proxy model, which confirm others."""
+    every = ablation_results.results(cache_dir, corpus.fingerprint)
+    return [result for result in every if result.judge != MODELS[1]]
+
+
+def old_answers(corpus: Corpus, cache_dir: Path) -> list[dict]:
+    """Every stored answer to "which lambda?" on this corpus, newest first."""
+    return lambda_answers.answers(cache_dir, corpus.fingerprint)
+
+
+def follow(corpus: Corpus) -> None:
+    """Look at the result of a job that was watched and has ended. Call it before `choose`."""
+    job = worker().find(ablation_job.key_of(corpus))
+    if job is not None and job.state == "done" and st.session_state.pop(WATCHED, None) == job.key:
+        question = job.about.question if isinstance(job.about, ablation_job.Asked) else None
+        st.query_params[ANSWER] = question.by(MODELS[0]).key if question is not None else str(job.result)
+
+
+def choose(results: Sequence[AblationResult], answers: Sequence[Mapping]) -> AblationResult | Mapping | None:
+    """Which result, or which answer to "which lambda?", is looked at; it stands in the URL. None: there is none yet."""
+    lines = tables.titles(results)
+    lines |= {key: f"Which λ: {line}" for key, line in lambda_tables.titles(list(answers)).items()}
+    by_key = {result.question.key: result for result in results} | {answer["key"]: answer for answer in answers}
+    wanted = st.query_params.get(ANSWER)
+    if wanted not in by_key:
+        wanted = next(iter(by_key), None)
+    if len(by_key) < 2:
+        return by_key.get(wanted)
+    lines = listing.unlike(lines)
+    key = st.selectbox(
+        "Results",
+        list(by_key),
+        index=list(by_key).index(wanted),
+        format_func=lines.__getitem__,
+        help="All ablations of this corpus, newest first.",
+    )
+    st.query_params[ANSWER] = key
+    return by_key[key]
+
+
+def work(corpus: Corpus, cache_dir: Path) -> bool:
+    """Draw the job under way, or one that ended without a result and how to continue; whether there is either."""
+    job = worker().find(ablation_job.key_of(corpus))
+    if job is None or job.state == "done":
+        return False
+    if not job.ended:
+        st.session_state[WATCHED] = job.key
+        seen = _provisional(corpus, cache_dir)
+        background.follow(
+            job,
+            background.Look(
+                "ablation_stop",
+                every=1.0,
+                place="live_ablation",
+                title="Comparing methods",
+                about=_asked(job),
+                says=_doing,
+                beside=_done,
+                # the first answer comes while the job goes on
+                over=lambda: _provisional(corpus, cache_dir) != seen,
+            ),
+        )
+        return True
+    stopped = job.state == "stopped"
+    with st.container(border=True):
+        st.subheader("Stopped" if stopped else "The ablation failed", anchor=False)
+        if stopped:
+            st.write(f"Stopped at {words.percent(job.share)}. Finished selections are kept.")
+        else:
+            st.error(words.sentence(job.error), icon=":material/error:")
+        st.caption(_asked(job))
+        with st.container(horizontal=True):
+            if stopped:
+                st.button(
+                    "Continue",
+                    icon=":material/play_arrow:",
+                    key="ablation_again",
+                    on_click=form_panel.start,
+                    args=(corpus, job.about, cache_dir),
+                )
+            st.button(
+                "Dismiss",
+                key="ablation_forget",
+                type="tertiary",
+                on_click=worker().forget,
+                args=(job.key,),
+            )
+    return True
+
+
+def _provisional(corpus: Corpus, cache_dir: Path) -> list[str]:
+    """The results of first seeds that are there."""
+    return [result.question.key for result in stored(corpus, cache_dir) if result.provisional]
+
+
+def _asked(job: Job) -> str:
+    if not isinstance(job.about, ablation_job.Asked):
+        return ""
+    asked = tables.asked(job.about.question)
+    return words.plain(asked[:1].upper() + asked[1:], 300)
+
+
+def _doing(job: Job) -> str:
+    message = background.message(job)
+    return message[:1].upper() + message[1:]
+
+
+def _done(job: Job) -> str:
+    left = words.soon(job.left)
+    done = f"{words.percent(job.share)} done, {left}. " if left else ""
+    return f"{done}You can leave this page; the work continues."
+
+
+def nothing_yet(corpus: Corpus) -> None:
+    """No result so far."""
+    judged = (
+        "A small model learns from each selection and predicts held-out text."
+        if form_panel.has_texts(corpus)
+        else "Held-out rows measure how near each selection is."
+    )
+    with st.container(border=True):
+        st.subheader("No ablation of this corpus yet", anchor=False)
+        st.write(
+            f"Press Start to compare simple baselines and joint methods on equally many tokens. {judged} The "
+            "result names the methods that are better than random and than the best simple baseline."
+        )
+
+
+def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> None:
+    """A result: its sentence, the picture, what confirms it, the table, how it was measured."""
+    if not isinstance(found, AblationResult):
+        lambda_panel.show(found)
+        return
+    headline = words.plain(wording.headline(found), 900)
+    if found.provisional:
+        st.info(headline, icon=":material/hourglass_top:")
+    elif any(target.circular for target in found.targets):
+        st.warning(f"**{headline}**", icon=":material/sync_problem:")
+    else:
+        st.markdown(f"**{headline}**")
+    for note in wording.pool_note(found):
+        st.caption(words.plain(note, 600))
+    cells = tables.cells(found)
+    if found.several:
+        plot(
+            chart.heat_map(cells, found.unit, tables.regrets(found), dark=session.dark()),
+            key=opening_panel.MAP,
+            alt="Difference to random of each method on each target",
+            on_select=opening_panel.cell_pressed,
+        )
+        st.caption(
+            f"Difference to random in {found.unit}; blue is better, orange is worse. Cells without a number are "
+            "level with random."
+            if not found.provisional
+            else f"Difference to random in {found.unit}, so far; blue is better, orange is worse."
+        )
+        opening_panel.controls(found)
+    else:
+        best = found.comparisons.best_simple[0] if found.comparisons is not None else None
+        plot(
+            chart.interval_rows(
+                cells, found.unit, "" if best is None else found.methods[best].label, dark=session.dark()
+            ),
+            key="ablation_intervals",
+            alt="Difference to random of all methods",
+        )
+    _confirmation(found, corpus, cache_dir)
+    with st.expander("All numbers"):
+        _numbers(found)
+    with st.expander("How this was measured"):
+        st.write(words.plain(wording.method_note(found), 2000))
+
+
+def _numbers(result: AblationResult) -> None:
+    table = tables.methods(result) if result.several else tables.losses(result)
+    st.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=height(len(table), MOST_ROWS),
+        column_config={
+            "largest regret": st.column_config.NumberColumn(
+                format="%.3f", help=f"At most this many {result.unit} behind the best method of a target."
+            ),
+            "loss": st.column_config.NumberColumn(format="%.4f", help=result.unit),
+        },
+        alt="All methods",
+    )
+
+
+def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> None:
+    """What the second proxy model says, or a button that asks it and says its minutes first."""
+    if result.provisional or result.judge != MODELS[0]:
+        return
+    every = ablation_results.results(cache_dir, corpus.fingerprint)
+    if compare_models(result, every) is not None:
+        st.caption(tables.confirmation(result, every))
+        return
+    target = result.question.target
+    if form_panel.working(corpus) or (target is not None and (target.kind == "texts" or target.steers)):
+        # a person's own texts are not kept, so the command line confirms those
+        return
+    minutes = st.session_state.get(MINUTES, {}).get(result.question.key)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if minutes is None:
+            st.button(
+                "Confirm the result",
+                key="ablation_confirm",
+                on_click=_time_confirmation,
+                args=(result,),
+            )
+            st.caption(
+                "Only one proxy model has run.",
+                help="*Confirm* ranks the methods with a second proxy model, a small transformer. The page first "
+                "estimates its time.",
+            )
+        else:
+            st.button(
+                "Start confirming",
+                key="ablation_confirm_start",
+                icon=":material/play_arrow:",
+                on_click=form_panel.start,
+                args=(corpus, ablation_job.Asked(result.question.by(MODELS[1])), cache_dir),
+            )
+            st.caption(f"The small transformer takes about {max(1, round(minutes)):,} min.")
+
+
+def _time_confirmation(result: AblationResult) -> None:
+    """Time a few training steps of the second proxy model: a second or two."""
+    minutes = ablation_job.minutes_to_confirm(result)
+    st.session_state[MINUTES] = {**st.session_state.get(MINUTES, {}), result.question.key: minutes}

@@ -1,0 +1,182 @@
+"""Agreement: what a run would keep again on a slightly different corpus, and which samples are coin-flips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from datamask import catalogue
+from datamask.analyses.agreement import tables as agreements
+from datamask.analyses.agreement.chart import agreement
+from datamask.analyses.comparison.tables import Entry
+from datamask.analyses.scoreboard import measuring
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.linked import agreed
+from datamask.dashboard.map import scene
+from datamask.dashboard.map.layers import Blank, Layer, Number
+from datamask.dashboard.shell import background, downloads, session, tables
+from datamask.dashboard.shell.plots import plot
+from datamask.runs.exports import table_csv
+from datamask.runs.store import Run
+from datamask.runs.stored_measures import read_agreement
+
+SHOWN, LISTED = 100, 8
+"""Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
+
+ABOUT = (
+    f"Repeats the run with its settings on {agreed.PARTS} random subsets of the corpus, each without a fifth "
+    "of the rows. Of the subsets that contain a row, at least 90 % select it (stable), or "
+    f"{words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])} do (unstable)."
+)
+
+
+def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreed.Agreed | None:
+    """What is stored about a run; None: not computed yet."""
+    stored = read_agreement(run, corpus.fingerprint, cache_dir)
+    if stored is None or len(stored[0]) != len(corpus):
+        return None
+    return agreed.agreed(*stored, entry.selected)
+
+
+def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
+    """A panel of the map: how many of the parts select each sample."""
+    agreed = read(entry, run, corpus, cache_dir)
+    if agreed is None:
+        return Blank(entry.label, "not computed yet; see Stability on the Evidence page")
+    title = f"{entry.label}: share of subsets that select the row"
+    return Number(title, agreed.share.astype(np.float32), 0.0, 1.0, False)
+
+
+def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
+    """Numbers, distribution and coin-flips of one of the compared runs."""
+    labels = {entry.letter: entry for entry in entries}
+    letter = (
+        st.segmented_control(
+            "Stability of",
+            list(labels),
+            default="A",
+            required=True,
+            key="compare_agreement",
+            format_func=lambda name: words.named(labels[name].label, 60),
+            help=ABOUT,
+        )
+        if st.session_state.get("compare_agreement", "A") in labels
+        else "A"
+    )
+    entry, run = labels[letter], runs[list(labels).index(letter)]
+    agreed = read(entry, run, corpus, cache_dir)
+    if agreed is None:
+        _missing(run, runs, entry, corpus, cache_dir)
+        return
+    numbers, picture = st.columns([1, 1.5], gap="large")
+    with numbers:
+        with st.container(horizontal=True, gap="small"):
+            for label, mask, caption in (
+                ("Stable rows", agreed.core, "in at least 9 of 10 subsets"),
+                ("Unstable rows", agreed.flips, "in 3 to 7 of 10 parts"),
+            ):
+                with st.container(gap=None, width="content"):
+                    st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
+                    st.caption(caption)
+        inside = int((agreed.flips & entry.selected).sum())
+        st.markdown(
+            f"{words.percent(agreed.kept)} of the rows selected by {letter} are stable. A subset that contains a "
+            f"selected row selects it again in {words.percent(agreed.repeated)} of cases. {letter} selects "
+            f"{inside:,} of the {int(agreed.flips.sum()):,} unstable rows."
+        )
+        st.page_link(
+            "pages/runs.py",
+            label="Show on the maps of Compare",
+            icon=":material/arrow_forward:",
+            query_params={**session.link_parameters(), "view": "compare"},
+        )
+    with picture:
+        plot(
+            agreement(agreements.histogram(agreed, entry.selected), dark=session.dark()),
+            key="compare_agreement_chart",
+            alt="Rows by the share of random subsets that select them",
+        )
+        st.caption("Rows that almost all or almost no subsets select are not drawn.")
+    _flips(agreed, entry, corpus)
+
+
+def _flips(agreed: agreed.Agreed, entry: Entry, corpus: Corpus) -> None:
+    rows = np.flatnonzero(agreed.flips)
+    if not len(rows):
+        st.caption("There is no unstable row: subsets almost always or almost never select each row.")
+        return
+    rows = rows[np.argsort(np.abs(agreed.share[rows] - 0.5), kind="stable")]
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        st.markdown(
+            (
+                "**Unstable rows**, nearest to one half "
+                f"first{(f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else '')}"
+            ),
+            width="content",
+        )
+        st.download_button(
+            f"Download {len(rows):,} ids (CSV)",
+            downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows, entry.selected))),
+            file_name=f"coin-flips-{entry.run_id}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="compare_flips_csv",
+            icon=":material/download:",
+        )
+    listed = rows[:SHOWN]
+    table = scene.sample_table(corpus, listed)
+    table = table.add_column(0, "parts", [100 * agreed.share[listed]]).add_column(
+        1, "selected", [entry.selected[listed]]
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(listed), LISTED),
+        alt="Unstable rows, nearest to one half first",
+        column_config={
+            "parts": st.column_config.NumberColumn(
+                "parts", format="%.0f %%", width="small", help="Share of the subsets that select the row."
+            ),
+            "selected": st.column_config.CheckboxColumn(width="small"),
+            "text": st.column_config.TextColumn("text", width=370),
+            "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
+
+
+def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
+    key = measuring.agreement_key(run, corpus)
+    with st.container(border=True):
+        st.markdown(f"**Is the selection of {entry.letter} stable across subsets?**")
+        st.write(ABOUT)
+        settings = run.config.selection
+        if settings.ruled or settings.budget is not None:
+            st.caption(
+                "Not available for this run: pins, quotas, given rows and budgets have another meaning on a "
+                "subset. Start a run without them."
+            )
+            return
+        if catalogue.estimator(settings.estimator) is catalogue.IMPORTED:
+            st.caption("Not available for imported ids: the method that selected them is unknown.")
+            return
+        if background.under_way(key):
+            return
+        background.ending(key)
+        link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+        link |= {"runs": ",".join(other.id for other in runs), "view": "agreement"}
+        sign = Sign(f"Stability of {run.config.name or run.id}", "pages/evidence.py", link)
+        st.button(
+            f"Repeat on {agreed.PARTS} subsets",
+            key="measure_agreement",
+            type="primary",
+            icon=":material/casino:",
+            on_click=background.on_press(measuring.start_agreement),
+            args=(run, corpus, cache_dir, sign),
+        )
+        st.caption(f"Takes about {agreed.PARTS} times as long as the run.")

@@ -1,0 +1,248 @@
+"""Kept, gained and lost: the texts of each, and group by group what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from datamask.analyses.changes import tables as changes
+from datamask.analyses.changes.chart import first_shifts, shifts
+from datamask.analyses.comparison.tables import Entry
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.linked import columns, topics
+from datamask.dashboard.map import scene
+from datamask.dashboard.map.filters import Holding, Rows
+from datamask.dashboard.shell import background, downloads, ordering, session, tables
+from datamask.dashboard.shell.plots import plot
+from datamask.runs.exports import table_csv
+
+PAGE = 100
+TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
+SAMPLES, TOKENS = "rows", "tokens"
+ABOUT = {
+    "kept": "Selected by both.",
+    "gained": "Selected by the second run only.",
+    "lost": "Selected by the first run only.",
+}
+
+
+def other_of(entries: Sequence[Entry]) -> Entry:
+    """The run that A is held against: the reader's choice where there are several."""
+    others = {entry.letter: entry for entry in entries[1:]}
+    if len(others) == 1:
+        return entries[1]
+    if st.session_state.get("compare_other", "B") not in others:
+        # of a longer list of runs
+        del st.session_state["compare_other"]
+    letter = st.segmented_control(
+        f"{words.plain(entries[0].label, 40)} against",
+        list(others),
+        default="B",
+        required=True,
+        key="compare_other",
+        format_func=lambda name: words.named(others[name].label, 60),
+        persist_state="session",
+        help="The rows that this run gained and lost against A.",
+    )
+    return others[letter]
+
+
+def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """Kept, gained, lost: how many, a search, a page of them, and a download."""
+    first, other = entries[0], other_of(entries)
+    parts = changes.masks(first.selected, other.selected)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = st.segmented_control(
+            f"{first.letter} to {other.letter}",
+            changes.KINDS,
+            default="lost",
+            required=True,
+            key="compare_kind",
+            format_func=lambda name: f"{name.capitalize()} {int(parts[name].sum()):,}",
+            persist_state="session",
+            help=f"Kept: selected by both. Gained: by {other.letter} only. Lost: by {first.letter} only.",
+        )
+        search = st.text_input(
+            "Search",
+            key="compare_search",
+            placeholder="words in the text",
+            width=220,
+            help="Shows texts that contain all of these words, in any order.",
+            disabled=corpus.texts is None,
+        )
+        mask = parts[kind]
+        if search.strip():
+            mask = mask & Holding(search).mask(Rows(len(corpus), texts=corpus.texts))
+        rows = np.flatnonzero(mask)
+        order = st.selectbox(
+            "Order",
+            ordering.ORDERS,
+            key="compare_order",
+            width=140,
+            help="The order of the list. Ties stay in input order.",
+        )
+        pages = max(1, -(-len(rows) // PAGE))
+        page = st.number_input(
+            "Page",
+            1,
+            pages,
+            1,
+            key=f"compare_page_{kind}_{pages}",
+            width=105,
+            help=f"{PAGE} rows a page, {pages:,} pages.",
+        )
+        st.download_button(
+            f"Download {len(rows):,} {kind} ids (CSV)",
+            downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows))),
+            file_name=f"{kind}-{first.letter}-{other.letter}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="compare_csv",
+            icon=":material/download:",
+            disabled=not len(rows),
+        )
+    if not len(rows):
+        st.caption("No text contains these words." if search.strip() else _none(kind, first, other))
+        return
+    summary = f"{ABOUT[kind]} {len(rows):,} rows"
+    if corpus.lengths is not None:
+        summary += f", {words.count(corpus.lengths[rows].sum())} tokens"
+    st.caption(
+        f"{summary}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, all rows "
+        f"{words.value(float(corpus.quality.mean()))}."
+    )
+    listed = ordering.in_order(corpus, rows, order)[(page - 1) * PAGE : page * PAGE]
+    st.dataframe(
+        scene.sample_table(corpus, listed),
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(listed), TEXTS_AT_ONCE),
+        alt=f"Rows {kind} from {first.letter} to {other.letter}",
+        column_config={
+            # no wider than fits a small window; it takes what room there is
+            "text": st.column_config.TextColumn("text", width=430),
+            "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
+
+
+def _none(kind: str, first: Entry, other: Entry) -> str:
+    return {
+        "kept": "None: the two selections have no row in common.",
+        "gained": f"None: {first.letter} selects all rows of {other.letter}.",
+        "lost": f"None: {other.letter} selects all rows of {first.letter}.",
+    }[kind]
+
+
+def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
+    """What changes in each domain, length band or cluster, the largest change first."""
+    first, other = entries[0], other_of(entries)
+    classes = columns.rows(corpus, cache_dir, "", None).classes
+    choices = [name for name in classes if len(classes[name][1]) > 1]
+    if not choices:
+        st.caption("This corpus has no column with groups and no texts.")
+        _clusters(corpus, cache_dir)
+        return
+    if st.session_state.get("compare_group_by", choices[0]) not in choices:
+        del st.session_state["compare_group_by"]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.selectbox(
+            "Change in each",
+            choices,
+            key="compare_group_by",
+            persist_state="session",
+            width=300,
+            help="Columns of your shards with repeated values, bands of length, and clusters of similar rows.",
+        )
+        counted = SAMPLES
+        if corpus.lengths is not None:
+            counted = st.segmented_control(
+                "Count",
+                (SAMPLES, TOKENS),
+                default=SAMPLES,
+                required=True,
+                key="compare_counted",
+                persist_state="session",
+                help="Counts kept, gained and lost in rows or tokens. Shares are always of rows.",
+            )
+        _clusters(corpus, cache_dir)
+    codes, names = classes[by]
+    table = changes.by_group(codes, names, first.selected, other.selected, corpus.lengths)
+    overall = other.ratio - first.ratio
+    picture, listed = st.columns([0.7, 1.62], gap="medium")
+    with picture:
+        drawn = first_shifts(table)
+        plot(
+            shifts(drawn, overall, dark=session.dark()),
+            key="compare_shifts",
+            alt=f"Change of the selected share of each {by} from {first.letter} to {other.letter}",
+        )
+        more = f" Shows the {len(drawn):,} of {len(table):,} clearest changes." if len(drawn) < len(table) else ""
+        still = (
+            "no change"
+            if abs(overall) < 5e-5
+            else f"{words.percent(overall, 1)}, because the selections differ in size"
+        )
+        st.caption(
+            f"{other.letter} minus {first.letter}. Dashed: {still}.{more} By chance, one in twenty unchanged "
+            "groups lies outside its interval."
+        )
+    with listed:
+        _table(table, by, counted, first, other)
+
+
+def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
+    points = [f"{words.signed(100 * value, 1)}" for value in table["change"]]
+    spans = [
+        f"{words.signed(100 * a, 1)} to {words.signed(100 * b, 1)}"
+        for a, b in zip(table["low"], table["high"], strict=True)
+    ]
+    listed = table.assign(points=points, interval=spans, before=100 * table["before"], after=100 * table["after"])
+    kinds = [name if counted == SAMPLES else f"tokens_{name}" for name in changes.KINDS]
+    st.dataframe(
+        listed[["group", "points", "interval", "before", "after", "n", *kinds]],
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(listed), GROUPS_AT_ONCE),
+        alt=f"What changes in each {by}, the clearest change first",
+        column_config={
+            "group": st.column_config.TextColumn(by, width=122),
+            "points": st.column_config.TextColumn("change", width=62, help="Percentage points of the group."),
+            "interval": st.column_config.TextColumn("95 % interval", width=106),
+            "before": st.column_config.NumberColumn(f"{first.letter} selects", format="%.1f %%", width=64),
+            "after": st.column_config.NumberColumn(f"{other.letter} selects", format="%.1f %%", width=64),
+            "n": st.column_config.NumberColumn(
+                "n", format="localized", width=56, help="Rows of the group in the corpus."
+            ),
+            **{
+                column: st.column_config.NumberColumn(
+                    kind,
+                    format="localized" if counted == SAMPLES else "compact",
+                    width=52,
+                    help=f"{ABOUT[kind]} Counted in {counted}.",
+                )
+                for kind, column in zip(changes.KINDS, kinds, strict=True)
+            },
+        },
+    )
+
+
+def _clusters(corpus: Corpus, cache_dir: Path) -> None:
+    """A way to the clusters where they are not computed yet."""
+    if topics.load(corpus, cache_dir) is not None:
+        return
+    key = topics.key_of(corpus)
+    if background.under_way(key):
+        return
+    background.ending(key)
+    st.button(
+        "Find clusters",
+        key="compare_clusters",
+        icon=":material/bubble_chart:",
+        on_click=background.on_press(topics.start),
+        args=(corpus, corpus.texts, cache_dir),
+    )

@@ -1,0 +1,162 @@
+"""The runs that are compared, at most four: a choice that Compare and the Evidence page share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from datamask.analyses.comparison import panel, tables
+from datamask.analyses.comparison.current_entry import current_entry
+from datamask.analyses.comparison.tables import Entry
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.frame import sections
+from datamask.dashboard.runs import candidates, label_panel, listing
+from datamask.dashboard.runs.candidates import Refused
+from datamask.dashboard.shell import menus, session
+from datamask.dashboard.workspace.current import Current
+from datamask.runs.store import Run
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was chosen, and from what.
+
+    Attributes:
+        corpus: the open one. runs: those compared, A first; entries: what is drawn of each of them, and last of the
+            current selection, where it is no run and the page compares it too.
+        everyone: all finished runs on the corpus; names: theirs by id. refused: the others, each with the reason.
+    """
+
+    corpus: Corpus
+    runs: Sequence[Run]
+    entries: Sequence[Entry]
+    everyone: Sequence[Run]
+    names: Mapping[str, str]
+    refused: Sequence[Refused]
+
+    @property
+    def ids(self) -> list[str]:
+        """Of those compared."""
+        return [run.id for run in self.runs]
+
+
+def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
+    """Draw the choice; where there is none, or too few are chosen, say what to do and end the page.
+
+    Args:
+        current: what the page shows. Where that selection is no run, it is compared with the runs.
+        needed: how many runs there is something to show of, 1 or 2; one less where the selection is compared too.
+    """
+    selection = None if current is None else current.selection
+    now = current if selection is not None and selection.run is None else None
+    needed -= now is not None
+    opened = session.opened_or_stop()
+    corpus = opened.corpus
+    everyone, refused = candidates.candidates(
+        session.store().list(), corpus.fingerprint, archived=True, config=opened.config
+    )
+    archived = st.session_state.get("compare_archived", False)
+    runs = [run for run in everyone if archived or not run.label().archived]
+    names = listing.unlike({run.id: listing.name_of(run) for run in everyone})
+    if len(runs) < needed and not archived:
+        _too_few(runs, names, len(everyone) - len(runs), needed, now is not None)
+        panel.draw_refused(refused)
+        st.stop()
+    session.current_run()
+    menus.settle("compare", names)
+    panel.begin(runs, needed)
+    st.session_state["compare"] = list(st.session_state.get("compare", ()))
+    by_id = {run.id: run for run in everyone}
+    chosen = [run_id for run_id in _menu(everyone, runs, names, needed) if run_id in by_id]
+    panel.say_begun(chosen)
+    if len(chosen) < needed:
+        one = "Choose a run." if now is None else "Choose a run to compare the current selection with."
+        st.info(one if needed == 1 else "Choose at least two runs.")
+        panel.draw_refused(refused)
+        st.stop()
+    compared = [by_id[run_id] for run_id in chosen]
+    if now is None or now.selection is None or len(compared) == tables.MOST:
+        return Compared(corpus, compared, tables.load(compared, len(corpus)), everyone, names, refused)
+    entries = tables.load(compared, len(corpus), beside=1)
+    entries.append(current_entry(len(entries), now.selection, opened, now.workspace.run))
+    return Compared(corpus, compared, entries, everyone, names, refused)
+
+
+def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str], needed: int) -> list[str]:
+    """The ids that are chosen.
+
+    Args:
+        runs: those of `everyone` that are offered. needed: how many of them at least.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        # those chosen before stay in the menu, or a search would take them off the page
+        matching = {run.id for run in listing.matching(runs, st.session_state.get("compare_find", ""))}
+        matching.update(st.session_state["compare"])
+        chosen = st.multiselect(
+            "Runs",
+            [run.id for run in everyone if run.id in matching],
+            key="compare",
+            max_selections=tables.MOST,
+            persist_state="session",
+            format_func=names.__getitem__,
+            width="stretch",
+            placeholder="Choose up to four" if needed == 1 else "Choose two to four",
+            help="Finished runs on the open corpus, newest first. The first is A; the others are compared with it.",
+        )
+        label_panel.find("compare")
+        if chosen:
+            described = [run for run_id in chosen for run in everyone if run.id == run_id]
+            label_panel.edit_any(described, names, listing.tags_of(everyone), "compare")
+    return chosen
+
+
+def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, needed: int, beside: bool) -> None:
+    """How many runs are needed, and the way to them.
+
+    Args:
+        beside: whether they are to be compared with the current selection.
+    """
+    with st.container(border=True):
+        st.subheader(
+            "Start a run to compare with the current selection"
+            if beside
+            else "This page needs a finished run"
+            if needed == 1
+            else "This page needs two finished runs"
+            if not runs
+            else "This page needs one more finished run",
+            anchor=False,
+        )
+        if runs:
+            st.write(f"The finished run on this corpus is **{words.named(names[runs[0].id], 80)}**.")
+        if beside or needed > 1:
+            st.write("Choose another λ, objective or ratio, or a baseline such as random or top quality.")
+        else:
+            st.write("Start one, or store the current selection with *Keep as run*.")
+        if st.session_state.get(session.SHOWN) == "Runs":
+            st.button(
+                "Start a run",
+                key="start_another",
+                icon=":material/arrow_forward:",
+                type="tertiary",
+                on_click=sections.turn_to,
+                args=("Runs", "All runs"),
+            )
+        else:
+            st.page_link(
+                "pages/runs.py",
+                label="Start a run",
+                icon=":material/arrow_forward:",
+                query_params=session.link_parameters(),
+            )
+    if archived:
+        st.caption(f"{archived:,} more are archived.")
+        st.toggle(
+            "Show archived runs",
+            key="compare_archived",
+            persist_state="session",
+            help="Lists archived runs in the menus.",
+        )

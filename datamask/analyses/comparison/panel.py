@@ -1,0 +1,276 @@
+"""Of compared runs the overlap, values, curves and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from datamask.analyses.comparison import tables as comparison
+from datamask.analyses.comparison.curves_chart import overlay
+from datamask.analyses.comparison.shares_chart import shares
+from datamask.analyses.comparison.tables import Entry
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map.layers import Category
+from datamask.dashboard.runs import candidates, listing
+from datamask.dashboard.runs.candidates import Refused
+from datamask.dashboard.shell import session, tables
+from datamask.dashboard.shell.plots import plot
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+SETTINGS_AT_ONCE, NAMED = 12, 5
+REFUSED_AT_ONCE = 50
+SAME = "All other settings are equal."
+
+
+_BEGUN = "compare_begun"
+_ALONE = "compare_alone"
+"""Of the session: what `begin` chose where there was one run."""
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What the page chose by itself: ids, the run opened last by then, and why."""
+
+    chosen: list[str]
+    latest: list[str]
+    why: str
+
+
+def begin(runs: Sequence[Run], needed: int = 2) -> None:
+    """Choose two runs where the reader has not: at the first visit, and again once another run was opened.
+
+    Args:
+        runs: candidates, newest first. needed: how many runs the page needs; the only one is chosen where 1 will do.
+    """
+    if len(runs) == needed == 1 and "compare" not in st.session_state:
+        st.session_state["compare"] = st.session_state[_ALONE] = [runs[0].id]
+    opened = session.opened_runs()
+    before = st.session_state.get(_BEGUN)
+    latest = opened[:1]
+    untouched = before is not None and st.session_state.get("compare") == before.chosen and before.latest != latest
+    alone = "compare" in st.session_state and st.session_state["compare"] == st.session_state.get(_ALONE)
+    if len(runs) > 1 and ("compare" not in st.session_state or untouched or alone):
+        pair = candidates.first_pair(runs, opened)
+        st.session_state["compare"] = [pair.first.id, pair.second.id]
+        st.session_state[_BEGUN] = _Begun(st.session_state["compare"], latest, pair.why)
+
+
+def say_begun(chosen: Sequence[str]) -> None:
+    """Say why these runs are shown, where `begin` chose them."""
+    before = st.session_state.get(_BEGUN)
+    if before is not None and list(chosen) == before.chosen:
+        st.caption(f"Comparing {before.why}. Choose others above.")
+
+
+def draw_refused(refused: Sequence[Refused]) -> None:
+    """The runs that cannot be compared here, each by its name and with the reason."""
+    if not refused:
+        return
+    with st.expander(f"{len(refused):,} other run{'s' if len(refused) > 1 else ''} not offered here, and why"):
+        for entry in refused[:REFUSED_AT_ONCE]:
+            st.caption(f"**{words.named(_name(entry.run), 80)}**: {words.plain(entry.reason, 300)}.")
+        if len(refused) > REFUSED_AT_ONCE:
+            st.caption(f"and {len(refused) - REFUSED_AT_ONCE:,} more")
+
+
+def _name(run: Run) -> str:
+    try:
+        return listing.name_of(run)
+    except DatamaskError:
+        # of a damaged record only the folder's name is left
+        return run.id
+
+
+def overlaps(entries: Sequence[Entry]) -> None:
+    """Overlap of every pair beside what chance gives; two runs get large numbers, more of them a table."""
+    table = comparison.overlaps(entries)
+    if len(table) == 1:
+        pair = table.iloc[0]
+        a, b = entries
+        with st.container(horizontal=True, gap="medium"):
+            for label, value, caption, help_ in (
+                ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
+                ("Kept", words.count(pair.shared), "selected by both", None),
+                ("Lost", words.count(pair.only_first), f"selected by {a.letter} only", None),
+                ("Gained", words.count(pair.only_second), f"selected by {b.letter} only", None),
+            ):
+                with st.container(gap=None, width="content"):
+                    st.metric(label, value, help=help_, width="content")
+                    st.caption(caption)
+        return
+    st.markdown("**Overlap of each pair**", help=_about(None))
+    pairs = pd.DataFrame(
+        {
+            "runs": table.pair,
+            "overlap": 100 * table.overlap,
+            "by chance": 100 * table.chance,
+            "shared": table.shared,
+            "only the first": table.only_first,
+            "only the second": table.only_second,
+        }
+    )
+    st.dataframe(
+        pairs,
+        hide_index=True,
+        lazy=False,
+        alt="Overlap of each pair of runs and its value by chance",
+        column_config={
+            "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
+            "by chance": st.column_config.NumberColumn(format="%.0f %%"),
+            **{name: st.column_config.NumberColumn(format="localized") for name in pairs.columns[3:]},
+        },
+    )
+
+
+def _about(pair) -> str:
+    text = (
+        "Rows selected by both over rows selected by either (Jaccard). By chance: two random selections of the "
+        "same sizes under the same pins, bans and filters."
+    )
+    if pair is not None and pair.most < 1:
+        text += f" Selections of these sizes overlap by at most {words.percent(pair.most)}."
+    return text
+
+
+def values(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """Quality, diversity, rows and tokens of each run."""
+    table = comparison.values(entries)
+    shares = pd.DataFrame(
+        {
+            "run": [words.middle(label, 22) for label in table.run],
+            "quality": 100 * table.quality,
+            "diversity": 100 * table.diversity,
+            "rows": table.selected,
+            **({} if corpus.lengths is None else {"tokens": comparison.tokens(entries, corpus.lengths)}),
+            "mean quality": table.raw_quality,
+            "raw diversity": table.raw_diversity,
+        }
+    )
+    share = st.column_config.ProgressColumn(
+        format="%.0f %%",
+        min_value=0,
+        max_value=100,
+        width="small",
+        help="0 % is a random subset, 100 % the best this term reaches alone. Below 0 is worse than random.",
+    )
+    st.markdown(
+        "**Values**",
+        help="0 % is a random subset of the same size, 100 % the best of this term alone. Values are after local "
+        "search.",
+    )
+    st.dataframe(
+        shares,
+        hide_index=True,
+        lazy=False,
+        alt="Quality, diversity, rows and tokens of each run",
+        column_config={
+            "quality": share,
+            "diversity": share,
+            "run": st.column_config.TextColumn(width=150),
+            "rows": st.column_config.NumberColumn(format="localized", width="small"),
+            "tokens": st.column_config.NumberColumn(format="compact", width="small"),
+            "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+            "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
+    for sentence in comparison.caveats(entries):
+        st.caption(words.plain(sentence, 400))
+
+
+def curves(entries: Sequence[Entry]) -> None:
+    """Whole-corpus values of all runs in one chart, where they are on one scale."""
+    # joint values of several lambdas have no common axis: the terms are drawn
+    weighed = len({entry.config.lamb for entry in entries}) == 1
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        measure = st.segmented_control(
+            "Value",
+            comparison.MEASURES if weighed else ("quality", "diversity"),
+            default="quality",
+            key="compare_measure" if weighed else "compare_term",
+            required=True,
+            format_func=str.capitalize,
+            label_visibility="collapsed",
+            persist_state="session",
+            help="All values are on the whole corpus.",
+        )
+        across = st.segmented_control(
+            "Along",
+            ("step", "seconds"),
+            default="step",
+            key="compare_x",
+            required=True,
+            format_func={"step": "Steps", "seconds": "Seconds"}.__getitem__,
+            persist_state="session",
+            label_visibility="collapsed",
+            help="The horizontal axis.",
+        )
+    fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
+    fit["joint"] = fit["quality"] and fit["diversity"]
+    if measure != "quality" and (sentence := comparison.other_ends(entries)) is not None:
+        st.caption(words.plain(sentence, 400))
+        return
+    if not fit[measure]:
+        st.caption(f"These runs have no common scale of {measure}. Compare when the curves rise, not their heights.")
+    table = comparison.curves(entries, measure)
+    if table.empty:
+        st.caption(f"None of these runs has stored values of {measure}.")
+        return
+    finals = comparison.finals(entries, measure)
+    plot(
+        overlay(table, [entry.label for entry in entries], across, measure=measure, dark=session.dark(), finals=finals),
+        key="compare_curves",
+        alt=f"{measure} of each run over {across}",
+    )
+    if len(finals):
+        st.caption("◆ the final selection after local search.")
+
+
+def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """What share of each class every run selects, for a metadata column of the reader's choice."""
+    names = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
+    if not names:
+        return
+    name = st.selectbox(
+        "Selected share by",
+        names,
+        key="compare_category",
+        persist_state="session",
+        help="The share of the rows of each class that each run selects. n counts all rows.",
+    )
+    table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
+    plot(
+        shares(
+            table, [entry.label for entry in entries], [entry.ratio for entry in entries], name, dark=session.dark()
+        ),
+        key="compare_shares",
+        alt=f"Share of each {name} that each run selected",
+    )
+
+
+def settings(entries: Sequence[Entry]) -> None:
+    """Only what differs; of more than two runs folded away, its names still to be read."""
+    table = comparison.settings(entries)
+    if table.empty:
+        st.markdown("**Settings that differ**", help=SAME)
+        st.caption("None: the settings and rows are equal.")
+        return
+    several = f" ({len(table)})" if len(table) > 1 else ""
+    if len(entries) > 2:
+        few = ", ".join(table["Setting"][:NAMED]) + (", …" if len(table) > NAMED else "")
+        room: DeltaGenerator = st.expander(f"Settings that differ{several}: {words.plain(few, 300)}")
+    else:
+        st.markdown(f"**Settings that differ{several}**", help=SAME)
+        room = st.container()
+    room.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(table), SETTINGS_AT_ONCE),
+        alt="Settings that differ between the runs",
+    )

@@ -1,0 +1,27 @@
+"""How the rate of semantic duplicates grows with the corpus, as a curve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from datamask.corpus.copy_growth import CopyGrowth
+
+COPY_PARTS, COPY_TIMES, COPY_POINTS = 64, 10.0, 25
+"""The rate is drawn from so small a part of the corpus to so many times its size, at so many sizes each."""
+
+
+def copy_curve(growth: CopyGrowth) -> pd.DataFrame:
+    """Return columns ``rows, rate, low, high, of, whole``: the rate in subsamples and in larger corpora.
+
+    Both curves have the corpus itself, of which ``whole`` is true once.
+    """
+    inside = np.unique(np.geomspace(max(2.0, growth.n / COPY_PARTS), growth.n, COPY_POINTS).round().astype(int))
+    lines = []
+    for rows in inside.tolist():
+        rate = growth.within(rows)
+        lines.append((rows, rate, rate, rate, "counted", rows == growth.n))
+    for times in np.geomspace(1.0, COPY_TIMES, COPY_POINTS).tolist():
+        value, low, high = growth.beyond(times)
+        lines.append((round(growth.n * times), value, low, high, "projected", False))
+    return pd.DataFrame(lines, columns=["rows", "rate", "low", "high", "of", "whole"])

@@ -1,0 +1,102 @@
+"""Charts of one sample: the waterfall of its score, and the lambdas at which it is in."""
+
+from __future__ import annotations
+
+import pandas as pd
+from plotly import graph_objects as go
+
+from datamask.analyses.explanation.tables import AGAINST, FOR, TOTAL
+from datamask.dashboard.drawing import figures, palette, words
+
+STEP = 24
+"""Pixels of a bar's line."""
+
+
+def waterfall(table: pd.DataFrame, low: float, high: float, *, dark: bool = False) -> go.Figure:
+    """Bars that begin where the one above ends; the line at 0 is the threshold.
+
+    Args:
+        table: of `tables.waterfall`.
+        low, high: the farthest that any bar reaches.
+        dark: whether the page's ground is dark.
+    """
+    tone = palette.shades(dark)
+    room = 0.4 * max(high - low, 1e-9)  # for the numbers beside the bars
+    drawn = figures.figure(
+        figures.axis(nticks=5, range=[low - room, high + room]),
+        figures.rows(list(table["part"]), 110, grid=False),
+        height=STEP * len(table) + figures.NUMBERS + 2 * figures.LINE + 8,
+        dark=dark,
+    )
+    figures.write_below(drawn, "standard deviations<br>from the threshold", dark)
+    for kind, color in ((FOR, tone.accent), (AGAINST, tone.quality), (TOTAL, tone.random)):
+        there = table["kind"] == kind
+        bars = table[there]
+        drawn.add_trace(
+            go.Bar(
+                orientation="h",
+                name=kind,
+                showlegend=True,
+                base=bars["start"] if len(bars) else [0.0],
+                x=bars["end"] - bars["start"] if len(bars) else [None],
+                y=there.to_numpy().nonzero()[0] if len(bars) else [0],
+                width=0.7,
+                marker={"color": color, "line": {"width": 0}},
+                text=[words.signed(amount, 2) for amount in bars["amount"]],
+                textposition="outside",
+                textfont=figures.halo({"size": 11, "color": tone.text}, tone.ground),
+                cliponaxis=False,
+                hovertext=[
+                    figures.hover(
+                        ("", row.part), ("adds", words.signed(row.amount, 3)), ("then at", words.signed(row.end, 3))
+                    )
+                    for row in figures.records(bars)
+                ],
+                **figures.BAR_HOVER,
+            )
+        )
+    figures.line_across(drawn, tone.text, x=0)
+    return drawn
+
+
+def strip(table: pd.DataFrame, *, dark: bool = False, height: int = 106) -> go.Figure:
+    """A dot per stored run over lambda: filled where the sample is in, else a ring.
+
+    Args:
+        table: of `tables.strip`.
+        dark: whether the page's ground is dark.
+        height: of the whole figure, in pixels.
+    """
+    tone = palette.shades(dark)
+    drawn = figures.figure(
+        figures.axis(grid=False, range=[-0.04, 1.04], dtick=0.2),
+        figures.axis(visible=False, range=[-1, 1]),
+        height=height,
+        dark=dark,
+    )
+    figures.write_below(drawn, "λ (0: diversity alone,<br>1: quality alone)", dark)
+    own = table[table["here"]]
+    drawn.add_trace(
+        go.Scatter(
+            x=own["lambda"],
+            y=[0] * len(own),
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": figures.faded(tone.text, 0.6)}},
+            hoverinfo="skip",
+        )
+    )
+    for state, color, symbol in (("in", tone.accent, "circle"), ("out", tone.random, "circle-open")):
+        dots = table[table["state"] == state]
+        drawn.add_trace(
+            go.Scatter(
+                x=dots["lambda"] if len(dots) else [None],
+                y=[0] * max(len(dots), 1),
+                mode="markers",
+                name=state,
+                showlegend=True,
+                marker={"size": 11, "color": color, "symbol": symbol, "line": {"width": 2, "color": color}},
+                text=[figures.hover(("λ", f"{lamb:g}"), ("this row is", state)) for lamb in dots["lambda"]],
+                **figures.HOVER,
+            )
+        )
+    return drawn

@@ -1,0 +1,110 @@
+"""The first look at a corpus that is being read: map, quality and a rough frontier of some rows, labelled as such."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from datamask.analyses.overview import tables as overview
+from datamask.analyses.overview.chart import quality_histogram, rough_frontier
+from datamask.corpus.projections import PROJECTIONS, STAND_IN
+from datamask.dashboard.data.first_looks import RATIO, FirstPicture
+from datamask.dashboard.data.openings import Opening
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map.canvas_map import canvas_map
+from datamask.dashboard.map.layers import Number
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell.plots import plot
+
+MAP_HEIGHT = 360
+
+
+def show(opening: Opening) -> None:
+    """What is there of the first look while the corpus is being read; nothing before and after that."""
+    first = opening.first
+    if not opening.under_way:
+        return
+    if first is None:
+        if opening.unlooked:
+            st.caption(f"No first look: {words.sentence(opening.unlooked)}")
+        return
+    draw(first)
+
+
+def draw(first: FirstPicture) -> None:
+    """Draw the pictures of a first look, as far as they are there."""
+    look = first.look
+    st.markdown(f"**{words.plain(look.label)}.**")
+    st.caption(f"The first {len(look.sample):,} rows of the shards. The whole corpus replaces them when it is read.")
+    map_side, quality_side = st.columns([1.25, 1], gap="large")
+    with map_side:
+        _map(first)
+    with quality_side:
+        _quality(first)
+        _frontier(first)
+    _left_out(first)
+
+
+def _map(first: FirstPicture) -> None:
+    st.markdown("**Map**")
+    if first.places is None:
+        _under_way(first, "Computing the map.")
+        return
+    sample = first.look.sample
+    canvas_map(
+        "first_map",
+        f"{sample.fingerprint} {STAND_IN.name}",
+        first.parcel,
+        first.places,
+        [Number.of("quality", sample.quality)],
+        alt=f"Map of {len(sample):,} rows of the first look, colored by quality",
+        height=MAP_HEIGHT,
+    )
+    st.caption(f"{first.places.caption} {STAND_IN.name}: {PROJECTIONS[STAND_IN.name].reading}.")
+
+
+def _quality(first: FirstPicture) -> None:
+    sample = first.look.sample
+    names = sample.provenance.columns.get("quality") or ["quality"]
+    label = " + ".join([names] if isinstance(names, str) else names)
+    st.markdown("**Distribution of quality**")
+    plot(
+        quality_histogram(overview.quality_histogram(sample), label=label, dark=session.dark(), height=130),
+        key="first_quality",
+        alt=f"Histogram of {label} over the {len(sample):,} rows of the first look",
+    )
+
+
+def _frontier(first: FirstPicture) -> None:
+    st.markdown("**Rough frontier**")
+    if first.frontier is None:
+        _under_way(first, "Solving a rough frontier.")
+        return
+    plot(
+        rough_frontier(first.frontier, dark=session.dark()),
+        key="first_frontier",
+        alt="Rough frontier of the first look: quality against diversity at a few λ, random at 0",
+    )
+    st.caption(
+        f"Solved for {words.percent(RATIO)} of {first.frontier_rows:,} of these rows by pair-wise similarity at "
+        f"{len(first.frontier)} λ. The frontier of the corpus will differ."
+    )
+
+
+def _under_way(first: FirstPicture, what: str) -> None:
+    job = first.job
+    if job.state == "failed":
+        st.caption(words.sentence(job.error, 300))
+    elif not job.ended:
+        waits = " It waits for other work to end." if job.ahead else ""
+        st.caption(f"{what}{waits}")
+
+
+def _left_out(first: FirstPicture) -> None:
+    sentences = [words.sentence(sentence, 300) for sentence in first.look.left_out]
+    if sentences:
+        files = f"{len(sentences):,} shard{'s' if len(sentences) > 1 else ''}"
+        st.warning(f"Not in the first look: {files}: {sentences[0]}", icon=":material/warning:")
+    dropped = first.look.sample.provenance.dropped
+    if dropped:
+        why = words.plain("; ".join(dropped))
+        st.caption(f"{sum(dropped.values()):,} invalid rows were skipped: {why}.")

@@ -1,0 +1,181 @@
+"""The right side of the Data page: the open corpus at a glance, or what a corpus is."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from datamask.analyses.copies import panel as copies_panel
+from datamask.analyses.epochs import panel as epochs_panel
+from datamask.analyses.feature_probe import panel as feature_panel
+from datamask.analyses.overview import tables
+from datamask.analyses.overview.chart import quality_histogram
+from datamask.corpus import Corpus
+from datamask.dashboard.data.openings import Opening
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import cost
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell.plots import plot
+from datamask.dashboard.shell.presses import pressed
+
+TABLE_HEIGHT = 340
+ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("app.py", "Show on the map", ":material/scatter_plot:", {}),
+    ("pages/runs.py", "Show the frontier", ":material/show_chart:", {"view": "frontier"}),
+)
+"""Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
+
+NEAR_HELP = (
+    "Share of rows with another row at cosine 0.95 or more. Facility location sees semantic duplicates; "
+    "pair-wise similarity and DiSF do not, so deduplicate for them."
+)
+
+
+def nothing_open() -> None:
+    """What a corpus is, in the form of its table."""
+    with st.container(border=True):
+        st.subheader("No corpus is open", anchor=False)
+        st.markdown(
+            "A corpus is a set of shards with one row per text. Three columns are required and found by name or "
+            "type; all other columns are kept."
+        )
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "column": ["id", "quality", "features", "length", "text"],
+                    "content": [
+                        "unique name of the row",
+                        "score by any scorer; higher is better",
+                        "embedding, d numbers",
+                        "tokens or characters",
+                        "text of the row",
+                    ],
+                    "for example": ["doc-000017", "3.42", "[0.013, −0.207, …]", "412", "Return the sorted …"],
+                    "needed": ["yes", "yes", "yes", "no", "no"],
+                }
+            ),
+            hide_index=True,
+            alt="The columns of a corpus",
+        )
+        st.markdown("Files with texts alone are enough: open them and press *Create scores and embeddings*.")
+
+
+def show(opening: Opening, corpus: Corpus) -> None:
+    """The open corpus: size, quality, problems, first rows.
+
+    Args:
+        opening: of the corpus; what is known of its copies changes while they are counted.
+    """
+    provenance = corpus.provenance
+    session.all_openings().count_at_sight(opening)
+    counting = _counting(opening)
+    rows, dims, memory, copies = st.columns(4)
+    with rows, st.container(gap=None):
+        st.metric("Rows", words.count(len(corpus)), help="The number of valid rows.")
+        total = cost.token_total(corpus)
+        notes = [f"of {provenance.total_rows:,}"] if len(corpus) < provenance.total_rows else []
+        notes += [f"{words.short(total)} tokens"] if total else []
+        st.caption(", ".join(notes) or f"in {len(provenance.files):,} file{'s' if len(provenance.files) > 1 else ''}")
+    with dims, st.container(gap=None):
+        st.metric(
+            "Dimensions", words.count(corpus.dim), help="Numbers per embedding, d. Each embedding is scaled to norm 1."
+        )
+        st.caption(words.plain(provenance.columns.get("feature", "")))
+    with memory, st.container(gap=None):
+        st.metric("Memory", words.size(corpus.nbytes), help="Memory that this corpus uses while it is open.")
+    with copies:
+        st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)
+    picture, remarks = st.columns([1.7, 1], gap="large")
+    with picture:
+        names = provenance.columns.get("quality") or ["quality"]
+        label = " + ".join([names] if isinstance(names, str) else names)
+        st.markdown("**Distribution of quality**")
+        plot(
+            quality_histogram(tables.quality_histogram(corpus), label=label, dark=session.dark()),
+            key="quality_histogram",
+            alt=f"Histogram of {label} over {len(corpus):,} rows",
+        )
+    with remarks:
+        if pressed(
+            "Select from this corpus",
+            type="primary",
+            icon=":material/arrow_forward:",
+            key="go_run",
+        ):
+            st.switch_page("pages/runs.py", query_params=session.link_parameters())
+        with st.container(gap=None):
+            for script, label, icon, view in ONWARD:
+                st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
+        st.markdown("**Notes**")
+        _problems(corpus)
+    feature_panel.show(corpus)
+    copies_panel.show(opening)
+    epochs_panel.show(corpus)
+    st.markdown("**First rows**")
+    table = tables.first_rows(corpus)
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=TABLE_HEIGHT,
+        lazy=False,
+        alt="The first rows of the corpus",
+        column_config={
+            table.columns[0]: st.column_config.TextColumn(width="medium"),
+            "quality": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )
+    st.caption(
+        f"The first {min(tables.FIRST_ROWS, len(corpus))} rows, with long texts cut. Fingerprint "
+        f"{corpus.fingerprint[:12]}."
+    )
+
+
+def _counting(opening: Opening) -> bool:
+    return opening.counting is not None and not opening.counting.ended
+
+
+def _copies(key: str, counting: bool) -> None:
+    opening = session.all_openings().get(key)
+    if opening is None or counting != _counting(opening):
+        # counting began or ended: drawing the whole page again starts or ends this fragment's timer
+        st.rerun()
+    copies, job = opening.copies, opening.counting
+    with st.container(gap=None):
+        near = words.percent(copies.near, 1) if copies.near is not None else "…" if counting else "–"
+        st.metric("Semantic duplicates", near, help=NEAR_HELP)
+        if job is not None and counting:
+            st.progress(min(job.share, 1.0), text="finding neighbors")
+        elif job is not None and job.state == "failed":
+            st.caption(words.sentence(job.error, 200))
+        elif copies.exact is not None:
+            st.caption(f"{copies.exact:,} exact duplicates")
+            if copies.near is not None and copies.recall < 1:
+                st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
+        if copies.near is None and not counting:
+            st.button(
+                "Count duplicates",
+                key="count_copies",
+                type="tertiary",
+                icon=":material/search:",
+                on_click=session.all_openings().count_copies,
+                args=(opening,),
+            )
+
+
+def _problems(corpus: Corpus) -> None:
+    provenance = corpus.provenance
+    if constant := tables.constant_quality(corpus):
+        st.warning(words.plain(constant, 300), icon=":material/warning:")
+    table = tables.problems(corpus)
+    if len(table):
+        st.dataframe(
+            table,
+            hide_index=True,
+            lazy=False,
+            alt="Skipped rows by reason",
+            column_config={"rows": st.column_config.NumberColumn(format="localized")},
+        )
+    if len(corpus) < provenance.total_rows and provenance.rows_read < provenance.total_rows:
+        st.caption(f"A uniform sample of {provenance.rows_read:,} of {provenance.total_rows:,} rows.")
+    for note in provenance.notes:
+        st.caption(words.plain(note, 400))

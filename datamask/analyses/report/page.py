@@ -1,0 +1,422 @@
+"""The paper around a report's parts: one HTML file that fetches nothing and runs nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.ablation import wording
+from datamask.analyses.comparison import tables as comparison
+from datamask.analyses.convergence import tables as convergence
+from datamask.analyses.frontier import tables as frontier
+from datamask.analyses.report import figures, raster
+from datamask.analyses.report.samples import Sample, samples
+from datamask.analyses.report.sentence import sentence
+from datamask.analyses.report.summary import Kept, kept_by, summary
+from datamask.analyses.scoreboard import chart as scores
+from datamask.analyses.scoreboard import tables as scoreboards
+from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
+from datamask.corpus.projections import DEFAULT, STAND_IN
+from datamask.dashboard.drawing import svg, words
+from datamask.dashboard.linked import facets, groups
+from datamask.dashboard.map import map_layout
+from datamask.dashboard.runs import listing, outcome, provenance
+from datamask.evaluation.result import NO_RESULT
+from datamask.measured import Anchors
+from datamask.runs.ablation_results import results
+from datamask.runs.store import Run
+from datamask.runs.stored_measures import read_boards
+
+LENGTH = "length"
+
+COLUMNS = 3
+"""Columns of the shards whose classes get a figure."""
+
+STYLE = """:root{color-scheme:light dark;%s}
+@media (prefers-color-scheme:dark){:root{%s}}
+@media print{:root{%s}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--ground);color:var(--text);font:16px/1.5 system-ui,'Source Sans','Segoe UI',sans-serif}
+main{max-width:1000px;margin:0 auto;padding:32px 24px 64px}
+h1{font-size:1.7rem;line-height:1.25;margin:0 0 .3em}
+h2{font-size:1.25rem;margin:2.2em 0 .5em}
+h3{font-size:1rem;margin:1.4em 0 .3em}
+.lead{font-size:1.15rem;margin:.4em 0 1em}.small{font-size:.88rem;opacity:.8}
+figure{margin:1em 0;break-inside:avoid}figcaption{font-size:.88rem;opacity:.8;margin-top:.3em}
+.maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(260px,1fr));gap:18px}
+.maps img{width:100%%;border:1px solid var(--grid);border-radius:4px}
+table{border-collapse:collapse;width:100%%;font-size:.92rem}
+td,th{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;
+border-bottom:1px solid var(--grid);overflow-wrap:anywhere}td.number,th.number{text-align:right;white-space:nowrap}
+tr{break-inside:avoid}
+pre{background:var(--raised);padding:12px;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px}
+.key i{display:inline-block;width:.75em;height:.75em;border-radius:50%%;margin:0 .35em 0 1em}
+.bar{height:.75em;border-radius:3px;background:linear-gradient(90deg,%s);width:10em;display:inline-block;margin:0 .5em}
+.score{break-inside:avoid}%s"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report: its title, as text, and its body, as HTML."""
+
+    title: str
+    body: str
+
+
+def report(
+    run: Run,
+    runs: Iterable[Run] = (),
+    corpus: Corpus | None = None,
+    cache_dir: Path | None = None,
+    values: Mapping[str, float] | None = None,
+    now: float | None = None,
+) -> str:
+    """The report of a done run as HTML.
+
+    Args:
+        runs: others on the same corpus, for the frontier and for names.
+        corpus: the one it was learned on, for map, groups and texts; None, or another one: they are left out.
+        cache_dir: where the corpus's layout and scoreboards are kept.
+        values: raw values of all objectives, shown where no scoreboard is stored.
+        now: the moment on the page, seconds since 1970; None: the present.
+    """
+    fingerprint = str(run.facts().get("fingerprint") or "")
+    if corpus is not None and corpus.fingerprint != fingerprint:
+        corpus = None
+    runs = list(runs)
+    selected = np.zeros(0, bool) if corpus is None else run.mask()
+    sections = [
+        None if corpus is None else map_section(selected, corpus, cache_dir),
+        _convergence(run),
+        None if corpus is None else groups_section(selected, corpus),
+        _frontier(run, runs, fingerprint),
+        _ablation(fingerprint, cache_dir),
+        _values(run),
+        _scoreboard(run, runs, fingerprint, cache_dir, values),
+        _texts(run, corpus),
+        settings_section(run.config.selection),
+        _provenance(run, now),
+        summary_section(kept_by(run), fingerprint, cache_dir),
+    ]
+    name = svg.escape(listing.name_of(run))
+    notes = run.config.notes
+    head = [
+        f"<h1>{name}</h1>",
+        f'<p class="lead">{svg.escape(sentence(run))}</p>',
+        f'<p class="small">{svg.escape(outcome.headline(run))}</p>',
+    ]
+    if notes:
+        head.append(f"<p>{svg.escape(notes)}</p>")
+    if corpus is None:
+        head.append(
+            '<p class="small">Map, groups and texts are left out: the corpus was not open when this was made.</p>'
+        )
+    return html(name, head, sections)
+
+
+def html(title: str, head: Sequence[str], sections: Iterable[Section | None]) -> str:
+    """A report as one HTML file.
+
+    Args:
+        title: of the file, escaped. head: what stands first, as HTML. sections: the others; None: one that is left out.
+    """
+    body = "".join(f"<section><h2>{svg.escape(part.title)}</h2>{part.body}</section>" for part in sections if part)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+        "style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<title>{title} · datamask</title><style>{_style()}</style></head>"
+        f"<body><main>{''.join(head)}{body}</main></body></html>\n"
+    )
+
+
+def _style() -> str:
+    light, dark = svg.style(False), svg.style(True)
+    stops = ",".join(color for _, color in raster.SCALE[::3])
+    return STYLE % (light, dark, light, stops, scores.STYLE)
+
+
+def _figure(drawing: svg.Drawing, caption: str) -> str:
+    return f"<figure>{drawing.markup()}<figcaption>{svg.escape(caption)}</figcaption></figure>"
+
+
+def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> Section:
+    """Maps of quality, crowding and the selection.
+
+    Args:
+        chosen: bool ``(N,)``. cache_dir: where the corpus's layout is kept.
+    """
+    layout = map_layout.layout(corpus, cache_dir) if cache_dir is not None else None
+    points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
+    numbers = {"Quality": corpus.quality}
+    if cache_dir is not None and (crowding := map_layout.crowding(corpus, cache_dir)) is not None:
+        numbers["Crowding"] = crowding
+    selected, *coloured = raster.panels(points, chosen, *numbers.values())
+    sentences = [
+        f"All {len(corpus):,} rows except far ones; "
+        f"{map_layout.reading(STAND_IN.name if layout is None else DEFAULT, layout)}.",
+        f"Crowding is the mean cosine to the {map_layout.CROWD} nearest rows of the whole corpus."
+        if "Crowding" in numbers
+        else "The map of crowding is missing, because the neighbors were not computed.",
+        "Colors end at the 2nd and 98th percentile.",
+    ]
+    maps = "".join(
+        f'<div><b>{name}</b><img src="{picture}" alt="Map of all rows, colored by  {name.lower()}">'
+        '<div class="key small">low<span class="bar"></span>high</div></div>'
+        for name, picture in zip(numbers, coloured, strict=True)
+    )
+    return Section(
+        "Selection",
+        (
+            f'<figure><div class="maps">{maps}<div><b>Selected</b>'
+            f'<img src="{selected}" alt="The same map with the selected rows colored">'
+            f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
+            f'<i style="background:{raster.OTHERS}"></i>not selected'
+            f"</div></div></div><figcaption>{svg.escape(' '.join(sentences))}</figcaption></figure>"
+        ),
+    )
+
+
+def _convergence(run: Run) -> Section | None:
+    drawing = figures.convergence(convergence.curve(run))
+    if drawing is None:
+        return None
+    proved = outcome.certificate(run)
+    return Section(
+        "Learning",
+        _figure(
+            drawing,
+            (
+                "Bold: the selected subset, measured on the whole corpus. Thin with a band: sampled masks, "
+                "measured on their batch, mean and spread. " + (proved or "This objective has no known bound.")
+            ),
+        ),
+    )
+
+
+def groups_section(selected: np.ndarray, corpus: Corpus) -> Section | None:
+    """The selected share of each group; None: the corpus has no groups.
+
+    Args:
+        selected: bool ``(N,)``.
+    """
+    text = corpus.provenance.columns.get("text")
+    _, classes = facets.columns_of(corpus.metadata, corpus.metadata_columns)
+    grouped = dict(list(classes.items())[:COLUMNS])
+    lengths, unit = corpus.lengths, "tokens"
+    if lengths is None and text and text in corpus.metadata.column_names:
+        characters = pc.utf8_length(corpus.metadata[text].cast(pa.string()))
+        lengths, unit = characters.cast(pa.float64()).to_numpy(), "characters"
+    if lengths is not None:
+        grouped[LENGTH] = groups.bands(lengths, unit)
+    drawn = []
+    for name, (codes, names) in grouped.items():
+        table = groups.shares(codes, names, selected)
+        if len(table) < 2:
+            continue
+        # bands of length have an order of their own
+        shown = figures.first_groups(table, names if name == LENGTH else ())
+        more = f"; the {len(shown)} of {len(table):,} that differ most" if len(shown) < len(table) else ""
+        drawn.append(
+            f"<h3>By {svg.escape(name)}</h3>"
+            + _figure(
+                figures.groups(shown, float(selected.mean()), name),
+                f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all rows{more}. Triangle down: "
+                "under-represented; triangle up: over-represented; circle: in proportion within its 95 % "
+                "interval.",
+            )
+        )
+    return Section("Under- and over-represented groups", "".join(drawn)) if drawn else None
+
+
+def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None:
+    stored = frontier.survey({listed.id: listed for listed in (*runs, run)}.values(), fingerprint)
+    for line in stored.lines:
+        if len(line.lambdas) > 2 and any(spot.run_id == run.id for spot in line.spots):
+            name = frontier.line_names([line])[line.key]
+            return Section(
+                "Frontier",
+                _figure(
+                    figures.frontier(line, run.id),
+                    (
+                        f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 is a random subset, 1 "
+                        "is the best quality or diversity alone."
+                    ),
+                ),
+            )
+    return None
+
+
+def _ablation(fingerprint: str, cache_dir: Path | None) -> Section | None:
+    """The newest finished ablation of the corpus: its answer, and its methods by their largest regret."""
+    finished = [result for result in results(cache_dir, fingerprint) if not result.provisional] if cache_dir else []
+    if not finished:
+        return None
+    result = finished[0]
+    rows = [
+        (
+            summary.method.label,
+            f"{summary.better} / {summary.worse}",
+            f"{summary.better_than_simple} / {summary.worse_than_simple}",
+            f"{summary.worst.label} {wording.signed(summary.worst_difference)}",
+            f"{summary.regret:.3f}",
+        )
+        for summary in sorted(result.summaries, key=lambda summary: summary.regret)
+    ]
+    heads = ("method", "better / worse than random", "than the best simple", "worst target", "largest regret")
+    return Section(
+        "Which methods help",
+        f"<p>{svg.escape(wording.headline(result))}</p>"
+        + table_of(heads, rows, numbers=(1, 2, 4))
+        + f'<p class="small">{svg.escape(wording.method_note(result))}</p>',
+    )
+
+
+def _values(run: Run) -> Section:
+    result, config = run.status().result or NO_RESULT, run.config.selection
+    anchors = result.anchors or Anchors()
+    rows = []
+    for label, term, anchor in (
+        ("Mean quality", "quality", anchors.quality),
+        (outcome.objective_label(config.objective), "diversity", anchors.diversity.get(config.objective)),
+    ):
+        rows.append(
+            (
+                label,
+                words.value(result.raw.of(term), 6),
+                words.percent(result.calibrated.of(term), 1),
+                words.value(None if anchor is None else anchor.random, 6),
+                words.value(None if anchor is None else anchor.best, 6),
+            )
+        )
+    return Section(
+        "Values",
+        table_of(
+            ("", "value", "0 random, 1 best alone", "a random subset", "the best alone"), rows, numbers=(1, 2, 3, 4)
+        ),
+    )
+
+
+def _scoreboard(
+    run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None, values: Mapping[str, float] | None
+) -> Section | None:
+    board = stored_board(run, fingerprint, cache_dir)
+    if board is None:
+        if not values:
+            return None
+        return Section(
+            "Every objective",
+            table_of(
+                ("objective", "value"),
+                [(outcome.objective_label(name), words.value(value, 6)) for name, value in values.items()],
+                numbers=(1,),
+            ),
+        )
+    named = {listed.id: listing.name_of(listed) for listed in (*runs, run)}
+    others = [key for key in board["selected"] if key not in (run.id, *scoreboards.BESIDE)]
+    letters = {
+        key: (letter, f"{letter} · {named.get(key, key)}") for letter, key in zip(comparison.LETTERS, [run.id, *others])
+    }
+    rows = scoreboards.rows(board, letters)
+    key = "; ".join(label for _, label in letters.values())
+    missing = scores.missing(rows)
+    notes = "".join(f'<p class="small">{svg.escape(note)}</p>' for note in (key, *board["notes"], missing) if note)
+    return Section(
+        "Scoreboard",
+        (
+            f"<p>{svg.escape(scoreboards.summary(rows, letters))}</p>{notes}"
+            '<p class="small">Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % '
+            f"intervals.</p>{scores.scoreboard(rows)}"
+        ),
+    )
+
+
+def stored_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | None:
+    """The latest stored scoreboard that has this run in it, of at most four runs; None: there is none.
+
+    A whole one goes before one that was stopped in the middle.
+    """
+    if cache_dir is None or not fingerprint:
+        return None
+    part = None
+    for board in read_boards(fingerprint, cache_dir):
+        known = set(board["selected"]) - set(scoreboards.BESIDE)
+        if run.id in known and len(known) <= comparison.MOST:
+            if not board["left"]:
+                return board
+            part = part or board
+    return part
+
+
+def _texts(run: Run, corpus: Corpus | None) -> Section | None:
+    return None if corpus is None else texts_section(samples(run, corpus))
+
+
+def texts_section(listed: Mapping[str, Sequence[Sample]]) -> Section:
+    """Samples with their texts, by heading."""
+    parts = []
+    for heading, shown in listed.items():
+        has_text = any(sample.text is not None for sample in shown)
+        rows = [
+            (sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ())) for sample in shown
+        ]
+        parts.append(
+            f"<h3>{svg.escape(heading)}</h3>"
+            + table_of(("id", "quality", *(("text",) if has_text else ())), rows, numbers=(1,))
+        )
+    return Section("Rows", "".join(parts))
+
+
+def settings_section(settings: SelectionConfig) -> Section:
+    """The settings of a selection that are not empty."""
+    rows = [
+        (label, _setting_text(getattr(settings, name)))
+        for name, label in comparison.SETTINGS.items()
+        if getattr(settings, name) not in (None, (), "none")
+    ]
+    return Section("Settings", table_of(("setting", "value"), rows))
+
+
+def _setting_text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _provenance(run: Run, now: float | None) -> Section:
+    table = provenance.table(run)
+    made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
+    rows = [*table.itertuples(index=False, name=None), ("report made", made)]
+    return Section(
+        "Provenance",
+        table_of(("", ""), rows) + "<h3>The same run again</h3><pre>" + svg.escape(provenance.command(run)) + "</pre>",
+    )
+
+
+def summary_section(kept: Kept, fingerprint: str, cache_dir: Path | None) -> Section:
+    """The sentences for a data lead."""
+    stored = results(cache_dir, fingerprint) if cache_dir is not None and fingerprint else []
+    return Section("Summary", "".join(f"<p>{svg.escape(sentence)}</p>" for sentence in summary(kept, stored)))
+
+
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> str:
+    """A table as HTML; the columns in `numbers` are aligned to the right."""
+
+    def line(cells: Sequence[object], tag: str) -> str:
+        return (
+            "<tr>"
+            + "".join(
+                f"<{tag}{' class=number' if k in numbers else ''}>{svg.escape(cell)}</{tag}>"
+                for k, cell in enumerate(cells)
+            )
+            + "</tr>"
+        )
+
+    head = f"<thead>{line(heads, 'th')}</thead>" if any(heads) else ""
+    return f"<table>{head}<tbody>{''.join(line(row, 'td') for row in rows)}</tbody></table>"

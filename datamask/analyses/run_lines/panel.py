@@ -1,0 +1,123 @@
+"""The curves of several runs in one chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from datamask.analyses.convergence.tables import MEASURES
+from datamask.analyses.run_lines import chart, tables
+from datamask.dashboard.drawing import words
+from datamask.dashboard.shell import session
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+HEIGHT = 430
+"""Pixels of the whole chart."""
+
+ALONG = {"step": "Steps", "seconds": "Seconds"}
+
+
+def show(runs: Sequence[Run]) -> None:
+    """Their curves on one scale; redrawn every second while one of them is at work."""
+    if any(run.status().active for run in runs):
+        with st.container(key="live_runs"):
+            st.fragment(_live, run_every=1.0)([run.id for run in runs], _states(runs))
+    else:
+        _draw(runs)
+
+
+def _states(runs: Sequence[Run]) -> list[str]:
+    return [run.status().state for run in runs]
+
+
+def _live(ids: list[str], states: list[str]) -> None:
+    try:
+        runs = [session.store().get(run_id) for run_id in ids]
+    except DatamaskError:  # one was removed meanwhile
+        st.rerun()
+    if _states(runs) != states:
+        st.rerun()
+    _draw(runs)
+
+
+def _draw(runs: Sequence[Run]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        measure = st.segmented_control(
+            "Value",
+            MEASURES,
+            default=MEASURES[0],
+            key="lines_measure",
+            required=True,
+            format_func=str.capitalize,
+            label_visibility="collapsed",
+            help="Values of the selected subset on the whole corpus (0 % random, 100 % best possible).",
+        )
+        across = st.segmented_control(
+            "Along",
+            list(ALONG),
+            default="step",
+            key="lines_x",
+            required=True,
+            format_func=ALONG.__getitem__,
+            label_visibility="collapsed",
+            help="The horizontal axis: steps of the record, or seconds without the neighbor graph.",
+        )
+        found = tables.lambdas(runs)
+        weighed_at = None
+        if measure == "joint" and len(found) > 1:
+            weighed_at = st.selectbox(
+                "Weighed at λ",
+                found,
+                key="lines_lambda",
+                format_func="weighed at λ {:g}".format,
+                label_visibility="collapsed",
+                width=170,
+                help=(
+                    "Runs of different λ have no common joint value. The joint value of each run is computed at this λ."
+                ),
+            )
+    lines = tables.lines(runs, measure, weighed_at)
+    named = measure if weighed_at is None else f"{measure} at λ {weighed_at:g}"
+    if lines.runs:
+        # not Plotly: while a run is at work it changes each second, and a Plotly figure that changes is mounted anew
+        st.vega_lite_chart(
+            lines.table,
+            chart.run_lines(lines, across, measure=named, dark=session.dark(), height=HEIGHT),
+            key="lines",
+            width="stretch",
+            height=HEIGHT,
+            alt=f"{named} of {len(lines.runs)} runs over {across}",
+        )
+        st.caption(" ".join(_notes(runs, lines, weighed_at)))
+    for label, reason in lines.without.items():
+        st.caption(f"**{words.plain(label, 80)}** has no curve: {words.plain(reason, 300)}.")
+    if len(runs) > tables.MOST:
+        st.caption(f"The first {tables.MOST} of {len(runs)} ticked runs are drawn.")
+
+
+def _notes(runs: Sequence[Run], lines: tables.Lines, weighed_at: float | None) -> list[str]:
+    """What the marks mean, and what does not compare."""
+    turns = {turn["turn"] for turn in chart.turns(lines)}
+    marks = [
+        f"{sign} {note}"
+        for note, sign in (
+            (chart.SWAPS_BEGIN, "▲"),
+            (chart.BOUND_BEGINS, "■"),
+            (chart.GOES_ON, "✚"),
+            (chart.OTHER, "●"),
+        )
+        if note in turns
+    ]
+    notes = [", ".join([*marks, "◆ the final selection"]) + "."]
+    if chart.cut_off(lines):
+        notes.append("Values far below all ends are cut off.")
+    settings = [run.config.selection for run in runs]
+    if len({run.facts().get("fingerprint") for run in runs}) > 1:
+        notes.append("The runs are of several corpora, so their heights do not compare.")
+    elif len({selection.objective for selection in settings}) > 1:
+        notes.append("The runs have several objectives: compare quality, not diversity or joint.")
+    elif weighed_at is not None:
+        notes.append(f"The runs have several λ; each joint value is computed at λ {weighed_at:g}.")
+    return notes

@@ -1,0 +1,92 @@
+"""The scoreboard of the compared runs: measured on request in the background, kept, and shown at once next time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from datamask.analyses.comparison.tables import Entry
+from datamask.analyses.scoreboard import chart, measuring, tables
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.shell import background, session
+from datamask.runs.store import Run
+from datamask.runs.stored_measures import read_board
+
+ABOUT = (
+    "Measures each run by all objectives, the number of effectively different rows, duplicates, prediction of "
+    "held-out text, and the distance to the corpus."
+)
+
+
+def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
+    """What is measured so far, and the way to the rest."""
+    board = read_board(runs, corpus.fingerprint, cache_dir)
+    if board is None:
+        with st.container(border=True):
+            st.markdown("**How do the runs score on independent metrics?**")
+            st.write(ABOUT + " A random subset and the top-quality rows of the same size are measured too.")
+            _rest(runs, corpus, cache_dir, "Measure these runs")
+    elif board["left"]:
+        _rest(runs, corpus, cache_dir, f"Measure the remaining {len(board['left'])}")
+    working = background.working(measuring.board_key(runs, corpus, cache_dir))
+    with st.container(key="live-board"):
+        st.fragment(_drawn, run_every=1.0 if working else None)(entries, runs, corpus, cache_dir)
+
+
+def sign_of(runs: Sequence[Run]) -> Sign:
+    """How the menu names the measuring of these runs; Watch leads to this panel with these runs."""
+    link = {"runs": ",".join(run.id for run in runs), "view": "scoreboard"}
+    carried = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+    return Sign(f"Independent metrics of {len(runs)} runs", "pages/evidence.py", {**link, **carried})
+
+
+def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
+    board = read_board(runs, corpus.fingerprint, cache_dir)
+    if board is None:
+        return
+    letters = {entry.run_id: (entry.letter, entry.label) for entry in entries}
+    rows = tables.rows(board, letters)
+    summary = tables.summary(rows, letters)
+    if board["left"]:
+        there = len(rows) - len(board["left"])
+        summary = f"{there} of {len(rows)} measures are ready. {summary}"
+    st.markdown(f"**{words.plain(summary, 600)}**", help=ABOUT)
+    if any(place.optimised for row in rows for place in row.places):
+        st.caption(
+            "Hollow marks: the run optimizes this measure. Lines are 95 % intervals; runs are compared by paired "
+            "differences."
+        )
+    for note in board["notes"]:
+        st.caption(words.plain(note, 400))
+    st.html(f"<style>{chart.STYLE}</style>" + chart.scoreboard(rows, session.dark()))
+    missing = chart.missing(rows)
+    if missing:
+        st.caption(words.plain(missing, 600))
+    with st.expander("All numbers"):
+        st.dataframe(
+            tables.numbers(rows),
+            hide_index=True,
+            lazy=False,
+            alt="Every number of the independent metrics",
+            column_config={name: st.column_config.NumberColumn(format="%.4g") for name in ("value", "from", "to")},
+        )
+
+
+def _rest(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, label: str) -> None:
+    """The measuring under way, or the button that starts it or goes on with it."""
+    key = measuring.board_key(runs, corpus, cache_dir)
+    if background.under_way(key):
+        return
+    background.ending(key, "Stopped. Finished measures are kept.")
+    st.button(
+        label,
+        key="measure_board",
+        type="primary",
+        icon=":material/leaderboard:",
+        on_click=background.on_press(measuring.start_board),
+        args=(list(runs), corpus, cache_dir, sign_of(runs)),
+    )

@@ -1,0 +1,225 @@
+"""How the learning itself goes: one line in words, and behind it a small table for each of the learner's vital signs.
+
+What is wrong with a run, if anything, is `datamask.runs.health`'s to say; here are the numbers it is said by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from datamask import catalogue
+from datamask.analyses.convergence.tables import thinned
+from datamask.config import SelectionConfig
+from datamask.dashboard.drawing import words
+from datamask.runs import health
+from datamask.runs.health import finite
+from datamask.runs.store import Run
+
+SMOOTHED = 20
+"""A single step's signal is told badly: the ratio shown is over so many steps."""
+
+
+FORM_WORDS = {
+    "--scale calibrated": "the calibrated scale",
+    "--estimator counterfactual": "exact credit (Counterfactual)",
+    "more masks (--n_rollout)": "more masks per step (G)",
+    "--n_rollout": "the masks per step (G)",
+    "--max_lr": "the first step size",
+    "--partial": "batch share",
+    "--lamb": "λ",
+    " -": " −",
+}
+"""What the options are called on the Run form; longer ones first."""
+
+
+@dataclass(frozen=True)
+class Vital:
+    """One small chart: its `title`, what it means, and the values, ``step, series, value``.
+
+    Attributes:
+        shares: whether the values are shares, 0 to 1.
+        chance: what two random selections would have, a dashed line; None: no such line.
+    """
+
+    name: str
+    title: str
+    help: str
+    table: pd.DataFrame
+    shares: bool = False
+    chance: float | None = None
+
+
+def line(run: Run) -> str | None:
+    """The learner's state in a sentence; None before there is something to say."""
+    return sentence(run.metrics(), run.facts(), run.status().active)
+
+
+def sentence(metrics: Mapping[str, np.ndarray], facts: Mapping, active: bool = True) -> str | None:
+    """`line` of these metrics: decided rows, signal over noise, rows changed."""
+    parts = []
+    decided, signal = finite(metrics, "decided"), finite(metrics, "signal")
+    if len(decided):
+        parts.append(f"{words.percent(decided[-1])} of rows converged")
+    if len(signal):
+        parts.append(f"signal {_times(_ratio(signal[-SMOOTHED:].mean()))} noise")
+    changed, selected = _changed(metrics), facts.get("selected")
+    if changed is not None and selected:
+        steps, share = changed
+        rows = round(share * selected)
+        over = "the last step" if steps == 1 else f"the last {steps:,} steps"
+        parts.append(
+            f"{rows:,} row{'s' if rows > 1 else ''} changed in {over}" if rows else f"no row changed in {over}"
+        )
+    if not parts:
+        return None
+    return f"{'Learning' if active else 'Learned'}: {', '.join(parts)}"
+
+
+def concerns(run: Run) -> tuple[tuple[str, str], ...]:
+    """What is wrong with a run, and what to do about it, as the command line says it, in the words of the form."""
+    raised = health.concerns(run.metrics(), run.config.selection, run.facts())
+    return tuple((_in_words(concern.what), _in_words(concern.advice)) for concern in raised)
+
+
+def _in_words(sentence: str) -> str:
+    for option, name in FORM_WORDS.items():
+        sentence = sentence.replace(option, name)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Mapping) -> tuple[Vital, ...]:
+    """The small tables; those the learner does not have are left out."""
+    selected, n = facts.get("selected") or 0, facts.get("n") or 0
+    exact = config.estimator == "counterfactual"
+    candidates = [
+        Vital(
+            "decided",
+            "Rows converged",
+            "The share of rows whose inclusion is at least 95 % certain. Near 100 % after a few steps the step "
+            "size is too large.",
+            _tidy(metrics, {"decided": "decided"}),
+            True,
+        ),
+        Vital(
+            "changed",
+            "Rows changed per step",
+            "How many selected rows each step replaces. It falls toward 0 as the learner converges.",
+            _per_step(metrics, selected),
+        ),
+        Vital(
+            "signal",
+            "Signal over noise",
+            f"The size of a step against the scatter between its masks, over {SMOOTHED} steps. Below 1 single "
+            "steps are mostly chance.",
+            _signal(metrics),
+        ),
+        Vital(
+            "spread",
+            "Spread over the masks",
+            f"The spread of the joint value over the {config.n_rollout or 0} masks of a step. Near 0 all masks "
+            "are alike and the paper's method learns nothing.",
+            _tidy(metrics, {"batch_joint_std": "spread"}),
+        ),
+        Vital(
+            "shares",
+            "What the reward varies by",
+            "Share of the variance of "
+            + ("the rows' credit" if exact else "the masks' reward")
+            + " due to each term. Near 100 % for one term the others have no effect; below 0 a term opposes the "
+            "sum.",
+            _tidy(metrics, _terms(metrics, "share_")),
+            True,
+        ),
+        Vital(
+            "overlap",
+            "Overlap with one term alone",
+            "Rows in common with the selection of one term alone, over the rows in either. Dashed: two random "
+            "selections.",
+            _tidy(metrics, _terms(metrics, "overlap_")),
+            True,
+            _chance(selected, n),
+        ),
+        Vital(
+            "missed",
+            "Rows uncovered",
+            "The share of rows without a selected row among their listed neighbors. The learner treats them as "
+            "uncovered; reported values use the true nearest selected row.",
+            _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),
+            True,
+        ),
+    ]
+    return tuple(vital for vital in candidates if len(vital.table) > 1)
+
+
+def _terms(metrics: Mapping[str, np.ndarray], prefix: str) -> dict[str, str]:
+    """Column -> the term's name for people, quality first."""
+    names = sorted((name for name in metrics if name.startswith(prefix)), key=lambda name: name != f"{prefix}quality")
+    return {name: _label(name.removeprefix(prefix)) for name in names}
+
+
+def _label(term: str) -> str:
+    return "quality" if term == "quality" else catalogue.objective(term).label
+
+
+def _tidy(metrics: Mapping[str, np.ndarray], columns: Mapping[str, str]) -> pd.DataFrame:
+    parts = []
+    for name, series in columns.items():
+        values = metrics.get(name, np.zeros(0))
+        there = thinned(np.flatnonzero(np.isfinite(values)))
+        parts.append(
+            pd.DataFrame(
+                {"step": metrics["step"][there] if len(there) else [], "series": series, "value": values[there]}
+            )
+        )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"step": [], "series": [], "value": []})
+
+
+def _signal(metrics: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    signal = metrics.get("signal")
+    if signal is None:
+        return _tidy(metrics, {})
+    known = np.flatnonzero(np.isfinite(signal))
+    smooth = pd.Series(signal[known]).rolling(SMOOTHED, min_periods=1).mean().clip(lower=0.0) ** 0.5
+    return _tidy({"step": metrics["step"][known], "snr": smooth.to_numpy()}, {"snr": "signal over noise"})
+
+
+def _per_step(metrics: Mapping[str, np.ndarray], selected: int) -> pd.DataFrame:
+    changed = metrics.get("changed")
+    if changed is None or not selected:
+        return _tidy(metrics, {})
+    looked = np.flatnonzero(np.isfinite(metrics.get("joint", changed)))
+    steps = metrics["step"][looked]
+    rows = changed[looked] * selected / np.diff(steps, prepend=np.nan)
+    return _tidy({"step": steps, "rows": rows}, {"rows": "rows changed"})
+
+
+def _changed(metrics: Mapping[str, np.ndarray]) -> tuple[int, float] | None:
+    """Steps since the look before the last, and the share of the selection replaced in them."""
+    values = metrics.get("changed")
+    if values is None or not np.isfinite(values).any():
+        return None
+    looked = metrics["step"][np.isfinite(metrics.get("joint", values))]
+    return (int(looked[-1] - looked[-2]) if len(looked) > 1 else 1), float(finite(metrics, "changed")[-1])
+
+
+def _chance(selected: int, n: int) -> float | None:
+    """Overlap of two random selections of this size: r / (2 - r)."""
+    if not (selected and n):
+        return None
+    ratio = selected / n
+    return ratio / (2 - ratio)
+
+
+def _ratio(squared: float) -> float:
+    return math.sqrt(max(float(squared), 0.0))
+
+
+def _times(ratio: float) -> str:
+    if ratio < 0.01:
+        return "under 0.01×"
+    return f"{ratio:,.0f}×" if ratio >= 10 else f"{ratio:.2g}×"

@@ -1,0 +1,98 @@
+"""The report of a run on the Export page: one click, one HTML file that opens anywhere without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from datamask.analyses.report import page, report
+from datamask.analyses.scoreboard import measuring
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing.signs import Sign
+from datamask.dashboard.shell import background
+from datamask.runs.store import Run
+
+MEASURED_AT_ONCE = 4_000
+"""Up to this many rows all objectives are measured while the report is made; more take longer than a click may."""
+
+
+def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> None:
+    """The card.
+
+    Args:
+        runs: others on the corpus, for the frontier and for names. corpus: the run's, where it is open, else None.
+    """
+    with st.container(border=True, height="stretch"):
+        st.markdown(
+            "**Report**",
+            help="One HTML page with the result, map, curve, groups, values, texts and settings. It works without a "
+            "network. It contains texts of your corpus, so check them before you share it.",
+        )
+        scored = _scored(run, corpus, cache_dir)
+        st.space("stretch")
+        if corpus is None:
+            st.caption("Open the corpus of this run to add its map, groups and texts.")
+        elif not scored:
+            st.button(
+                "Add independent metrics",
+                key="report_measure",
+                icon=":material/leaderboard:",
+                width="stretch",
+                type="tertiary",
+                on_click=background.on_press(measuring.start_board),
+                args=([run], corpus, cache_dir, _sign(run)),
+            )
+        st.download_button(
+            "Download report (HTML)",
+            lambda: made(run, runs, corpus, cache_dir).encode(),
+            on_click="ignore",
+            file_name=f"{run.id}-report.html",
+            mime="text/html",
+            icon=":material/description:",
+            width="stretch",
+            key="report_html",
+        )
+
+
+def made(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> str:
+    """The report, with all objectives where they are quick to measure and no scoreboard is stored."""
+    values = None
+    if corpus is not None and len(corpus) <= MEASURED_AT_ONCE and _board(run, cache_dir) is None:
+        values = measuring.objective_values(run, corpus, cache_dir)
+    return report(run, runs, corpus, cache_dir, values)
+
+
+def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
+    """Whether a scoreboard is there or on its way."""
+    board = _board(run, cache_dir)
+    if board is not None:
+        left = len(board.get("left", ()))
+        st.caption(
+            "Includes the stored scoreboard."
+            if not left
+            else f"Includes the stored part of the scoreboard. Not measured yet: {left}."
+        )
+        if not left:
+            return True
+    if corpus is None:
+        return False
+    key = measuring.board_key([run], corpus, cache_dir)
+    if background.under_way(key):
+        return True
+    background.ending(key, "Stopped. Finished measures are kept.")
+    return False
+
+
+def _sign(run: Run) -> Sign:
+    link = {"run": run.id, **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params}}
+    return Sign(
+        f"Scoreboard of {run.config.name or run.id}",
+        "pages/export.py",
+        link,
+    )
+
+
+def _board(run: Run, cache_dir: Path) -> dict | None:
+    return page.stored_board(run, str(run.facts().get("fingerprint") or ""), cache_dir)

@@ -1,0 +1,87 @@
+"""Export of a current selection that is no run: its ids and a report; the rest once it is kept as a run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from datamask import catalogue, repeats
+from datamask.analyses.report.current import kept, report_of
+from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.map import scene
+from datamask.dashboard.shell import downloads, session
+from datamask.dashboard.workspace import files
+from datamask.dashboard.workspace.selection import Selection
+from datamask.dashboard.workspace.workspace import Workspace
+from datamask.pages.export import summary_panel
+from datamask.runs.exports import table_csv
+
+
+def show(workspace: Workspace, selection: Selection) -> None:
+    """Two cards: the ids, and the report; then the summary."""
+    opened, corpus = workspace.opened, workspace.corpus
+    name, stem = words.plain(selection.name), files.name(selection).removesuffix(".parquet")
+    ids, report = st.columns(2, gap="medium")
+    with ids, st.container(border=True, height="stretch"):
+        st.markdown(
+            f"**Ids of the selection at {name}**",
+            help="*Parquet*: One row per selected id. The metadata holds the settings under the key datamask.  \n"
+            "*CSV*: The same ids for spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
+        )
+        st.caption(
+            f"{selection.count:,} ids with quality and their place in the shards. Press *Keep as run* above to "
+            f"also export {_kept_only(selection.settings)}."
+        )
+        st.space("stretch")
+        with st.container(horizontal=True):
+            st.download_button(
+                f"Download {selection.count:,} ids (Parquet)",
+                files.content(corpus, selection),
+                on_click="ignore",
+                file_name=f"{stem}.parquet",
+                mime="application/vnd.apache.parquet",
+                key=f"selection_parquet_{selection.key}",
+                icon=":material/download:",
+            )
+            st.download_button(
+                f"Download {selection.count:,} ids (CSV)",
+                downloads.of_rows(selection.count, partial(_csv, corpus, selection)),
+                on_click="ignore",
+                file_name=f"{stem}.csv",
+                mime="text/csv",
+                key=f"selection_csv_{selection.key}",
+                icon=":material/download:",
+            )
+    with report, st.container(border=True, height="stretch"):
+        st.markdown("**Report**", help="The report contains texts of your corpus. Check them before you share it.")
+        st.caption("One HTML page with map, groups, values, texts and settings. It works without a network.")
+        st.space("stretch")
+        st.download_button(
+            "Download report (HTML)",
+            lambda: report_of(selection, opened, session.store().cache_dir).encode(),
+            on_click="ignore",
+            file_name=f"{stem}-report.html",
+            mime="text/html",
+            icon=":material/description:",
+            key=f"selection_report_{selection.key}",
+        )
+    summary_panel.show(kept(selection, corpus), corpus.fingerprint, session.store().cache_dir)
+
+
+def _kept_only(settings: SelectionConfig) -> str:
+    """What a run of these settings gives beside its ids, for a sentence."""
+    *first, last = [
+        "rows",
+        "masks",
+        *([] if repeats.refusal(settings) else ["repeat weights"]),
+        *(["a recipe"] if all(name in catalogue.RULED for name, _ in settings.terms) else []),
+    ]
+    return f"ranks, {', '.join(first)} and {last}"
+
+
+def _csv(corpus: Corpus, selection: Selection) -> bytes:
+    return table_csv(scene.id_table(corpus, np.flatnonzero(selection.mask)))

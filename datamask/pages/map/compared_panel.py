@@ -1,0 +1,131 @@
+"""The current selection held against a run, on the Map: how much they share, and what was kept, gained and lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from datamask.analyses.comparison import panel as comparison_panel
+from datamask.analyses.comparison import tables
+from datamask.analyses.comparison.current_entry import current_entry
+from datamask.analyses.comparison.tables import Entry
+from datamask.analyses.samples import sample_panel
+from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.frame import sections
+from datamask.dashboard.map.layers import Change
+from datamask.dashboard.runs import candidates
+from datamask.dashboard.shell import chosen, session
+from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.workspace.current import Current
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The two selections.
+
+    Attributes:
+        run: the one that the current selection is held against. entries: A, of this run, and B, the current one.
+    """
+
+    run: Run
+    entries: tuple[Entry, Entry]
+
+    @property
+    def layer(self) -> Change:
+        """What the map draws where it is colored by what is selected."""
+        first, second = self.entries
+        return Change.between(f"{second.label} against {first.label}", first.selected, second.selected)
+
+
+def compared(current: Current) -> Compared | None:
+    """What is compared now; None: nothing, or the run is the current selection itself, or was deleted."""
+    selection, workspace = current.selection, current.workspace
+    named = st.session_state.get(session.AGAINST)
+    run = next((run for run in workspace.runs if run.id == named), None)
+    if run is None or selection is None or (selection.run is not None and selection.run.id == run.id):
+        return None
+    n = len(workspace.corpus)
+    try:
+        if selection.run is not None:
+            first, second = tables.load([run, selection.run], n)
+        else:
+            (first,) = tables.load([run], n, beside=1)
+            second = current_entry(1, selection, workspace.opened, workspace.run)
+    except DatamaskError:  # deleted or damaged since it was listed; the Runs page says so
+        return None
+    return Compared(run, (first, second))
+
+
+def offer(current: Current, now: Compared | None) -> None:
+    """The button that compares, or ends the comparison; nothing where there is no run to compare with."""
+    if now is not None:
+        st.button("End comparison", key="map_compare_end", icon=":material/close:", on_click=_end)
+    elif (run := _other(current)) is not None:
+        st.button(
+            "Compare",
+            key="map_compare",
+            icon=":material/compare:",
+            on_click=_begin,
+            args=(current.workspace.corpus, run.id),
+        )
+
+
+def show(now: Compared) -> None:
+    """Overlap and values of both, and the way to the whole comparison."""
+    first, second = now.entries
+    with st.container(gap=None):  # it shows nothing and takes no room
+        sample_panel.begin_reading(f"{first.label} {second.label}")
+    st.markdown(
+        f"**A** {words.named(first.label.partition(' · ')[2], 40)}  \n"
+        f"**B** {words.named(second.label.partition(' · ')[2], 40)}"
+    )
+    comparison_panel.overlaps(now.entries)
+    table = tables.values(now.entries)
+    shown = pd.DataFrame(
+        {
+            "": ["A", "B"],
+            "Quality": [words.percent(value) for value in table.quality],
+            "Diversity": [words.percent(value) for value in table.diversity],
+            "Rows": [f"{count:,}" for count in table.selected],
+        }
+    )
+    st.table(shown.set_index(""), border="horizontal")
+    if pressed(
+        "Maps, texts and groups of both",
+        "map_compare_more",
+        icon=":material/arrow_forward:",
+        type="tertiary",
+    ):
+        st.session_state["compare"] = [entry.run_id for entry in now.entries if entry.run_id]
+        section = next(section for section in sections.SECTIONS["Runs"] if section.name == "Compare")
+        st.switch_page("pages/runs.py", query_params={**session.link_parameters(), **section.link})
+
+
+def _other(current: Current) -> Run | None:
+    """The run that was looked at before the current selection, else the newest other one."""
+    selection, workspace = current.selection, current.workspace
+    if selection is None:
+        return None
+    if selection.run is None:
+        return workspace.run
+    if len(workspace.runs) < 2:
+        return None
+    opened = [selection.run.id, *(run_id for run_id in session.opened_runs() if run_id != selection.run.id)]
+    try:
+        return candidates.first_pair(workspace.runs, opened).first
+    except DatamaskError:  # one was deleted since it was listed
+        return None
+
+
+def _begin(corpus: Corpus, run_id: str) -> None:
+    chosen.choose(corpus, None)  # the comparison stands where a sample is read
+    st.session_state[session.AGAINST] = run_id
+
+
+def _end() -> None:
+    st.session_state.pop(session.AGAINST, None)

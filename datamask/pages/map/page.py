@@ -1,0 +1,336 @@
+"""The Map: which samples are kept, and where do they lie? A map, what filters it, and what one reads beside it.
+
+It stands in a module of its own, because app.py, whose page it is, is also what the web server imports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from datamask.analyses.agreement import settled_panel as settled_colours
+from datamask.analyses.borderline import panel as borderline_panel
+from datamask.analyses.classes import panel as classes_panel
+from datamask.analyses.explanation import panel as why_panel
+from datamask.analyses.lambda_slider import evidence_panel
+from datamask.analyses.lambda_slider import panel as lambda_slider
+from datamask.analyses.overview import first_look_panel
+from datamask.analyses.samples import sample_panel, texts_panel
+from datamask.analyses.steering import panel as steering_panel
+from datamask.dashboard.drawing import words
+from datamask.dashboard.frame import address
+from datamask.dashboard.frame.frame import frame
+from datamask.dashboard.linked import (
+    brushing,
+    columns,
+    distribution_panel,
+    filter_panel,
+    groups_panel,
+    names_panel,
+    settled_rows,
+)
+from datamask.dashboard.map import canvas_map, preparing_panel, scene
+from datamask.dashboard.map.filters import Inside, Rows
+from datamask.dashboard.map.layers import Layer, constant
+from datamask.dashboard.map.layers import Selection as SelectedRows
+from datamask.dashboard.map.marks import Seen
+from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
+from datamask.dashboard.runs import listing
+from datamask.dashboard.shell import chosen, menus, session, tabs
+from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace.current import Current
+from datamask.pages.map import compared_panel, instrument, next_run, welcome_panel
+from datamask.runs.store import Run
+
+MAP, TAB, RUN = "explore_map", "explore_tab", "explore_run"
+DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
+    "Distributions",
+    "Under- and over-represented",
+    "Three classes",
+    "Borderline reader",
+)
+# what each map is coloured by: the menu's label and key
+MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Third map", "explore_third"))
+
+ABOUT = (
+    "Similarity to neighbors is the mean cosine to the 15 nearest rows of the whole corpus; marginal diversity "
+    "is what the row adds to the diversity of this run. You can also color by any column of your shards. "
+    + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
+)
+
+
+def show() -> None:
+    """Draw the page: the map of the open corpus; before there is one, the way to it."""
+    current = frame("Map", "Which rows are kept, and where do they lie?", texts_panel.ABOUT)
+    opening = session.current_opening()
+    if opening is None and not session.outside():
+        welcome_panel.show()
+    elif opening is not None and opening.under_way:
+        session.draw_opening(opening, follow=True)
+        first_look_panel.show(opening)
+    elif current is None:
+        session.opened_or_stop()
+    else:
+        _draw(current)
+
+
+def _take_run(key: str) -> None:
+    """Make the run chosen in the menu of that key the current one."""
+    chosen_id = menus.chosen_in(RUN, key)
+    if chosen_id is not None:
+        session.choose_run(chosen_id)
+
+
+def _unfiltered(view: brushing.Linked) -> None:
+    """Said over a view that does not follow the others."""
+    if view.filters:
+        st.caption("**All rows. The filter does not apply here.**")
+
+
+def _download(listed: texts_panel.Listing) -> None:
+    with st.container(key="explore_listed", horizontal=True, width="content"):
+        texts_panel.download(listed)
+
+
+def _draw(current: Current) -> None:
+    workspace, selection = current.workspace, current.selection
+    corpus = workspace.corpus
+    cache_dir = session.store().cache_dir
+    runs, names = workspace.runs, workspace.names
+    run_id = "" if workspace.run is None else workspace.run.id
+    # the run whose scores there are to see: the one that is the current selection, else the one that is shown
+    scored = selection.run if selection is not None and selection.run is not None else workspace.run
+    own = selection is not None and selection.run is not None
+    run = None if scored is None else scene.run_columns(scored)
+    selected = None if selection is None else selection.mask
+    scores_of = "" if scored is None else scored.id
+    unplaced = columns.rows(corpus, cache_dir, scores_of, run, selected)
+    against = compared_panel.compared(current)
+    choices = columns.choices(unplaced)
+    shown = columns.shown_names(corpus.metadata.column_names)
+    for key, known in (*((key, choices) for _, key in MENUS), ("explore_group_by", unplaced.classes)):
+        # remembered from another corpus, which had other columns; or an address calls a column as its shards do
+        if st.session_state.get(key) not in known:
+            remembered = st.session_state.pop(key, None)
+            if shown.get(remembered) in known:
+                st.session_state[key] = shown[remembered]
+    page = instrument.lay_out()
+
+    with page.rail:
+        with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", wrap=False):
+            count = int(
+                st.segmented_control(
+                    "Maps",
+                    address.MAPS,
+                    default=address.MAPS[0],
+                    required=True,
+                    key="explore_maps",
+                    persist_state="session",
+                    help="How many maps to draw side by side. They share zoom and position.",
+                )
+            )
+            instrument.fold_button()
+        key = menus.moved_to(RUN, run_id or None, names)
+        st.selectbox(
+            "Selected by",
+            list(names),
+            key=key,
+            placeholder="no finished run yet",
+            format_func=names.__getitem__,
+            disabled=not names,
+            on_change=_take_run,
+            args=(key,),
+            help="The finished run to show. The newest is first.",
+        )
+        # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
+        with st.container():
+            if selected is None:
+                st.page_link(
+                    "pages/runs.py",
+                    label="Start a run to see its selection",
+                    icon=":material/arrow_forward:",
+                    query_params=session.link_parameters(),
+                )
+            for refusal in workspace.refused:
+                instead = f" Shown instead: **{words.named(names[run_id], 60)}**." if run_id else ""
+                st.caption(
+                    f"**{words.named(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead}"
+                )
+        colours = [
+            st.selectbox(
+                label, choices, index=min(place, len(choices) - 1), key=key, help=ABOUT, persist_state="session"
+            )
+            for place, (label, key) in enumerate(MENUS[:count])
+        ]
+        search = st.container()
+        with st.popover("Layout and marks", icon=":material/tune:", width="stretch", key="explore_look"):
+            wanted = preparing_panel.layout_control("explore_layout")
+            shown_as = st.segmented_control(
+                "Marks",
+                ("points", "hexagons"),
+                default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
+                required=True,
+                key="explore_marks",
+                persist_state="session",
+                help=f"Points are single rows, a random {MAX_POINTS:,} of them on larger corpora. Hexagons show "
+                "the mean or the selected share of all rows in them.",
+            )
+            named_by = names_panel.control(corpus, unplaced)
+        strips = st.container(key="explore_figures")
+
+    with page.map:
+        progress = st.container()
+        drawing = st.container(gap=None)
+        about = st.container()
+    with progress:
+        preparing_panel.prepare(corpus, cache_dir, wanted)
+        names_panel.prepare(corpus, cache_dir, named_by)
+    ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
+    rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
+    view = brushing.Linked(
+        corpus,
+        rows,
+        brushing.kept_on(corpus, rows, shown),
+        f"{scores_of} {ground.kind}",
+        "" if selection is None else selection.key,
+    )
+
+    def layer_of(name: str) -> Layer:
+        if name == columns.SELECTED:
+            if selection is None:
+                others = (other for other in (columns.QUALITY, columns.CROWDING) if other not in colours)
+                instead = next(others, columns.QUALITY)
+                return columns.layer(corpus, instead, unplaced, scores_of)
+            return SelectedRows(selection.title, selection.mask) if against is None else against.layer
+        if scored is not None and run is not None and name in settled_colours.NAMES:
+            drawn = settled_colours.layer(name, scored, run, corpus, cache_dir, ground.places.cells)
+        else:
+            drawn = columns.layer(corpus, name, unplaced, scores_of)
+        if own or scored is None or name not in columns.OF_RUN:
+            return drawn
+        return replace(drawn, title=f"{drawn.title}, of {listing.name_of(scored)}")
+
+    layers = [layer_of(name) for name in colours]
+    sample = chosen.chosen(corpus)
+    let_through = view.mask() if view.filters else None
+    with drawing:
+        regions = canvas_map.canvas_map(
+            MAP,
+            ground.scope,
+            scene.ground_parcel(corpus, ground),
+            ground.places,
+            layers,
+            height=instrument.MAP_HEIGHT,
+            filled=True,
+            shown=let_through,
+            inside=lambda regions: view.meeting(Inside(regions)),
+            marked=() if sample is None else (sample,),
+            on_pick=lambda row: chosen.choose(corpus, row),
+            names=names_panel.names(view, ground, named_by, selected),
+            opened=names_panel.opened(view, named_by),
+            on_name=lambda code: names_panel.press(view, named_by, code),
+            alt=f"Map of {len(corpus):,} rows, colored by {', '.join(colours)}",
+            slider=True,
+            addressed=True,
+        )
+    with about:
+        for sentence in dict.fromkeys(filter(None, map(constant, layers))):
+            st.caption(words.plain(sentence))
+        notes = dict.fromkeys(layer.note for layer in layers if layer.note)
+        st.caption(
+            ground.short_caption,
+            help=" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
+        )
+
+    address.follow("Map")  # once more, for what was drawn on the map just now
+    if regions:
+        view = replace(view, filters=view.filters.taking(Inside(regions)))
+    passing = view.mask()
+    distributions = columns.distributions(corpus, scores_of, unplaced, of_run=own)
+    few = distribution_panel.few(distributions, classes=selected is None)
+    tallies = [names_panel.tally(view, named_by), groups_panel.few_tally(view), *distribution_panel.tallies(view, few)]
+    panel = colours.index(columns.SELECTED) if columns.SELECTED in colours else 0
+    with page.drawn:
+        lambda_slider.show(
+            MAP,
+            lambda_slider.Beside(
+                current,
+                ground.places,
+                Seen(let_through, passing if view.filters else None),
+                panel,
+                against is not None,
+                tuple(tally for tally in tallies if tally is not None),
+                sample,
+                f"{run_id} {ground.scope} {shown_as}",
+            ),
+        )
+        evidence_panel.send(MAP, corpus, current.workspace.settings)
+    listed = texts_panel.listing(MAP, corpus, passing, selected)
+    beside = {facet.name for facet in few}
+    others = [facet for facet in distributions if facet.name not in beside]  # none is drawn twice
+
+    with search:
+        filter_panel.search(view)
+    with strips:
+        distribution_panel.show(view, few, selected, "explore_few", small=True)
+        if selected is not None:
+            groups_panel.show_few(view, selected)
+
+    with page.reader:
+        if against is not None and sample is None:
+            compared_panel.show(against)
+        if sample is None:
+            texts_panel.show(listed, columns.columns_shown(corpus, colours))
+        else:
+            sample_panel.show(corpus, sample, listed)
+            reasons, nearest, behind = st.container(), st.container(), st.container()
+            with nearest:
+                sample_panel.neighbours(corpus, sample, selected)
+            if scored is not None:
+                with reasons:
+                    _another(own, scored)
+                    why_panel.show(scored, runs, corpus, sample, behind)
+
+    with page.summary:
+        st.container(key="explore_headline", width="content").markdown(
+            texts_panel.headline(corpus, passing, selected), width="content"
+        )
+        next_run.offer(current, MAP)
+        compared_panel.offer(current, against)
+        settings = replace(current.workspace.settings, lamb=currently.wanted(current.workspace))
+        evidence_panel.controls(current.workspace.opened, settings, current.workspace.runs)
+    with page.conditions:
+        filter_panel.conditions(view, MAP)
+    with page.foot:
+        steering_panel.offer(view, passing, lambda: _download(listed))
+
+    shown_tabs = [
+        *([DISTRIBUTIONS] if others else []),
+        *([GROUPS] if selected is not None else []),
+        *([CLASSES, BORDERLINE] if scored is not None else []),
+    ]
+    for name, tab in zip(shown_tabs, tabs.tabs(shown_tabs, TAB) if shown_tabs else (), strict=True):
+        with tab:
+            if not tab.open:
+                continue
+            if name == GROUPS and selected is not None:
+                groups_panel.show(view, selected, cache_dir)
+            elif name == CLASSES and scored is not None and run is not None:
+                _unfiltered(view)
+                _another(own, scored)
+                classes_panel.show(corpus, ground, scored, runs, run.selected, cache_dir)
+            elif name == BORDERLINE and scored is not None and run is not None:
+                _another(own, scored)
+                borderline_panel.show(scored, corpus, run.selected, passing if view.filters else None)
+            else:
+                distribution_panel.show(view, others, selected)
+
+
+def _another(own: bool, scored: Run) -> None:
+    """Said over what follows from a run's scores, where the current selection is no run."""
+    if not own:
+        st.caption(
+            f"Scores of run **{words.named(listing.name_of(scored), 60)}** (λ {scored.config.selection.lamb:g}). "
+            "The current selection has no scores. Press *Keep as run* to get them."
+        )

@@ -1,0 +1,134 @@
+"""Compare: what changes between these runs? Kept, gained and lost, as maps, texts and groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from datamask.analyses.agreement import panel as agreement_panel
+from datamask.analyses.changes import panel as changes_panel
+from datamask.analyses.comparison import choice_panel, panel
+from datamask.corpus import Corpus
+from datamask.dashboard.frame import sections
+from datamask.dashboard.linked import brushing, columns, names_panel
+from datamask.dashboard.map import canvas_map, preparing_panel, scene
+from datamask.dashboard.map.canvas_map import Named
+from datamask.dashboard.map.ends import common_ends
+from datamask.dashboard.map.filters import Filters
+from datamask.dashboard.map.layers import Change, Layer, Selection
+from datamask.dashboard.map.places import HEXAGONS_FROM
+from datamask.dashboard.shell import session, tabs
+from datamask.dashboard.workspace.current import Current
+
+CHANGES, SELECTED, AGREEMENT = "changes", "selected", "agreement"
+TABS = ("Texts", "Where", "Values")
+EVIDENCE = ("Independent metrics", "Stability", "Downstream")
+"""What else there is to know of the same runs, on the Evidence page."""
+
+
+def _names(corpus: Corpus, cache_dir: Path, ground: scene.Ground) -> list[Named]:
+    """Names of the regions by what the Map names them by at first; here they are read, and not pressed."""
+    rows = columns.rows(corpus, cache_dir, "", None)
+    view = brushing.Linked(corpus, rows, Filters(), ground.kind)
+    named = names_panel.names(view, ground, names_panel.choices(corpus, rows)[0], None)
+    return [replace(name, sentence=name.sentence.removesuffix(names_panel.PRESS)) for name in named]
+
+
+def show(current: Current | None) -> None:
+    """Draw values, overlap and the settings that differ; below them the maps, and the tabs.
+
+    Args:
+        current: what the page shows; it is compared with the runs where it is none itself.
+    """
+    chosen = choice_panel.choose(current)
+    corpus, compared, entries = chosen.corpus, chosen.runs, chosen.entries
+    cache_dir = session.store().cache_dir
+    first = entries[0]
+    # of two runs a few numbers; of more a table, and settings with more columns than fit beside it
+    numbers, differing = st.columns([1.3, 1], gap="medium") if len(entries) == 2 else (st.container(), st.container())
+    with numbers:
+        panel.values(entries, corpus)
+        panel.overlaps(entries)
+        with st.container(horizontal=True, gap="small"):
+            for section in sections.SECTIONS["Evidence"]:
+                if section.name in EVIDENCE:
+                    st.page_link(
+                        "pages/evidence.py",
+                        label=section.name,
+                        icon=":material/arrow_forward:",
+                        width="content",
+                        query_params={**session.link_parameters(), **section.link},
+                    )
+    with differing:
+        panel.settings(entries)
+
+    progress = st.container()
+    drawing = st.container()
+    with st.container(horizontal=True, gap="medium"):
+        panels = st.segmented_control(
+            "Draw as",
+            (CHANGES, SELECTED, AGREEMENT),
+            default=CHANGES,
+            required=True,
+            key="compare_panels",
+            persist_state="session",
+            help="Changes: rows that each run gained and lost against A. Selected: rows of each run. Stability: "
+            "how often random subsets select each row.",
+        )
+        wanted = preparing_panel.layout_control("compare_layout", "As on the Map. ")
+        marks = st.segmented_control(
+            "Marks",
+            ("points", "hexagons"),
+            required=True,
+            key="compare_marks",
+            default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
+            persist_state="session",
+            help="Hexagons count all rows: the selected share, or gained minus lost.",
+        )
+        about = st.container()
+    layers: list[Layer] = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
+    if panels == AGREEMENT:  # which is measured of runs
+        layers = [agreement_panel.layer(entry, run, corpus, cache_dir) for entry, run in zip(entries, compared)]
+    for entry in entries if panels != AGREEMENT else ():
+        if entry is not first:
+            if panels == SELECTED or len(entries) == 2:
+                layers.append(Selection(entry.label, entry.selected))
+            if panels == CHANGES:
+                layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
+
+    with progress:
+        preparing_panel.prepare(corpus, cache_dir, wanted)
+        if corpus.texts is not None:
+            names_panel.prepare(corpus, cache_dir, names_panel.WORDS)
+    ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
+    with drawing:
+        canvas_map.canvas_map(
+            "compare_map",
+            ground.scope,
+            scene.ground_parcel(corpus, ground),
+            ground.places,
+            layers,
+            alt="Maps of the compared runs with matched axes and colors",
+            height=340,
+            names=_names(corpus, cache_dir, ground),
+            ends=common_ends(layers, ground.places.cells),
+        )
+    about.caption(ground.caption)
+
+    for name, tab in zip(TABS, tabs.tabs(TABS, "compare_tab"), strict=True):
+        with tab:
+            if not tab.open:
+                continue
+            if name == "Texts":
+                changes_panel.texts(entries, corpus)
+            elif name == "Where":
+                changes_panel.groups(entries, corpus, cache_dir)
+            else:
+                left, right = st.columns([1.15, 1], gap="large")
+                with left:
+                    st.fragment(panel.categories)(entries, corpus)
+                with right:
+                    st.fragment(panel.curves)(entries)
+    panel.draw_refused(chosen.refused)

@@ -1,0 +1,300 @@
+"""Comparisons against plain set arithmetic and simulated chance."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.analyses.comparison import tables as comparison
+from datamask.analyses.comparison.curves_chart import overlay
+from datamask.analyses.comparison.shares_chart import shares
+from datamask.corpus import open_corpus
+from datamask.dashboard.map.layers import Category
+from datamask.errors import InputError
+from datamask.options import CORPUS_OPTIONS, QualityColumn
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import finish_run, write_shard
+
+RAW_ANCHORS = {
+    "quality": {"random": 5.0, "best": 7.0, "best_kind": "proved"},
+    "diversity": {"facility": {"random": -1.0, "best": 1.0, "best_kind": "best found"}},
+}
+
+
+@pytest.fixture
+def world(tmp_path):
+    config = write_shard(tmp_path / "shard.parquet")
+    return RunStore(tmp_path / "runs"), open_corpus(config), config
+
+
+@pytest.fixture
+def three(world):
+    store, corpus, config = world
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(3, len(corpus)))
+    runs = [
+        finish_run(store, corpus, config, scores[0], name="first", lamb=0.5),
+        finish_run(
+            store,
+            corpus,
+            config,
+            scores[0] + 0.5 * scores[1],
+            name="second",
+            lamb=0.2,
+            shares={"quality": 0.4, "diversity": 0.9},
+        ),
+        finish_run(store, corpus, config, scores[2], name="third", select_ratio=0.1, objective="pairwise"),
+    ]
+    return comparison.load(runs, len(corpus)), runs, corpus
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.3, 0.3), (0.1, 0.4)])
+def test_chance_is_what_random_subsets_share(first, second):
+    rng = np.random.default_rng(0)
+    n = 20_000
+    pruned, copies, pinned = rng.random(n) < 0.5, rng.random(n) < 0.2, np.arange(n) < 300
+    may, sizes = (~pruned | pinned, ~copies), (int(first * n), int(second * n))
+    pins = (pinned, np.zeros(n, bool))
+    found = []
+    for _ in range(20):
+        drawn = []
+        for rows, always, size in zip(may, pins, sizes):
+            kept = set(np.flatnonzero(always).tolist())
+            more = rng.choice(np.flatnonzero(rows & ~always), size - len(kept), replace=False)
+            drawn.append(kept | set(more.tolist()))
+        found.append(len(drawn[0] & drawn[1]) / len(drawn[0] | drawn[1]))
+    chances = [comparison.draw_chances(*given) for given in zip(sizes, may, pins)]
+    assert [one.sum() for one in chances] == pytest.approx(sizes)
+    assert comparison.chance_overlap(*chances) == pytest.approx(np.mean(found), abs=0.003)
+
+
+def test_chance_by_all_draws_of_a_small_corpus():
+    rows, may, pinned = np.arange(7), np.array([1, 1, 1, 1, 1, 0, 0], bool), np.array([1, 0, 0, 0, 0, 0, 0], bool)
+    first = [{0, *others} for others in combinations(rows[1:5], 2)]
+    second = [set(others) for others in combinations(rows, 4)]
+    shared = np.mean([len(a & b) for a in first for b in second])
+    every = np.ones(7, bool)
+    found = comparison.chance_overlap(
+        comparison.draw_chances(3, may, pinned), comparison.draw_chances(4, every, ~every)
+    )
+    assert found == pytest.approx(shared / (3 + 4 - shared))
+
+
+def test_chance_at_equal_ratios_is_r_over_two_minus_r():
+    every = np.ones(1000, bool)
+    drawn = comparison.draw_chances(300, every, ~every)
+    assert comparison.chance_overlap(drawn, drawn) == pytest.approx(0.3 / 1.7)
+
+
+def test_chance_looks_at_what_a_run_could_take(world, tmp_path):
+    store, corpus, config = world
+    pin = tmp_path / "pin.txt"
+    pin.write_text("doc-0003\ndoc-0004\n")
+    scores = np.arange(len(corpus), dtype=float)
+    scores[[3, 4]] = 1e6
+    run = finish_run(store, corpus, config, scores, select_ratio=0.25, pin=str(pin))
+    table = run.rows()
+    half = pa.array(np.isin(np.arange(240), [3, 4]) | (np.arange(240) >= 120))
+    pq.write_table(table.set_column(table.column_names.index("eligible"), "eligible", half), run.path / "rows.parquet")
+    free = finish_run(store, corpus, config, scores, select_ratio=0.25)
+    first, second = comparison.load([run, free], len(corpus))
+    assert first.drawn[[3, 4]].tolist() == [1, 1] and not first.drawn[:3].any()
+    assert first.drawn[120:] == pytest.approx(58 / 120) and second.drawn == pytest.approx(0.25)
+    # 60 of each: 2 certain ones and 58 of 120, a quarter of which the other would take
+    assert comparison.overlaps([first, second])["chance"][0] == pytest.approx(15 / 105)
+    pin.unlink()
+    again, _ = comparison.load([run, free], len(corpus))
+    assert again.drawn[3] == pytest.approx(60 / 122), "a list that is gone: its rows are drawn like others"
+
+
+def test_overlaps_are_set_arithmetic(three):
+    entries, _, _ = three
+    table = comparison.overlaps(entries).set_index("pair")
+    assert list(table.index) == ["A and B", "A and C", "B and C"]
+    sets = {entry.letter: set(np.flatnonzero(entry.selected)) for entry in entries}
+    for pair, row in table.iterrows():
+        a, b = sets[pair[0]], sets[pair[-1]]
+        assert row.shared == len(a & b) and row.only_first == len(a - b) and row.only_second == len(b - a)
+        assert row.overlap == pytest.approx(len(a & b) / len(a | b))
+    assert table.loc["A and B", "most"] == 1.0 and table.loc["A and C", "most"] == pytest.approx(24 / 72)
+
+
+def test_only_the_settings_that_differ(three):
+    entries, _, _ = three
+    table = comparison.settings(entries)
+    assert table["Setting"].tolist() == ["Diversity objective", "Balance λ", "Select ratio"]
+    assert table.columns[1:].tolist() == ["A · first", "B · second", "C · third"]
+    assert table.iloc[1, 1:].tolist() == ["0.5", "0.2", "0.5"]
+    assert comparison.settings(entries[:1] * 2).empty
+
+
+OTHERWISE = {
+    "inputs": ("elsewhere.parquet", "more.parquet"),
+    "quality_columns": (QualityColumn("edu", 0.5, "z"), QualityColumn("dirt", -2.0)),
+    "features": ("features",),
+    "scores": ("scores",),
+    "rows": 500,
+    "seed": 7,
+    "drop_invalid": True,
+}
+
+
+@pytest.mark.parametrize("name", CORPUS_OPTIONS)
+def test_options_by_which_the_same_rows_were_opened_are_compared(world, name):
+    store, corpus, config = world
+    other = replace(config, **{name: OTHERWISE.get(name, "another")})
+    runs = [
+        finish_run(store, corpus, opened, corpus.quality, name=opened_by)
+        for opened_by, opened in (("first", config), ("second", other), ("third", config))
+    ]
+    table = comparison.settings(comparison.load(runs, len(corpus)))
+    assert table["Setting"].tolist() == [CORPUS_OPTIONS[name].title]
+    first, second, third = table.iloc[0, 1:]
+    assert first == third != second and first not in ("", "None")
+    assert comparison.settings(comparison.load(runs[::2], len(corpus))).empty
+
+
+def test_corpus_options_are_written_as_on_the_command_line(world):
+    store, corpus, config = world
+    other = replace(config, quality_columns=OTHERWISE["quality_columns"], rows=1234)
+    runs = [finish_run(store, corpus, opened, corpus.quality) for opened in (config, other)]
+    table = comparison.settings(comparison.load(runs, len(corpus))).set_index("Setting")
+    assert table.loc["Quality columns"].tolist() == ["found by name, then by type", "edu:0.5:z, dirt:-2"]
+    assert table.loc["Rows at most"].tolist() == ["all that fit", "1234"]
+
+
+def test_a_row_seed_that_follows_the_seed_is_no_difference_of_its_own(world):
+    store, corpus, config = world
+    runs = [finish_run(store, corpus, replace(config, seed=seed), corpus.quality, seed=seed) for seed in (0, 3)]
+    assert comparison.settings(comparison.load(runs, len(corpus)))["Setting"].tolist() == ["Seed"]
+
+
+def test_every_setting_has_a_name():
+    from dataclasses import fields
+
+    from datamask.config import SelectionConfig
+
+    assert set(comparison.SETTINGS) == {field.name for field in fields(SelectionConfig)}
+
+
+def test_values_and_scales(three):
+    entries, _, _ = three
+    table = comparison.values(entries)
+    assert table["quality"].tolist() == [0.8, 0.4, 0.8] and table["selected"].tolist() == [72, 72, 24]
+    assert comparison.same_quality_scale(entries[:2]) and comparison.same_diversity_scale(entries[:2])
+    assert not comparison.same_quality_scale(entries) and not comparison.same_diversity_scale(entries)
+    said = " ".join(comparison.caveats(entries))
+    assert "A 72, B 72, C 24" in said and "C pairwise" in said and "joint" in said
+    assert comparison.caveats([entries[0], entries[0]]) == []
+
+
+def test_a_constant_term_has_no_share(world):
+    store, corpus, config = world
+    run = finish_run(store, corpus, config, np.arange(len(corpus)), shares={"quality": None})
+    entries = comparison.load([run, run], len(corpus))
+    assert np.isnan(comparison.values(entries)["quality"]).all()
+
+
+def test_curves_are_shares_whatever_the_scale(world):
+    store, corpus, config = world
+    scores = np.arange(len(corpus))
+    calibrated = finish_run(store, corpus, config, scores, name="calibrated", lamb=0.5)
+    raw = finish_run(store, corpus, config, scores, name="raw", scale="raw", lamb=0.25, anchors=RAW_ANCHORS)
+    entries = comparison.load([calibrated, raw], len(corpus))
+    quality = comparison.curves(entries, "quality")
+    assert quality[quality.run == "A · calibrated"]["value"].tolist() == pytest.approx([0.16, 0.32, 0.48, 0.64, 0.8])
+    # raw quality 5.2 ... 6 between a random 5 and a best 7
+    assert quality[quality.run == "B · raw"]["value"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+    joint = comparison.curves(entries, "joint")
+    assert joint[joint.run == "B · raw"]["value"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def test_a_polished_selection_has_its_mark_where_its_curve_does_not_end_there(world):
+    """The raw run's curve ends half-way to the best quality and its selection at 0.8; the other's curve at 0.8."""
+    store, corpus, config = world
+    scores = np.arange(len(corpus))
+    plain = finish_run(store, corpus, config, scores, name="plain")
+    polished = finish_run(store, corpus, config, scores, name="polished", scale="raw", anchors=RAW_ANCHORS)
+    marks = comparison.finals(comparison.load([plain, polished], len(corpus)), "quality")
+    assert marks.to_dict("records") == [{"run": "B · polished", "step": 5.0, "seconds": 0.5, "value": 0.8}]
+
+
+def test_a_run_without_steps_is_one_point(world):
+    store, corpus, config = world
+    run = finish_run(store, corpus, config, np.arange(len(corpus)), estimator="top-quality")
+    (run.path / "metrics.jsonl").unlink()
+    entries = comparison.load([run, run], len(corpus))
+    table = comparison.curves(entries, "quality")
+    assert table["value"].tolist() == [0.8, 0.8] and table["step"].tolist() == [0, 0]
+
+
+def test_load_refuses_what_does_not_fit(three):
+    _, runs, corpus = three
+    for several in ([], [*runs, *runs]):
+        with pytest.raises(InputError, match=f"1 to 4 selections, got {len(several)}"):
+            comparison.load(several, len(corpus))
+    with pytest.raises(InputError, match="240 rows, the open corpus has 7"):
+        comparison.load(runs[:2], 7)
+
+
+def test_shares_by_category(three):
+    entries, _, corpus = three
+    category = Category.of("source", corpus.metadata["source"])
+    table = comparison.by_category(entries, category)
+    source = np.array(corpus.metadata["source"].to_pylist())
+    for row in table.itertuples():
+        entry = next(e for e in entries if e.label == row.run)
+        assert row.n == (source == row.category).sum()
+        assert row.selected == entry.selected[source == row.category].sum()
+        assert row.share == pytest.approx(row.selected / row.n)
+    assert [column.name for column in corpus.metadata_columns.values() if column.kind == "class"] == ["source"]
+
+
+def test_charts_give_every_run_a_colour_and_a_second_sign(three):
+    entries, _, corpus = three
+    labels = [entry.label for entry in entries]
+    ends = pd.DataFrame({"run": labels[:1], "step": [5.0], "seconds": [0.5], "value": [0.9]})
+    table = comparison.curves(entries, "quality")
+    ended = overlay(table, labels, "seconds", measure="quality", finals=ends)
+    (mark,) = [part for part in ended.data if "final selection" in (part.hovertemplate or "")]
+    assert (mark.x[0], mark.y[0], mark.marker.symbol) == (0.5, 90.0, "diamond")
+    curves = overlay(table, labels, "seconds", measure="quality")
+    lines = [part for part in curves.data if part.showlegend]
+    for label, drawn in zip(labels, (part for part in curves.data if not part.showlegend), strict=True):
+        points = table[table["run"] == label]
+        assert list(drawn.x) == points["seconds"].tolist() and np.allclose(drawn.y, 100 * points["value"])
+    category = comparison.by_category(entries, Category.of("source", corpus.metadata["source"]))
+    dots = shares(category, labels, [entry.ratio for entry in entries], "source")
+    assert [part.name for part in lines] == [part.name for part in dots.data] == labels
+    assert len({part.line.color for part in lines}) == len({part.line.dash for part in lines}) == 3
+    assert len({part.marker.color for part in dots.data}) == len({part.marker.symbol for part in dots.data}) == 3
+    assert "quality" in curves.layout.yaxis.title.text and "seconds" in curves.layout.xaxis.title.text
+    assert {100 * entry.ratio for entry in entries} == {line.x0 for line in dots.layout.shapes}
+    left, right = dots.layout.xaxis.range
+    assert left < 0 and right > max(max(part.x) for part in dots.data), "a mark at an end is whole"
+    sizes = category.drop_duplicates("category").sort_values("n", ascending=False)
+    assert [text.split()[0] for text in dots.layout.yaxis.ticktext] == sizes["category"].tolist()
+
+
+def test_runs_whose_ends_two_versions_found_do_not_compare_in_diversity(world):
+    store, corpus, config = world
+    scores = np.arange(len(corpus))
+    end = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
+
+    def made(best, **options):
+        objective = options.get("objective", "facility")
+        anchors = {"quality": end, "diversity": {objective: {**end, "best": best}}}
+        return finish_run(store, corpus, config, scores, anchors=anchors, **options)
+
+    first, same, later = made(1.0), made(1.0 + 1e-9), made(1.0001)
+    assert comparison.other_ends(comparison.load([first, same], len(corpus))) is None
+    entries = comparison.load([first, same, later], len(corpus))
+    assert "another version of datamask" in comparison.other_ends(entries)
+    assert comparison.other_ends(entries) in comparison.caveats(entries)
+    # of another objective, size or centering the ends are others in any version
+    for options in ({"objective": "pairwise"}, {"select_ratio": 0.1}, {"center": True}):
+        assert comparison.other_ends(comparison.load([first, made(2.0, **options)], len(corpus))) is None

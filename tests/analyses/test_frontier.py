@@ -1,0 +1,312 @@
+"""The frontier's tables and chart: which runs share a curve, what is proved, what a point costs, the arrows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from datamask import catalogue
+from datamask.analyses.frontier import chart as charts
+from datamask.analyses.frontier import sweeping
+from datamask.analyses.frontier import tables as frontier
+from datamask.dashboard.drawing import words
+from datamask.dashboard.tradeoff import spots
+from datamask.dashboard.tradeoff.geometry import HalfPlane
+
+
+def circle(made, count=5, **options):
+    """A frontier like a quarter circle, with its own bounds."""
+    for lamb in np.linspace(0, 1, count):
+        length = math.hypot(lamb, 1 - lamb)
+        made(lamb / length, (1 - lamb) / length, bound=length, lamb=float(lamb), **options)
+
+
+def found(made):
+    return frontier.survey(made.store.list(), made.fingerprint)
+
+
+def test_curves_whose_ends_two_versions_found_are_not_drawn_on_one_axis(made):
+    """They are two curves of one name; a place of one is another gain than the same place of the other."""
+    end = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
+
+    def by(best, count, **options):
+        objective = options.get("objective", "pairwise")
+        anchors = {"quality": end, "diversity": {objective: {**end, "best": best}}}
+        circle(made, count, anchors=anchors, **options)
+
+    by(1.0, 5)
+    by(1.0002, 4)
+    by(1.7, 3, objective="facility")
+    lines = found(made).lines
+    assert [len(line.spots) for line in lines] == [5, 4, 3]
+    assert [len(line.spots) for line in frontier.on_one_axis(lines)] == [5, 3]
+    assert [len(line.spots) for line in frontier.on_one_axis(lines[1:])] == [4, 3]
+
+
+def test_curves_are_never_joined_across_objective_ratio_rules_or_scale(made):
+    circle(made)
+    circle(made, objective="facility")
+    circle(made, select_ratio=0.1)
+    circle(made, collapse="exact", count=3)
+    made(0.5, 0.5, lamb=0.5, scale="raw")
+    made(0.0, 0.0, estimator="random", name="r")
+    made(0.4, 0.4, estimator="greedy", lamb=0.5)
+    survey = found(made)
+    assert [
+        (
+            line.settings.objective,
+            line.settings.select_ratio,
+            line.settings.collapse,
+            line.settings.scale,
+            len(line.spots),
+        )
+        for line in survey.lines
+    ] == [
+        ("facility", 0.3, "none", "calibrated", 5),
+        ("pairwise", 0.1, "none", "calibrated", 5),
+        ("pairwise", 0.3, "none", "calibrated", 5),
+        ("pairwise", 0.3, "exact", "calibrated", 3),
+        ("pairwise", 0.3, "none", "raw", 1),
+    ]
+    assert [spot.label for spot in survey.named] == ["Greedy, λ 0.5", "Random"]
+    names = list(frontier.line_names(survey.lines).values())
+    assert len(set(names)) == 5 and names[0].startswith("Facility location, 30") and "exact" in names[3]
+    # named points stand with curves of their own objective and size alone
+    assert not frontier.named_for(survey, survey.lines[:2]) and len(frontier.named_for(survey, survey.lines[2:3])) == 2
+
+
+def test_another_learner_is_called_by_its_name_not_by_its_options(made):
+    circle(made)
+    for steps in (20, 40):
+        made(0.5, 0.5, lamb=0.5, estimator="counterfactual", n_epochs=steps)
+    names = sorted(frontier.line_names(found(made).lines).values())
+    assert len(set(names)) == 3
+    assert sum("steps" in name for name in names) == 2 and not any("batch share" in name for name in names)
+
+
+def test_seeds_of_one_lambda_are_drawn_apart_and_joined_by_their_mean(made):
+    for seed, quality in enumerate((0.4, 0.6)):
+        made(quality, 0.8, lamb=0.4, seed=seed, estimator="counterfactual")
+    made(0.9, 0.1, lamb=0.9, estimator="counterfactual")
+    line = found(made).lines[0]
+    assert len(line.spots) == 3 and line.means() == [(0.4, pytest.approx(0.5), pytest.approx(0.8)), (0.9, 0.9, 0.1)]
+
+
+def test_unfinished_foreign_and_constant_runs_are_left_out(made):
+    circle(made, 2)
+    made(None, 0.5, lamb=0.3)
+    with made(0.5, 0.5, lamb=0.4).writer() as writer:
+        writer.update_facts(fingerprint="f" * 64)
+    with made(0.5, 0.5, lamb=0.6).writer() as writer:
+        writer.set_status("stopped")
+    assert [spot.lamb for line in found(made).lines for spot in line.spots] == [0.0, 1.0]
+
+
+def test_what_is_proved_and_for_what(made):
+    circle(made)
+    line = found(made).lines[0]
+    assert line.planes[2] == HalfPlane(0.5, pytest.approx(math.hypot(0.5, 0.5)))
+    raw = made(0.5, 0.5, bound=3.0, lamb=0.5, scale="raw")
+    listed = made(0.5, 0.5, bound=0.6, lamb=0.5, objective="facility")
+    with listed.writer() as writer:
+        writer.set_status("done", summary={**listed.status().to_dict()["summary"], "bound_holds_for": "listed"})
+    assert [spots.spot_of(run).plane for run in (raw, listed)] == [None, None]
+    assert f"Gap 1.00{words.GAP}%" in frontier.proof_words(line.spots[0])
+    assert frontier.proof_words(spots.spot_of(raw)) == ""
+
+
+def test_what_one_estimator_proved_holds_for_all_under_the_same_rules_alone(made):
+    circle(made, 11)
+    circle(made, 3, collapse="exact")
+    circle(made, 3, select_ratio=0.1)
+    made(0.4, 0.4, bound=0.9, lamb=0.5, estimator="counterfactual", seed=3, n_epochs=20)
+    lines = found(made).lines
+    by = {(line.settings.estimator, line.settings.collapse, line.settings.select_ratio): line for line in lines}
+    alone, whole = by["counterfactual", "none", 0.3], by["relaxed", "none", 0.3]
+    assert len(alone.planes) == len(whole.planes) == 12 and set(alone.planes) == set(whole.planes)
+    assert len(by["relaxed", "exact", 0.3].planes) == len(by["relaxed", "none", 0.1].planes) == 3
+    # fewer than three points are not joined, neither in the picture nor in its key
+    for focus, joined in ((alone, 0), (whole, 1)):
+        figure = charts.frontier([focus], focus=focus)
+        curves = [trace for trace in figure.data if trace.mode == "lines" and trace.fill is None]
+        assert len(curves) == joined
+        assert charts.legend([focus], {focus.key: "it"}).count("border-top") == joined
+        assert traces(figure, "proved out of reach")
+
+
+def test_a_hair_less_than_the_share_still_keeps_it(made):
+    run = made(0.9499946, 0.4, lamb=0.781)
+    made(0.979, 0.2, lamb=0.9)
+    (line,) = found(made).lines
+    assert frontier.at_least(line, 0.95).run_id == run.id and frontier.at_least(line, 0.9501).lamb == 0.9
+
+
+def test_the_price_and_the_point_that_keeps_enough(made):
+    circle(made)
+    line = found(made).lines[0]
+    assert frontier.price_words(line.spots[2]) == "+1 % quality costs 1 % diversity here."
+    assert "3 %" in frontier.price_words(line.spots[3]) and "0.33 %" in frontier.price_words(line.spots[1])
+    assert "any price" in frontier.price_words(line.spots[4]) and "almost free" in frontier.price_words(line.spots[0])
+    kept = frontier.at_least(line, 0.9)
+    assert kept.lamb == 0.75
+    # 1 at λ 0 against (1 - λ) / length here
+    cost = 100 * (1 - 0.25 / math.hypot(0.75, 0.25))
+    assert f"costs {cost:.1f} %" in frontier.keeps_words(line, kept) and "94.9" in frontier.keeps_words(line, kept)
+    assert frontier.at_least(line, 1.1) is None and "most diverse" in frontier.keeps_words(line, line.spots[0])
+    greedy = spots.spot_of(made(0.4, 0.4, estimator="greedy", lamb=0.5))
+    assert frontier.price_words(greedy) == ""
+
+
+def test_where_nothing_proves_concavity_it_is_said():
+    assert frontier.hull_only("disf") and frontier.hull_only("graphcut") and frontier.hull_only("pairwise:1,disf:1")
+    assert not frontier.hull_only("pairwise") and not frontier.hull_only("facility")
+
+
+def test_the_table_has_every_point_once(made):
+    circle(made)
+    made(0.0, 0.0, estimator="random")
+    survey = found(made)
+    table = frontier.table(survey.lines, survey.named)
+    assert len(table) == 6 and table["run_id"].is_unique
+    assert table["quality"].iloc[4] == pytest.approx(100) and math.isnan(table["λ"].iloc[5])
+
+
+# -- the figure --------------------------------------------------------------------------------------------------------
+
+
+def traces(figure, name):
+    return [trace for trace in figure.data if trace.name == name]
+
+
+def test_the_current_selection_is_a_dot_of_its_own(made):
+    circle(made, 3)
+    survey = found(made)
+    assert not traces(charts.frontier(survey.lines), "the current selection")
+    here = charts.Here("λ 0.37", 0.57, 1.1)
+    figure = charts.frontier(survey.lines, here=here)
+    (dot,) = traces(figure, "the current selection")
+    assert (list(dot.x), list(dot.y)) == ([0.57], [1.1]) and dot.customdata is None
+    assert figure.layout.yaxis.range[1] > 1.1
+    assert "current selection" in charts.legend(survey.lines, {survey.lines[0].key: "a"}, here=here)
+
+
+def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
+    circle(made, 11)
+    survey = found(made)
+    line = survey.lines[0]
+    spot = line.spots[3]
+    figure = charts.frontier(survey.lines, focus=line, chosen=spot)
+    assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio == 1
+    (tangent,) = traces(figure, "trade-off at the point")
+    slope = (tangent.y[1] - tangent.y[0]) / (tangent.x[1] - tangent.x[0])
+    assert slope == pytest.approx(-spot.lamb / (1 - spot.lamb))
+    assert (np.mean(tangent.x), np.mean(tangent.y)) == pytest.approx((spot.quality, spot.diversity))
+    (shade,) = traces(figure, "proved out of reach")
+    # every corner of the shaded part is on or beyond some bound, or on the window's edge
+    corners = np.column_stack([shade.x, shade.y])
+    window = (*figure.layout.xaxis.range, *figure.layout.yaxis.range)
+    beyond = np.min([plane.room(corners) for plane in line.planes], axis=0) <= 1e-9
+    assert (beyond | np.isin(np.round(corners, 9), np.round(window, 9)).any(axis=1)).all()
+    marks = [trace for trace in figure.data if trace.customdata is not None]
+    assert list(marks[0].customdata) == [one.run_id for one in line.spots]
+    labels = [note.text for note in figure.layout.annotations]
+    assert "λ 0.5" in labels and "λ 0" in labels and "random" in labels and len(labels) == len(set(labels)) <= 12
+
+
+def test_without_a_price_there_is_a_ring_and_no_tangent(made):
+    made(0.4, 0.4, estimator="greedy", lamb=0.5)
+    circle(made, 3)
+    survey = found(made)
+    figure = charts.frontier(survey.lines, survey.named, chosen=survey.named[0])
+    assert not traces(figure, "trade-off at the point") and figure.data[-1].marker.symbol == "circle-open"
+
+
+def test_baselines_with_options_are_points_named_by_them(made):
+    circle(made, 3)
+    for options in ({}, {"temperature": 0.5}, {"temperature": 0.5, "seed": 3}):
+        made(0.6, 0.1, estimator="soft-quality", **options)
+    made(0.2, 0.3, estimator="cluster-balanced", clusters=40, inside="best")
+    survey = found(made)
+    assert len(survey.lines) == 1 and not any(spot.priced for spot in survey.named)
+    assert sorted(spot.label for spot in survey.named) == [
+        "Cluster-balanced, clusters 40, inside best",
+        "Soft quality sampling",
+        "Soft quality sampling, temperature 0.5",
+    ]
+
+
+def test_every_baseline_that_menus_offer_is_a_button():
+    offered = [entry.name for entry in catalogue.ESTIMATORS if entry.offered and not entry.learns]
+    assert sorted(sweeping.BASELINES) == sorted(offered)
+    assert {entry.name for entry in catalogue.ESTIMATORS if not entry.offered} == {"direct", "odis"}
+
+
+def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
+    circle(made, 3)
+    top = made(1.0, -0.9, estimator="top-quality")
+    far = [made(0.99, -0.5 - lamb, lamb=lamb) for lamb in (0.95, 0.97)]
+    survey = found(made)
+    figure = charts.frontier(survey.lines, survey.named)
+    assert figure.layout.yaxis.range[0] > -0.3
+    notes, floor = figure.layout.annotations, figure.layout.yaxis.range[0]
+    on_curve, alone = (note for note in notes if note.showarrow)
+    # the curve's arrow stands where the curve crosses the edge, and points on along it
+    (_, x1, y1), (_, x2, y2) = survey.lines[0].means()[1:3]
+    share = (floor - y1) / (y2 - y1)
+    assert (on_curve.x, on_curve.y) == pytest.approx((x1 + share * (x2 - x1), floor))
+    assert on_curve.ay / on_curve.ax == pytest.approx(-(y2 - y1) / (x2 - x1)) and on_curve.ay < 0
+    assert (alone.x, alone.y, alone.ax, alone.ay) == (1.0, floor, 0, -20)
+    assert {note.text for note in notes if words.GAP in note.text} == {
+        f"Top quality: −90{words.GAP}%",
+        f"λ 0.95 to 0.97: to −147{words.GAP}%",
+    }
+    # they can still be clicked, at the edge
+    clickable = {
+        run_id
+        for trace in figure.data
+        if trace.customdata is not None
+        for run_id in trace.customdata
+        if min(trace.y) >= figure.layout.yaxis.range[0]
+    }
+    assert {top.id, *(run.id for run in far)} <= clickable
+
+
+def test_far_off_points_at_one_place_share_an_arrow_and_words(made):
+    circle(made, 3)
+    top = made(0.99, -1.47, estimator="top-quality")
+    made(0.99, 0.0, lamb=0.96)
+    last = made(0.99, -1.47, lamb=0.97)
+    survey = found(made)
+    figure = charts.frontier(survey.lines, survey.named)
+    arrows = [note for note in figure.layout.annotations if note.showarrow]
+    assert len(arrows) == 1
+    assert [note.text for note in figure.layout.annotations if words.GAP in note.text] == [
+        f"λ 0.97, Top quality:<br>−147{words.GAP}%"
+    ]
+    clickable = {
+        run_id
+        for trace in figure.data
+        if trace.customdata is not None
+        for run_id in trace.customdata
+        if min(trace.y) >= figure.layout.yaxis.range[0]
+    }
+    assert {top.id, last.id} <= clickable
+
+
+def test_colour_is_the_objective_and_shape_tells_its_curves_apart(made):
+    circle(made, 2)
+    circle(made, 2, select_ratio=0.1)
+    circle(made, 2, objective="facility")
+    looks = charts.styles(found(made).lines)
+    facility, first, second = looks.values()
+    assert first[0] == second[0] != facility[0] and first[1:] != second[1:]
+
+
+def test_a_proposal_that_is_worse_than_random_is_warned_of():
+    assert frontier.below_random_words(0.95, 0.1) == frontier.below_random_words(0.95, -1e-9) == ""
+    said = frontier.below_random_words(0.95, -0.4)
+    assert "diversity is below a random selection" in said and "smaller λ" in said
+    assert "quality is below" in frontier.below_random_words(-0.2, 0.9)
+    assert "quality and its diversity are below" in frontier.below_random_words(-0.2, -0.9)

@@ -1,0 +1,170 @@
+"""The tables and charts of sweeps: which runs differ in one setting alone, what stands at a value, and over seconds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from datamask import catalogue
+from datamask.analyses.frontier import tables as frontier
+from datamask.analyses.sweeps import chart, series, tables, transfer
+from datamask.corpus import open_corpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import sweep_kinds as kinds
+from datamask.errors import OptionError
+from datamask.options import OPTIONS
+from datamask.runs.paper_figures import arms
+from datamask.runs.varying import FIGURES, points, variable
+from tests.dashboard.made_runs import finish_run, write_shard
+
+
+def stored(made, option):
+    return series.stored(made.store.list(), made.fingerprint, option)
+
+
+def test_every_option_that_a_sweep_varies_can_be_varied_here_with_the_values_it_starts_with():
+    assert set(kinds.LABELS) == {*variable(), *FIGURES, kinds.PARTS}
+    assert len(set(kinds.LABELS.values())) == len(kinds.LABELS)
+    for word in variable():
+        given = kinds.CHOSEN.get(word, kinds.choices(word)) or kinds.VALUES[word]
+        values = kinds.values_of(word, given)
+        for method in kinds.methods(word) or (catalogue.AUTO,):
+            # blocks are of facility alone, and relaxed of concave objectives
+            options = {"objective": "facility", "estimator": method}
+            options = {name: value for name, value in options.items() if name != word and value != catalogue.AUTO}
+            spanned = points(options, [(word, values)])
+            assert len(spanned) == len(values) > 1 and all(OPTIONS[word].of(p.selection.estimator) for p in spanned)
+
+
+@pytest.mark.parametrize("text", ["", "a", "0.1, 0.1", "0.1,,0.2", "0:1", "0:1:1", "0:1:x"])
+def test_values_that_are_none_are_refused_with_the_way_out(text):
+    with pytest.raises(OptionError, match="Values must be different numbers"):
+        kinds.values_of("select_ratio", text)
+    with pytest.raises(OptionError, match="whole numbers"):
+        kinds.values_of("n_rollout", "8, 8.5")
+
+
+def test_a_series_is_of_runs_that_differ_in_one_setting_alone(made):
+    for ratio, quality in ((0.1, 0.9), (0.5, 0.5), (0.3, 0.7)):
+        made(quality, 1 - quality, lamb=0.5, select_ratio=ratio)
+    made(0.2, 0.2, lamb=0.6, select_ratio=0.1)
+    (one,) = stored(made, "select_ratio")
+    table = tables.ends(one)
+    quality = table[table.term == "quality"]
+    assert quality["value"].tolist() == [0.1, 0.3, 0.5]
+    assert quality["share"].tolist() == pytest.approx([90, 70, 50]) and (quality["n"] == 1).all()
+    assert one.label == "Pair-wise similarity, λ 0.5, Relaxed"
+    # the same runs along another setting
+    (other,) = stored(made, "lamb")
+    assert [level.value for level in other.levels] == [0.5, 0.6]
+
+
+def test_a_value_is_the_mean_of_its_seeds_between_the_worst_and_the_best(made):
+    for share, options in ((0.1, {}), (0.5, {"seed": 1}), (0.6, {"prune": 0.5})):
+        made(share, 0.0, lamb=0.5, **options)
+    (one,) = stored(made, "prune")
+    row = tables.ends(one).iloc[0]
+    assert (row["level"], row["n"]) == ("0", 2)
+    assert (row["share"], row["low"], row["high"]) == pytest.approx((30, 10, 50))
+
+
+def test_methods_differ_in_the_options_they_have_and_count_at_their_defaults(made):
+    made(0.5, 0.5, lamb=0.5, estimator="relaxed")
+    made(0.4, 0.4, lamb=0.5, estimator="reinforce")
+    made(0.1, 0.1, lamb=0.5, estimator="reinforce", n_rollout=8)
+    made(0.0, 0.0, lamb=0.5, estimator="random")
+    (one,) = stored(made, "estimator")
+    assert {level.value: len(level.runs) for level in one.levels} == {"random": 1, "reinforce": 1, "relaxed": 1}
+
+
+def test_objectives_by_their_own_solvers_are_a_series_too(made):
+    made(0.5, 0.5, lamb=0.5, objective="pairwise", estimator=catalogue.auto("pairwise"))
+    made(0.5, 0.5, lamb=0.5, objective="disf", estimator=catalogue.auto("disf"))
+    assert catalogue.auto("pairwise") != catalogue.auto("disf")
+    (one,) = stored(made, "objective")
+    assert sorted(level.value for level in one.levels) == ["disf", "pairwise"] and series.AUTO in one.label
+
+
+def test_bands_over_seconds_span_their_seeds(made):
+    for size in (32, 8):
+        for seed in range(2):
+            made(0.5 + 0.1 * seed, 0.5, lamb=0.5, estimator="reinforce", n_rollout=size, seed=seed)
+    made(0.5, 0.5, lamb=0.5)
+    (one,) = stored(made, "n_rollout")
+    table = tables.curves(one)
+    assert table.groupby("level", sort=False)["n"].first().to_dict() == {"8": 2, "32": 2}
+    last = table[table.level == "8"].iloc[-1]
+    assert (last["seconds"], last["low"], last["high"]) == pytest.approx((0.5, 0.5, 0.55))
+    assert last["mean"] == pytest.approx(0.525)
+    drawn = [trace for trace in chart.curves(table, "G").data if trace.showlegend]
+    assert [trace.name for trace in drawn] == ["8", "32"] and max(drawn[0].y) == pytest.approx(0.525)
+
+
+def test_a_band_is_read_at_common_moments():
+    curves = [(np.array([1.0, 10.0]), np.array([0.0, 1.0])), (np.array([2.0, 20.0]), np.array([1.0, 1.0]))]
+    table = tables.band(curves)
+    assert (table["seconds"].iloc[0], table["seconds"].iloc[-1]) == pytest.approx((2.0, 10.0))
+    assert table["low"].iloc[0] == pytest.approx(math.log10(2)) and table["high"].iloc[0] == 1.0
+    apart = tables.band([(np.array([1.0, 2.0]), np.array([0.0, 1.0])), (np.array([5.0, 6.0]), np.array([2.0, 3.0]))])
+    assert len(apart) == 1 and (apart["low"][0], apart["high"][0]) == (1.0, 3.0)
+
+
+def test_the_arms_of_a_figure_are_the_runs_of_the_command_study(made):
+    asked = arms("single", {"collapse": "exact"}, seeds=2, objectives=("pairwise",))
+    assert not series.of_arms(made.store.list(), made.fingerprint, "single", asked)
+    for arm, share in zip(asked, (0.0, -0.9, 1.0, 0.6)):
+        for point in arm.points:
+            settings = point.selection.to_dict().items()
+            made(share, share, **{name: value for name, value in settings if value is not None})
+    made(0.3, 0.3, lamb=0.3)  # of no arm
+    (one,) = series.of_arms(made.store.list(), made.fingerprint, "single", asked)
+    table = tables.ends(one)
+    quality = table[table.term == "quality"]
+    assert quality["level"].tolist() == ["random", "quality alone", "pairwise alone", "pairwise with quality"]
+    assert quality["n"].tolist() == [len(arm.points) for arm in asked]
+    figure = chart.dots(table, "arm")
+    # what lies far below random is an arrow at the edge with its value
+    (far,) = [trace for trace in figure.data if trace.marker.symbol == "triangle-left" and trace.name == "quality"]
+    assert (
+        list(far.x) == [chart.FARTHEST]
+        and [note.text for note in figure.layout.annotations].count(words.percent(-0.9)) == 2
+    )
+    (near,) = [trace for trace in figure.data if trace.marker.symbol == "circle"]
+    assert list(near.x) == pytest.approx([0, 100, 60])
+
+
+def test_values_far_from_each_other_stand_on_a_logarithmic_axis(made):
+    for steps in (10, 50, 400):
+        made(0.5, 0.5, lamb=0.5, estimator="relaxed", n_epochs=steps)
+    (one,) = stored(made, "n_epochs")
+    figure = chart.lines(tables.ends(one), "steps")
+    assert figure.layout.xaxis.type == "log" and list(figure.data[0].x) == [10, 50, 400]
+    assert chart.lines(tables.ends(one).query("value > 10"), "steps").layout.xaxis.type is None
+
+
+def test_the_transfer_check_measures_the_distance_at_the_same_lambda(made, tmp_path):
+    for lamb in (0.0, 0.5, 1.0):
+        length = math.hypot(lamb, 1 - lamb)
+        made(lamb / length, (1 - lamb) / length, lamb=lamb)
+    whole = frontier.survey(made.store.list(), made.fingerprint).lines[0]
+    small = write_shard(tmp_path / "small.parquet", 30, seed=1)
+    corpus = open_corpus(small)
+    for spot, off in zip(whole.spots, (0.0, 0.03, 0.0)):
+        finish_run(
+            made.store,
+            corpus,
+            small,
+            corpus.quality,
+            objective="pairwise",
+            estimator="relaxed",
+            lamb=spot.lamb,
+            shares={"quality": spot.quality - off, "diversity": spot.diversity},
+        )
+    check = transfer.transfer(made.store.list(), {"N/2": small, "N": made.config}, made.fingerprint, whole.settings)
+    assert list(check.lines) == ["N/2", "N"] and check.apart == {"N/2": (pytest.approx(0.03), 0.5)}
+    assert "at most 3.0 %, at λ 0.5" in transfer.transfer_words(check)
+    assert "holds for all rows" in transfer.transfer_words(check)
+    alone = transfer.transfer(made.store.list(), {"N/2": small}, "nobody", whole.settings)
+    assert "Two curves" in transfer.transfer_words(alone)
