@@ -1,4 +1,4 @@
-"""Additions take few places: in a copy of the program, an objective, a reported number, an analysis and a page are added.
+"""Additions take few places: a copy of the program gets an objective, a reported number, an analysis and a page.
 
 Each constant is one place. What the additions are then part of is looked at from outside, and the contract suite of set
 functions and the rules of imports run in the copy. An option is added in tests/options/test_table.py.
@@ -36,8 +36,7 @@ REFERENCE = '    "spread": lambda x, members: -float((x[list(members)].mean(0) *
 # a reported number: its field, where it is measured, its column
 FIELD = "    kept_quality: float | None = stored(NUMBER | NONE)\n"
 MEASURED = "            kept_quality=float(corpus.quality[chosen].sum() / corpus.quality.sum()),\n"
-COLUMN = """    Column("kept_quality", "Kept quality", SHARE, "Share of all quality.", lambda record: record.result.kept_quality),
-"""
+COLUMN = '    Column("kept_quality", "Kept", SHARE, "Of all quality.", lambda record: record.result.kept_quality),\n'
 
 # an analysis: its folder, and the line of the page that calls it
 TABLES = '''"""The longest rows of a corpus."""
