@@ -172,7 +172,6 @@ ALIASES = {
             "runs.imports",
             "runs.explaining",
             "runs.ablations",
-            "runs.lambdas",
             "runs.measuring",
             "runs.digests",
             "runs.recording",

@@ -13,7 +13,8 @@ from datamask.ablation.question import AblationQuestion
 from datamask.cli import main
 from datamask.cli.ablating import text_of
 from datamask.evaluation.ablation.meters import asked_bytes
-from datamask.evaluation.lambdas import proxy_models, trial
+from datamask.evaluation.lambdas import proxy_models
+from datamask.evaluation.lambdas import sources as trial
 from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import ablation_results
 from tests.ablation.made import ROBUST, made_result

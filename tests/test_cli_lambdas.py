@@ -11,11 +11,9 @@ import pyarrow.parquet as pq
 from datamask.cli import main
 from datamask.cli.ablating import question_of
 from datamask.cli.parser import parse
-from datamask.config import CorpusConfig
 from datamask.config.lambda_question import LAMBDAS, LambdaQuestion
-from datamask.corpus import open_corpus
 from datamask.runs import lambda_answers
-from datamask.runs.lambdas import answer
+from tests.dashboard.made_answers import keep_answer, made_answer
 from tests.evaluation.lambdas.planted import language
 
 
@@ -79,12 +77,10 @@ def test_examples_score_and_evaluate_from_the_command_line(tmp_path, capsys):
 
 
 def test_answers_that_were_stored_stay_visible(tmp_path):
-    shard_of(tmp_path / "in.parquet", 700)
-    corpus = open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),)))
-    question = LambdaQuestion(("pairwise",), (0.2,), (0.0, 1.0))
-    found = answer(corpus, question, tmp_path / "runs" / ".cache", device="cpu")
-    (kept,) = lambda_answers.answers(tmp_path / "runs" / ".cache", corpus.fingerprint)
-    assert kept["headline"] == found["headline"]
+    made = made_answer("f")
+    keep_answer(tmp_path, made)
+    (kept,) = lambda_answers.answers(tmp_path, "f")
+    assert kept["headline"] == made["headline"]
 
 
 def test_a_wrong_target_or_option_is_one_sentence(capsys):

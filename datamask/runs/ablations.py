@@ -15,7 +15,7 @@ from datamask.evaluation.ablation.meters import asked_bytes
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas.kept import ABLATION, Kept
 from datamask.evaluation.lambdas.proxy_models import seconds_of_training
-from datamask.evaluation.lambdas.trial import text_column
+from datamask.evaluation.lambdas.sources import text_column
 from datamask.learning.device import resolve
 from datamask.polling import poll_of
 from datamask.runs.ablation_results import save

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from datamask.runs.formats import to_plain
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
@@ -24,11 +22,6 @@ _KEY = re.compile(r"[0-9a-f]{12}")
 def answer_entry(fingerprint: str, key: str) -> Entry:
     """The name of an answer in the cache."""
     return Entry(fingerprint, "lambda-answer", VERSION, key, old=f"which-lambda/{key}.json")
-
-
-def save(cache_dir: str | Path, answer: Mapping[str, Any]) -> bool:
-    """Keep an answer under its question's key; whether it could be written."""
-    return Cache(cache_dir).keep(answer_entry(answer["fingerprint"], answer["key"]), to_plain(answer))
 
 
 def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict[str, Any] | None:

@@ -1,80 +1,17 @@
-"""Answers to "which lambda?": sentences, tables, the band, the store."""
+"""Answers to "which lambda?", which stay visible: tables, the band, the store."""
 
 from __future__ import annotations
 
 import json
 
 import pandas as pd
-import pytest
 
 from datamask.analyses.which_lambda import tables as view
 from datamask.analyses.which_lambda.chart import band
 from datamask.config.lambda_question import Target
-from datamask.evaluation.lambdas import wording
 from datamask.runs import lambda_answers
 from datamask.work.cache import Cache
-from tests.dashboard.made_answers import LAMBDAS, curve, made_answer
-
-
-def test_the_headline_says_no_more_than_the_verdicts():
-    helps, hurts = curve("facility", (-0.05, -0.045, 0.02, 0.2), leads=True), curve("pairwise", (0.5, 0.5, 0.4, 0.2))
-    level = curve("disf", (0.005, 0.0, 0.1, 0.2))
-    assert made_answer("f", helps, hurts)["headline"] == (
-        "Facility location helps on held-out text of the corpus, most at lambda 0 to 0.2, which cannot be told apart. "
-        "Pair-wise similarity does not help: even the best lambda is worse."
-    )
-    assert made_answer("f", hurts)["headline"].startswith("Nothing tried here helps")
-    said = made_answer("f", level, hurts)["headline"]
-    assert "cannot be told apart from a random selection" in said and "does not help" in said
-    assert said == (
-        "DiSF (feature decorrelation) at its best (lambda 0) cannot be told apart from a random selection "
-        "on held-out text of the corpus; at lambda 0.5 to 1 it is worse. Pair-wise similarity does not "
-        "help: even the best lambda is worse."
-    )
-    flat = curve("facility", (0.005, 0.0, 0.001, 0.0))
-    assert made_answer("f", flat, level)["headline"] == (
-        "Facility location cannot be told apart from a random selection on held-out text of the corpus. DiSF (feature "
-        "decorrelation) at its best (lambda 0) cannot be told apart from a random selection; at lambda 0.5 to 1 it is "
-        "worse."
-    )
-    other = curve("pairwise", (0.005, 0.0, 0.1, 0.2))
-    assert made_answer("f", helps, other)["headline"].endswith(
-        "told apart. Pair-wise similarity at its best (lambda 0) cannot be told apart from a random selection; at "
-        "lambda 0.5 to 1 it is worse."
-    )
-    assert made_answer("f", helps, target=Target("quality"))["headline"] == wording.CIRCULAR
-    sentence = made_answer("f", helps)["measures"][0]["curves"][0]["sentence"]
-    assert sentence == (
-        "Facility location: helps. Best at lambda 0 (−0.050 nats per word, interval −0.060 to −0.040 "
-        "against random); lambda 0 to 0.2 cannot be told apart from the best."
-    )
-
-
-def test_the_sentence_says_at_which_lambdas_it_holds():
-    level = made_answer("f", curve("pairwise", (0.2, 0.1, 0.005, 0.0), best=2))["measures"][0]["curves"][0]
-    assert level["sentence"] == (
-        "Pair-wise similarity: at its best, lambda 0.5, cannot be told apart from a random selection (+0.005 nats per "
-        "word, interval −0.005 to +0.015); at lambda 0 to 0.2 it is worse."
-    )
-    flat = made_answer("f", curve("pairwise", (0.0, 0.0, 0.005, 0.0), best=2))["measures"][0]["curves"][0]
-    assert flat["sentence"].startswith("Pair-wise similarity: cannot be told apart from a random selection, not even")
-    some = curve("facility", (-0.05, -0.03, -0.005, 0.2), leads=True, level=[True, True, True, False])
-    answer = made_answer("f", some)
-    assert (
-        "most at lambda 0 to 0.5, which cannot be told apart (shown to be better than random: lambda 0 to 0.2)."
-        in (answer["headline"])
-    )
-    assert answer["measures"][0]["curves"][0]["sentence"].endswith(
-        "lambda 0 to 0.5 cannot be told apart from the best (shown to be better than random: lambda 0 to 0.2)."
-    )
-
-
-def test_other_lambdas_are_held_to_the_confidence_of_verdicts():
-    # twice as wide for the verdict: 0.015 of +-0.01 is no longer worse, 0.1 is
-    found = curve("pairwise", (0.1, 0.015, 0.005, -0.015), best=2)
-    assert wording.verdicts(found) == ["hurts", "hurts", "level", "helps"]
-    found["against_random"] |= {"low": -0.015, "high": 0.025}
-    assert wording.verdicts(found) == ["hurts", "level", "level", "level"]
+from tests.dashboard.made_answers import curve, keep_answer, made_answer
 
 
 def test_only_what_helps_is_recommended_and_gaps_stay_gaps():
@@ -111,11 +48,11 @@ def test_tables_hold_what_was_stored():
 
 def test_an_answer_by_features_has_one_measure_and_speaks_of_examples(tmp_path):
     answer = made_answer("f", target=Target.examples("ids", b"1", "mine.txt"), by_features=True)
-    lambda_answers.save(tmp_path, answer)
+    keep_answer(tmp_path, answer)
     assert lambda_answers.load(tmp_path, "f", answer["key"]) == answer
     record = view.main_measure(answer)
     assert record["name"] == "nearness" and view.second_measure(answer) is None
-    assert view.effect(answer, record) == "" and "on the samples named in mine.txt" in answer["headline"]
+    assert view.effect(answer, record) == "" and "the samples named in mine.txt" in answer["headline"]
     table = view.table(record, 0.1, 60)
     assert "words" not in table.columns and (table["examples asked"] == 60).all()
     how = view.caption(answer, record, 0.1)
@@ -235,7 +172,7 @@ def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path
     old = made_answer("abc", created=1.0)
     new = made_answer("abc", curve("facility", (0, 0, 0, 0)), created=2.0)
     for answer in (old, new):
-        lambda_answers.save(tmp_path, answer)
+        keep_answer(tmp_path, answer)
     assert [one["key"] for one in lambda_answers.answers(tmp_path, "abc")] == [new["key"], old["key"]]
     assert lambda_answers.load(tmp_path, "abc", old["key"])["headline"] == old["headline"]
     assert lambda_answers.load(tmp_path, "abc", "../../etc") is None
@@ -244,15 +181,3 @@ def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path
     outdated.parent.mkdir()
     outdated.write_text(json.dumps({**new, "version": 0, "key": "0123456789ab"}))
     assert len(lambda_answers.answers(tmp_path, "abc")) == 1 and lambda_answers.answers(tmp_path, "none") == []
-
-
-@pytest.mark.parametrize(
-    "found, said",
-    [
-        ([[0, 0.2]], "lambda 0 to 0.2"),
-        ([[0.1, 0.1]], "lambda 0.1"),
-        ([[0, 0.1], [0.5, 0.5], [1, 1]], "lambda 0 to 0.1, 0.5 and 1"),
-    ],
-)
-def test_spoken_lambdas(found, said):
-    assert wording.spoken(found) == said and len(LAMBDAS) == 4

@@ -220,8 +220,7 @@ from pathlib import Path
 import torch
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.evaluation.lambdas import kept
-from datamask.runs import lambdas, measuring
+from datamask.runs import measuring
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
 from tests.contracts.long_work import WORK, World

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from datamask.config.lambda_question import LambdaQuestion, Target
-from datamask.evaluation.lambdas.wording import worded
+from datamask.runs import lambda_answers
+from datamask.runs.formats import to_plain
+from datamask.work.cache import Cache
+from tests.dashboard.old_answers import worded
 
 LAMBDAS = (0.0, 0.2, 0.5, 1.0)
 
@@ -120,3 +126,9 @@ def made_answer(
             else [measure("cross_entropy", "nats per word"), measure("coverage", "cosine distance")],
         }
     )
+
+
+def keep_answer(cache_dir: Path, answer: Mapping) -> None:
+    """Keep an answer where versions before 0.4 kept it."""
+    entry = lambda_answers.answer_entry(answer["fingerprint"], answer["key"])
+    assert Cache(cache_dir).keep(entry, to_plain(answer))

@@ -17,9 +17,8 @@ from playwright.sync_api import Page, expect
 from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
-from datamask.runs import lambda_answers
 from datamask.runs.store import Run, RunStore
-from tests.dashboard.made_answers import made_answer
+from tests.dashboard.made_answers import keep_answer, made_answer
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served
 
@@ -73,7 +72,7 @@ def stored(folder: Path) -> tuple[Opening, Run]:
             estimator="relaxed",
             shares={"quality": lamb / length, "diversity": (1 - lamb) / length},
         )
-    lambda_answers.save(store.cache_dir, made_answer(corpus.fingerprint))
+    keep_answer(store.cache_dir, made_answer(corpus.fingerprint))
     return opening, run
 
 

@@ -16,7 +16,7 @@ from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.text_space import features_of_texts
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.examples import Examples, read_examples, target_of_file
-from datamask.evaluation.lambdas.trial import in_space
+from datamask.evaluation.lambdas.sources import in_space
 from tests.evaluation.lambdas.planted import language
 from tests.evaluation.made import corpus_of, made_corpus
 

@@ -17,11 +17,11 @@ from datamask.config import CorpusConfig
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.workspace import keeping
 from datamask.errors import InputError
-from datamask.runs import ablation_results, lambda_answers
+from datamask.runs import ablation_results
 from datamask.work.job import Job
 from datamask.work.worker import worker
 from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_answers import curve, made_answer
+from tests.dashboard.made_answers import curve, keep_answer, made_answer
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import figure
 
@@ -272,13 +272,13 @@ def test_stored_answers_to_which_lambda_stay_visible(page, opened, store):
     first = made_answer(print_, created=1.0)
     second = made_answer(print_, curve("pairwise", (0.5, 0.5, 0.4, 0.2), best=3), created=2.0)
     for answer in (first, second):
-        lambda_answers.save(store.cache_dir, answer)
+        keep_answer(store.cache_dir, answer)
     app = page(PAGE, corpus=opened.key, answer=second["key"])
-    assert "Nothing tried here helps" in said(app)
+    assert "Pair-wise similarity: hurts" in said(app)
     (menu,) = [menu for menu in app.selectbox if menu.label == "Results"]
     assert sum(line.startswith("Which λ: ") for line in menu.options) == 2
     app = page(PAGE, corpus=opened.key, answer=first["key"])
-    assert "Facility location helps" in said(app) and "equally many" in said(app)
+    assert "Facility location: helps" in said(app) and "equally many" in said(app)
     assert "recommended" in words_in(app) and "Pair-wise similarity: +0.40 to +0.50" in words_in(app)
     app.get_by_key("lambda_near").set_value("everything").run()
     assert not app.exception and "+0.40 to" not in words_in(app)

@@ -17,11 +17,10 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.evaluation.explaining import Flip
-from datamask.runs import lambda_answers
 from datamask.runs.execute import execute
 from datamask.work.cache import Cache
 from datamask.work.worker import worker
-from tests.dashboard.made_answers import made_answer
+from tests.dashboard.made_answers import keep_answer, made_answer
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import map_data, parcels
 
@@ -370,7 +369,7 @@ def test_what_answers_between_kept_points_is_begun_after_the_page_is_drawn_once(
 def test_marks_of_the_sample_of_its_flip_and_of_the_search_for_lambda(page, opened, store, mapped, monkeypatch):
     run = ran(store, opened, objective="facility", estimator="relaxed", lamb=0.5)
     behind = prepared(opened, run)
-    lambda_answers.save(store.cache_dir, made_answer(opened.corpus.fingerprint))
+    keep_answer(store.cache_dir, made_answer(opened.corpus.fingerprint))
     inside = np.array([point.mask for point in behind.solved[1]])
     row = int(np.flatnonzero(inside.any(axis=0) & ~inside.all(axis=0))[0])
     name = opened.corpus.ids[row].as_py()

@@ -18,8 +18,8 @@ from datamask.evaluation.ablation.targets import Plan, plan
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas.holdout import subset
 from datamask.evaluation.lambdas.kept import LOSSES, NOTHING_KEPT, SELECTION, Kept
-from datamask.evaluation.lambdas.measuring import random_rows
-from datamask.evaluation.lambdas.trial import in_space
+from datamask.evaluation.lambdas.selecting import random_rows
+from datamask.evaluation.lambdas.sources import in_space
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve

@@ -37,7 +37,7 @@ from datamask.evaluation.lambdas.holdout import (
 )
 from datamask.evaluation.lambdas.kept import Lessons
 from datamask.evaluation.lambdas.meaning import Meaning
-from datamask.evaluation.lambdas.trial import read_proxy, text_column
+from datamask.evaluation.lambdas.sources import read_proxy, text_column
 from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.pool import Pool
 from datamask.learning.kmeans import kmeans_labels

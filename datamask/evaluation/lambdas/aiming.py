@@ -30,12 +30,9 @@ from scipy.stats import rankdata
 
 from datamask.corpus.copies import ROUNDING
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import InputError
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas.holdout import SPLITS, HeldOutTexts, Holdout, holdout_without
 from datamask.evaluation.measures.copies import NEAR
-from datamask.evaluation.pool import Pool
 from datamask.polling import Poll, no_poll
 
 NEAREST = 8
@@ -70,18 +67,6 @@ class Aim:
     judging: np.ndarray
     units: np.ndarray
     near_copies: int
-
-
-class AimedPool(Pool):
-    """A pool with another quality; its neighbour lists are those of the pool it was made of."""
-
-    def __init__(self, whole: Pool, quality: np.ndarray, poll: Poll = no_poll) -> None:
-        super().__init__(with_quality(whole.corpus, quality), whole.device, whole.cache_dir, poll=poll)
-        self._whole = whole
-
-    def graph(self, k: int) -> NeighborGraph:
-        """The first k listed neighbours of each row, or more."""
-        return self._whole.graph(k)
 
 
 def with_quality(corpus: Corpus, quality: np.ndarray) -> Corpus:
@@ -177,25 +162,6 @@ def families_of(features: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
     near = coo_array((np.ones(len(pairs[0]), bool), pairs), shape=(len(features), len(features)))
     families: np.ndarray = connected_components(near, directed=False)[1].astype(np.int64)
     return families
-
-
-def aimed_holdout(aimed: Aim, texts: np.ndarray, leaving: np.ndarray) -> Holdout:
-    """The one holdout of examples: their judging half, dealt into five splits of two halves.
-
-    Whole families go to one cell, in turn, so that every cell has about as many and none is empty.
-
-    Args:
-        texts: int64, what each of `aimed.judging` is called in what is asked.
-        leaving: bool ``(N,)``, rows that may not be selected.
-
-    Raises:
-        InputError: next to nothing is left to select from.
-    """
-    _, family = np.unique(aimed.units, return_inverse=True)
-    turn = np.random.default_rng([2508, len(texts)]).permutation(family.max() + 1)
-    cell = turn[family] % (2 * SPLITS)
-    splits = tuple(HeldOutTexts(texts[cell == 2 * j], texts[cell == 2 * j + 1]) for j in range(SPLITS))
-    return holdout_without(leaving, int(leaving.sum()), splits)
 
 
 def example_notes(examples: Examples, aimed: Aim, left: int, by_text: bool) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.corpus.neighbors import NeighborGraph
 from datamask.evaluation.measures.ground import polled
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll
@@ -18,9 +17,6 @@ FIT = 20_000
 """Texts the axes are learned from."""
 
 AT_ONCE = 2_048
-PAIRS = 20_000
-SAME_KIND = 0.8
-"""Rank correlation from which the corpus's features look at the same things as this space."""
 
 
 class Meaning:
@@ -52,16 +48,3 @@ class Meaning:
             poll()
             best[low : low + AT_ONCE] = (self.directions[texts[low : low + AT_ONCE]] @ those).max(axis=1)
         return best
-
-
-def agreement(meaning: Meaning, graph: NeighborGraph, seed: int = 0) -> float:
-    """How far this is a second opinion: rank correlation of its cosines with the features', over listed neighbours."""
-    from scipy.stats import spearmanr
-
-    each = min(graph.k - 1, 15)
-    rows = np.random.default_rng([2026, seed]).permutation(len(graph.indices))[: max(1, PAIRS // max(each, 1))]
-    left, right = np.repeat(rows, each), graph.indices[rows, 1 : each + 1].ravel()
-    if len(left) < 3:
-        return float("nan")
-    cosines = (meaning.directions[left] * meaning.directions[right]).sum(axis=1)
-    return float(spearmanr(cosines, graph.similarities[rows, 1 : each + 1].ravel()).statistic)

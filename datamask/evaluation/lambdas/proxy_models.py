@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from datamask.evaluation.lambdas.holdout import HeldOutTexts, Holdout, hashed
+from datamask.evaluation.lambdas.holdout import hashed
 from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
 from datamask.evaluation.lambdas.transformer import SMALL, ByteTexts, Size, nats, steps_of, train
 from datamask.evaluation.measures.ngrams import Bigrams
@@ -49,9 +49,6 @@ class ProxyModel(Protocol):
     def weights(self, texts: np.ndarray) -> np.ndarray:
         """How many things are predicted of each of these texts, float64 ``(D,)``."""
 
-    def within(self, texts: np.ndarray) -> np.ndarray:
-        """Those of these texts that are asked for, where all would take too long."""
-
     def sums(self, trained: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
         """Minus the log probability of each of `texts` after learning from `trained`, float64 ``(D,)``, in nats.
 
@@ -77,9 +74,6 @@ class BigramProxy:
     def weights(self, texts: np.ndarray) -> np.ndarray:
         weights: np.ndarray = self._words.lengths[texts].astype(float)
         return weights
-
-    def within(self, texts: np.ndarray) -> np.ndarray:
-        return texts
 
     def sums(self, trained: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
         """One count of all pairs; nothing in it is random."""
@@ -112,11 +106,6 @@ class TransformerProxy:
     def weights(self, texts: np.ndarray) -> np.ndarray:
         weights: np.ndarray = (self._texts.lengths[texts] - 1).astype(float)
         return weights
-
-    def within(self, texts: np.ndarray) -> np.ndarray:
-        """The first of them, some `ASKED_BYTES` together, and at least one."""
-        most = int(np.searchsorted(np.cumsum(self.lengths[texts]), ASKED_BYTES, side="right"))
-        return texts[: max(1, most)]
 
     def sums(self, trained: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
         """Trained from random weights by `seed`, which are the same for every selection that has this seed."""
@@ -154,12 +143,6 @@ def seconds_of_training(tokens: int, asked: int, device: torch.device, size: Siz
     train(size, few, 0, device)
     # a byte that is predicted has no backward pass
     return (clock() - start) / TIMED_STEPS * (steps_of(size, tokens) + steps_of(size, asked) / 3)
-
-
-def asked_within(holdout: Holdout, proxy: ProxyModel) -> Holdout:
-    """The same holdout with no more to predict than the proxy model has time for."""
-    splits = tuple(HeldOutTexts(proxy.within(split.choose), proxy.within(split.report)) for split in holdout.splits)
-    return Holdout(holdout.remaining, holdout.near_copies, splits)
 
 
 def cut(proxy: ProxyModel, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:

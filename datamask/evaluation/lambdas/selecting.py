@@ -105,3 +105,13 @@ def nearly_best(problem: Problem, dual: PairwiseDual, poll: Poll = no_poll) -> T
         idle = 0 if point.gap < 0.95 * best.gap else idle + 1
         best = min(best, point, key=lambda candidate: candidate.gap)
     return problem.subset(best.weights)
+
+
+DRAWS = 4
+"""Random selections of a seed; their mean loss is what the others are compared with."""
+
+
+def random_rows(remaining: np.ndarray, size: int, split: int, half: int, seed: int) -> list[np.ndarray]:
+    """`DRAWS` random selections of `size` of the remaining rows."""
+    generators = [np.random.default_rng([seed, 31, split, half, draw]) for draw in range(DRAWS)]
+    return [generator.choice(remaining, size, replace=False) for generator in generators]

@@ -22,11 +22,9 @@ import pyarrow as pa
 import torch
 
 from datamask.corpus.corpus import Corpus
-from datamask.evaluation.lambdas.holdout import held_out_own_texts
-from datamask.evaluation.lambdas.judges import TextJudge
-from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.ablation.meters import TextMeter
 from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy
-from datamask.evaluation.lambdas.statistics import NO_LUCK, Sample, luck_of, verdict
+from datamask.evaluation.lambdas.selecting import random_rows
 from datamask.evaluation.lambdas.transformer import SMALL, Size, read_bytes
 from datamask.evaluation.measures.words import read_words
 from tests.evaluation.made import corpus_of
@@ -97,51 +95,31 @@ def trapped_corpus(seed: int, n: int = 1200, dim: int = 16) -> tuple[Corpus, dic
     return corpus_of(features, quality, text=texts.tolist()), selections, language(rng, 240, "good")
 
 
-def judged_selections(
+def mean_losses(
     corpus: Corpus,
     selections: dict[str, np.ndarray],
     texts: list[str],
     judge: str,
-    most: int,
+    budget: int,
     size: Size = SMALL,
-) -> dict[str, dict]:
-    """What a judge says of selections on a target of texts: against random, and of `GOOD` against each other one.
+    seeds: int = 3,
+) -> dict[str, float]:
+    """Return the loss per word, or byte, of a target of texts after learning from each selection, and from random rows.
 
     Args:
-        judge: ``bigram`` or ``transformer``. most: words, or bytes, that each selection trains it on.
-
-    Returns:
-        By name the difference to random with the ends of its interval, and the verdict; ``good - copies`` likewise.
+        judge: ``bigram`` or ``transformer``. budget: words, or bytes, that each selection trains it on.
+        seeds: trainings of each selection, whose mean it is.
     """
     everything = pa.chunked_array([*corpus.metadata["text"].chunks, pa.array(texts)])
     words = read_words(everything)
     proxy: ProxyModel = BigramProxy(words)
     if judge == "transformer":
         proxy = TransformerProxy(read_bytes(everything, words.cut), torch.device("cpu"), size)
-    meaning = Meaning(words)
-    holdout = held_out_own_texts(corpus, words, meaning)
-    remaining = {name: np.intersect1d(rows, holdout.remaining) for name, rows in selections.items()}
-    of_text = TextJudge(proxy, meaning, np.arange(len(words)), most, 0)
-    budget, number = of_text.budget(list(remaining.values()), 0.1), len(corpus) // 10
-    of_splits = [
-        of_text.losses(remaining, holdout.remaining, number, budget, split, place)
-        for place, split in enumerate(holdout.splits)
-    ]
-    choose, report = (Sample([entropy[half] for entropy, *_ in of_splits], half) for half in (0, 1))
-    luck = luck_of([choose, report])
-    names = [*remaining, "random"]
-    pairs = {name: (place, len(names) - 1) for place, name in enumerate(remaining)}
-    pairs |= {f"{GOOD} - {name}": (names.index(GOOD), names.index(name)) for name in (COPIES, TRAP) if name in names}
-    answers = {}
-    for name, pair in pairs.items():
-        to_random = pair[1] == len(names) - 1
-        difference = report.difference(*pair, report.widening([pair], luck if to_random else NO_LUCK))
-        answers[name] = {**dict(zip(("difference", "low", "high"), difference)), "verdict": verdict(difference)}
-    return answers
-
-
-def comes_out(answers: dict[str, dict]) -> bool:
-    """Whether the good region is shown to be better than random, than copies of it and than the trap, and the trap is
-    not shown to be better than random."""
-    ahead = (GOOD, f"{GOOD} - {COPIES}", f"{GOOD} - {TRAP}")
-    return all(answers[name]["verdict"] == "helps" for name in ahead) and answers[TRAP]["verdict"] != "helps"
+    meter, asked = TextMeter(proxy, words, budget), np.arange(len(corpus), len(words))
+    weight = meter.weights(asked).sum()
+    drawn = random_rows(np.arange(len(corpus)), len(corpus) // 10, 0, 0, 0)
+    losses = {
+        name: float(np.mean([meter.losses(rows, budget, asked, seed).sum() / weight for seed in range(seeds)]))
+        for name, rows in selections.items()
+    }
+    return losses | {"random": float(np.mean([meter.losses(rows, budget, asked, 0).sum() / weight for rows in drawn]))}

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
-import torch
 
-from datamask.config.lambda_question import LambdaQuestion, Target
-from datamask.corpus.neighbors import build_neighbors
-from datamask.errors import InputError, OptionError, Stopped
+from datamask.ablation.question import AblationQuestion
+from datamask.config.lambda_question import Target
+from datamask.errors import InputError, Stopped
+from datamask.evaluation.ablation import ablate
+from datamask.evaluation.ablation import study as studying
+from datamask.evaluation.ablation.meters import FeatureMeter
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas import aiming, which_lambda
-from datamask.evaluation.lambdas.aiming import AimedPool, aim, aimed_holdout, deal, families_of, with_quality
-from datamask.evaluation.lambdas.judges import FeatureJudge
-from datamask.evaluation.lambdas.kept import NO_LESSONS
-from datamask.evaluation.lambdas.measuring import random_rows
-from datamask.evaluation.lambdas.trial import example_trial
-from datamask.evaluation.pool import Pool
-from tests.evaluation.lambdas.planted import TARGET_TEXTS, planted_corpus
-from tests.evaluation.made import corpus_of, made_corpus
-
-ALL = Target("features")
+from datamask.evaluation.lambdas import aiming
+from datamask.evaluation.lambdas.aiming import aim, deal, families_of
+from tests.evaluation.made import made_corpus
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -98,21 +91,6 @@ def test_halves_that_are_too_alike_are_refused():
         aim(rows, examples, None, askable)
 
 
-def test_every_cell_of_a_holdout_has_whole_families():
-    rng = np.random.default_rng(3)
-    rows = unit(rng.normal(size=(300, 30)))
-    examples = unit(np.repeat(rng.normal(size=(200, 30)), 2, axis=0) + 0.001 * rng.normal(size=(400, 30)))
-    found = aim(rows, examples, None, np.ones(400, bool), 0)
-    holdout = aimed_holdout(found, found.judging, found.leaving)
-    family = dict(zip(found.judging.tolist(), found.units.tolist()))
-    cells = [half for split in holdout.splits for half in (split.choose, split.report)]
-    owners = [{family[place] for place in cell} for cell in cells]
-    assert len(cells) == 10 and sorted(np.concatenate(cells)) == sorted(found.judging)
-    assert all(owners) and sum(map(len, owners)) == len(set.union(*owners))
-    assert max(map(len, owners)) - min(map(len, owners)) <= 1
-    assert (np.flatnonzero(~found.leaving) == holdout.remaining).all()
-
-
 def test_equal_rows_have_equal_quality_and_a_single_value_has_one():
     rows = unit(np.random.default_rng(4).normal(size=(50, 7)))
     twice = np.concatenate([rows, rows[::-1], rows])
@@ -128,116 +106,42 @@ def test_families_are_connected_near_copies():
     assert families_of(unit(np.column_stack([np.cos(angle), np.sin(angle)]))).tolist() == [0, 0, 0, 1, 2]
 
 
-def test_an_aimed_pool_has_the_lists_of_the_whole_one(tmp_path):
-    corpus = made_corpus(300)
-    whole = Pool(corpus, torch.device("cpu"), tmp_path)
-    aimed = AimedPool(whole, np.linspace(0, 1, 300))
-    assert aimed.graph(20) is whole.graph(20)
-    assert (aimed.quality.scores.numpy() == np.linspace(0, 1, 300)).all() and (aimed.features == whole.features).all()
-    other = with_quality(corpus, np.linspace(1, 0, 300)).fingerprint
-    assert len({corpus.fingerprint, aimed.corpus.fingerprint, other}) == 3
-
-
-def test_the_feature_judge_measures_the_nearest_selected_row():
+def test_the_features_of_a_target_are_measured_to_the_nearest_selected_row():
     rng = np.random.default_rng(6)
     rows, examples = unit(rng.normal(size=(200, 6))), unit(rng.normal(size=(100, 6)))
-    found = aim(rows, examples, None, np.ones(100, bool))
-    holdout = aimed_holdout(found, found.judging, found.leaving)
-    units = np.zeros(100, np.int64)
-    units[found.judging] = found.units
-    selections = {"a": holdout.remaining[:20], "b": holdout.remaining[30:50]}
-    judge = FeatureJudge(rows, examples, units, 0)
-    assert judge.budget(list(selections.values()), 0.1) == 0
-    ((choose, report),) = judge.losses(selections, holdout.remaining, 20, 0, holdout.splits[2], 2)
-    x, e = rows.astype(np.float64), examples.astype(np.float64)
-    for half, losses, asked in ((0, choose, holdout.splits[2].choose), (1, report, holdout.splits[2].report)):
-        drawn = random_rows(holdout.remaining, 20, 2, half, 0)
-        for place, example in enumerate(asked):
-            nearest = [1 - max(e[example] @ x[row] for row in chosen) for chosen in (*selections.values(), *drawn)]
-            assert losses.sums[place] == pytest.approx([*nearest[:2], np.mean(nearest[2:])], abs=1e-6)
-            assert losses.drawn[place] == pytest.approx(nearest[2:], abs=1e-6)
-        assert (losses.weights == 1).all() and (losses.unit_of == units[asked]).all()
+    everything = np.concatenate([rows, examples]).astype(np.float32)
+    meter, asked = FeatureMeter(everything, None), 200 + np.arange(100)
+    assert meter.budget([np.arange(20)]) == 0 and (meter.weights(asked) == 1).all()
+    found = meter.losses(np.arange(30, 50), 0, asked, 0)
+    assert found == pytest.approx(1 - (examples @ rows[30:50].T).max(axis=1), abs=1e-6)
 
 
-def planted_examples(seed: int, n: int = 1500, aside: float = 0.7):
-    """A planted corpus, and examples of its wanted kind, or farther `aside` than that: their features, and texts."""
-    corpus, kind, texts = planted_corpus(seed, n)
-    rng = np.random.default_rng([43, seed])
-    features = rng.normal(size=(TARGET_TEXTS, corpus.dim))
-    features[:, :2] *= 0.3
-    features[:, 0] += aside
-    return corpus, kind, unit(features), tuple(texts)
-
-
-QUESTION = LambdaQuestion(("pairwise",), lambdas=(0.0, 0.5, 1.0), target=Target("features", name="mine"))
-
-
-def test_examples_with_texts_are_judged_by_texts(tmp_path):
-    corpus, _, features, texts = planted_examples(3)
-    answer = which_lambda(corpus, QUESTION, tmp_path, examples=Examples("mine", features, texts, 7))
-    curve, target = answer["measures"][0]["curves"][0], answer["target"]
-    assert [measure["name"] for measure in answer["measures"]] == ["cross_entropy", "coverage"]
-    assert (target["examples"], target["steering"], target["repeated"]) == (600, 300, 7)
-    assert target["judging"] + target["near_copies_between"] == 300 and target["texts"] == target["judging"]
-    notes = " ".join(answer["notes"])
-    assert "300 steer" in notes and "7 more repeat them" in notes and "corpus's own quality is not used" in notes
-    assert f"{target['near_copies_between']:,} duplicates of the steering half" in notes
-    assert curve["words"] > 1000 and "the examples in mine" in answer["headline"]
-
-
-def test_examples_without_texts_are_judged_by_features(tmp_path):
-    # far enough aside for no random selection to be as near by luck
-    corpus, _, features, _ = planted_examples(3, aside=2.0)
-    answer = which_lambda(corpus, QUESTION, tmp_path, examples=Examples("mine", features, None))
-    (measure,) = answer["measures"]
-    (curve,) = measure["curves"]
-    assert measure["name"] == "nearness" and curve["words"] == 0 and "weaker test" in " ".join(answer["notes"])
-    # what is nearest to one half is nearer to the other than rows at random
-    assert curve["verdict"] == "helps" and curve["points"][-1]["high"] < 0
-    assert "cosine distance" in curve["sentence"]
-    # a corpus without texts is no hindrance then
-    bare = corpus_of(corpus.features.astype(np.float64), corpus.quality)
-    again = which_lambda(bare, QUESTION, tmp_path, examples=Examples("mine", features, None))
-    assert again["measures"][0]["curves"][0]["points"] == curve["points"]
-    # and examples with texts, where the corpus has none, are judged by features too
-    texts = tuple(f"text {place}" for place in range(len(features)))
-    assert which_lambda(bare, QUESTION, tmp_path, examples=Examples("mine", features, texts))["measures"][0][
-        "curves"
-    ] == [curve]
-
-
-def test_nothing_selected_is_an_example_or_nearly_one(tmp_path):
-    corpus = made_corpus()
-    pool = Pool(corpus, torch.device("cpu"), tmp_path)
-    texts = corpus.metadata["text"].to_pylist()
-    rows = np.arange(0, 1200, 7)
+def test_nothing_selected_is_an_example_or_nearly_one(tmp_path, monkeypatch):
+    corpus, plans, planned = made_corpus(), [], studying.plan
+    monkeypatch.setattr(studying, "plan", lambda *given: plans.append(planned(*given)) or plans[0])
+    texts, rows = corpus.metadata["text"].to_pylist(), np.arange(0, 1200, 7)
     examples = Examples("mine", corpus.features[rows], tuple(texts[row] for row in rows))
-    question = LambdaQuestion(("pairwise",), lambdas=(0.0, 1.0), target=ALL)
-    graph = build_neighbors(corpus.features, 64)
-    trial = example_trial(pool, graph, question, examples, NO_LESSONS, lambda share, what: None, lambda: None)
-    (holdout,) = trial.holdouts
+    question = AblationQuestion(
+        methods=("top-quality",), objectives=("pairwise",), lambdas=(0.5,), seeds=6, target=Target("ids", name="mine")
+    )
+    ablate(corpus, question, tmp_path, examples=examples, device="cpu", seeds=1)
+    (plan,) = plans
     wide = corpus.features.astype(np.float64)
     near = (wide @ wide[rows].T).max(axis=1) >= 0.95 - 1e-6
     repeats = np.isin(texts, [texts[row] for row in rows])
-    assert holdout.remaining.tolist() == np.flatnonzero(~(near | repeats)).tolist()
-    asked = np.concatenate([half for split in holdout.splits for half in (split.choose, split.report)]) - len(corpus)
+    remaining, asked = np.concatenate(plan.remaining), np.concatenate(plan.texts) - len(corpus)
+    assert len(remaining) and not (near | repeats)[remaining].any()
     steering, _ = deal(len(rows), question.seed)
-    assert not set(asked) & set(steering) and len(asked) == trial.target["judging"]
+    assert len(asked) and not set(asked) & set(steering)
     assert (wide[rows[asked]] @ wide[rows[steering]].T).max() < 0.95
-    assert trial.pool.corpus.quality == pytest.approx(brute_quality(corpus.features, corpus.features[rows[steering]]))
+    assert plan.corpus.quality == pytest.approx(brute_quality(corpus.features, corpus.features[rows[steering]]))
 
 
-def test_a_corpus_of_nothing_but_examples_and_a_missing_file_are_refused(tmp_path):
-    corpus = made_corpus(400, texts=False)
-    question = LambdaQuestion(("pairwise",), lambdas=(0.0, 1.0), target=ALL)
-    with pytest.raises(InputError, match="too little"):
-        which_lambda(corpus, question, tmp_path, examples=Examples("mine", corpus.features, None))
-    with pytest.raises(OptionError, match="needs its examples"):
-        which_lambda(corpus, question, tmp_path)
-    assert isinstance(corpus.ids, pa.Array)
+def test_an_aim_stops_when_it_is_told_to():
+    features = made_corpus(400, texts=False).features
 
     def poll():
         raise Stopped("enough")
 
     with pytest.raises(Stopped):
-        aim(corpus.features, corpus.features[:200], None, np.ones(200, bool), 0, poll)
+        aim(features, features[:200], None, np.ones(200, bool), 0, poll)

@@ -10,10 +10,9 @@ import pytest
 import torch
 from scipy.special import erf
 
-from datamask.config.lambda_question import LambdaQuestion, Target
-from datamask.errors import InputError, OptionError, Stopped
-from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas import proxy_models, transformer, trial, which_lambda
+from datamask.errors import Stopped
+from datamask.evaluation.ablation.meters import TextMeter
+from datamask.evaluation.lambdas import proxy_models, transformer
 from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
 from datamask.evaluation.lambdas.proxy_models import TransformerProxy
 from datamask.evaluation.lambdas.transformer import (
@@ -30,7 +29,7 @@ from datamask.evaluation.lambdas.transformer import (
     steps_of,
     train,
 )
-from tests.evaluation.made import made_corpus
+from datamask.evaluation.measures.words import read_words
 
 TINY = Size(layers=2, width=16, heads=2, context=8, batch=4, rate=1e-2)
 CPU = torch.device("cpu")
@@ -203,20 +202,11 @@ def test_a_proxy_model_counts_bytes_and_asks_for_as_many_as_there_is_time_for(mo
     texts = texts_of("", "a", "bc", "def" * 10)
     proxy = TransformerProxy(texts, CPU, TINY)
     assert proxy.lengths.tolist() == [1, 2, 3, 31] and proxy.weights(np.array([3, 0])).tolist() == [30.0, 0.0]
+    meter = TextMeter(proxy, read_words(pa.chunked_array([["", "a", "bc", "def" * 10]])), 1)
     monkeypatch.setattr(proxy_models, "ASKED_BYTES", 33)
-    assert proxy.within(np.array([1, 3, 2])).tolist() == [1, 3] and proxy.within(np.array([3])).tolist() == [3]
+    assert meter.limit(np.array([1, 3, 2]), 1).tolist() == [1, 3] and meter.limit(np.array([3]), 1).tolist() == [3]
     monkeypatch.setattr(proxy_models, "ASKED_BYTES", 1)
-    assert proxy.within(np.array([3, 2])).tolist() == [3]
-
-
-QUESTION = LambdaQuestion(("pairwise",), (0.2,), (0.0, 1.0), judge="transformer", train_bytes=5_000)
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """A search in seconds: five steps for each of its sixty trainings, and little to ask for."""
-    monkeypatch.setattr(trial, "SMALL", Size(layers=1, width=16, heads=2, context=64, batch=16, rate=1e-2))
-    monkeypatch.setattr(proxy_models, "ASKED_BYTES", 2_000)
+    assert meter.limit(np.array([3, 2]), 1).tolist() == [3]
 
 
 def test_the_estimated_time_of_a_training_does_not_count_the_work_of_other_processes(monkeypatch):
@@ -228,28 +218,3 @@ def test_the_estimated_time_of_a_training_does_not_count_the_work_of_other_proce
     monkeypatch.setattr(proxy_models, "train", train)
     steps = proxy_models.steps_of(SMALL, 100_000)
     assert proxy_models.seconds_of_training(100_000, 0, torch.device("cpu")) < 0.1 / proxy_models.TIMED_STEPS * steps
-
-
-def test_which_lambda_takes_it_and_says_so(tiny, tmp_path):
-    corpus, shares = made_corpus(500), []
-    answer = which_lambda(corpus, QUESTION, tmp_path, progress=lambda share, what: shares.append((share, what)))
-    assert answer["judge"] == "transformer" and answer["question"]["judge"] == "transformer"
-    entropy = answer["measures"][0]
-    assert entropy["unit"] == "nats per byte" and "small transformer" in entropy["says"]
-    assert entropy["curves"][0]["words"] == 5_000 and entropy["counts"] == "bytes"
-    assert any("training a small transformer on 5,000 bytes" in what for _, what in shares)
-    assert len({share for share, what in shares if "round 1" in what and "transformer" in what}) > 5
-
-
-def test_a_transformer_needs_texts(tmp_path):
-    bare = made_corpus(500, texts=False)
-    with pytest.raises(InputError, match="no text column"):
-        which_lambda(bare, QUESTION, tmp_path)
-    aimed = LambdaQuestion(("pairwise",), (0.2,), (0.0, 1.0), Target("features"), judge="transformer")
-    examples = Examples("mine", bare.features[:120], None)
-    with pytest.raises(OptionError, match="--judge transformer learns from texts, and the corpus has none"):
-        which_lambda(bare, aimed, tmp_path, examples=examples)
-    with pytest.raises(OptionError, match="and mine has none; leave it out"):
-        which_lambda(made_corpus(500), aimed, tmp_path, examples=examples)
-    with pytest.raises(InputError, match="bytes to train on, 5,000 are needed"):
-        which_lambda(made_corpus(200), LambdaQuestion(("pairwise",), (0.1,), (0.0, 1.0), judge="transformer"), tmp_path)
