@@ -88,7 +88,7 @@ class GraphCheckpoint:
 
 def entry_of(fingerprint: str) -> Entry:
     """The name of a corpus's half-built lists in the cache."""
-    return Entry(fingerprint, "neighbors-unfinished", 1, stale=("neighbors-unfinished.npz",))
+    return Entry(fingerprint, "neighbors-unfinished", 1)
 
 
 def _checked_lists(content: Content, n: int) -> tuple[NeighborLists, str]:

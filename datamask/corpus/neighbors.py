@@ -267,7 +267,7 @@ def _neighbors_for(
 
 def graph_entry(fingerprint: str) -> Entry:
     """The name of a corpus's graph in the cache."""
-    return Entry(fingerprint, "neighbors", GRAPH_VERSION, old="neighbors.npz")
+    return Entry(fingerprint, "neighbors", GRAPH_VERSION)
 
 
 def load_neighbors(corpus: Corpus, cache_dir: str | os.PathLike[str]) -> NeighborGraph | None:

@@ -128,10 +128,9 @@ def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll, budge
 def anchor_entry(pool: Pool, name: str, size: int, budget: float | None = None) -> Entry:
     """The name of an anchor in the cache; both ends of one on approximate lists are values of listed pairs."""
     key = f"{cache_name(name)}-{size if budget is None else f'{tokens_text(budget)}-tokens'}"
-    before = f"anchor-v3-{key}"
     if pool.function(name, size, budget).lower_bound:
         key += "-listed"
-    return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key, stale=(f"{before}.json", f"{before}.npy"))
+    return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key)
 
 
 def kept_ends(

@@ -21,7 +21,7 @@ _KEY = re.compile(r"[0-9a-f]{12}")
 
 def answer_entry(fingerprint: str, key: str) -> Entry:
     """The name of an answer in the cache."""
-    return Entry(fingerprint, "lambda-answer", VERSION, key, old=f"which-lambda/{key}.json")
+    return Entry(fingerprint, "lambda-answer", VERSION, key)
 
 
 def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict[str, Any] | None:

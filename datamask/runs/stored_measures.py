@@ -32,12 +32,12 @@ def board_entry(runs: Sequence[Run], fingerprint: str) -> Entry:
 
 
 def _board_entry(fingerprint: str, key: str) -> Entry:
-    return Entry(fingerprint, "board", VERSION, key, old=f"board-{key}.json")
+    return Entry(fingerprint, "board", VERSION, key)
 
 
 def agreement_entry(run: Run, fingerprint: str) -> Entry:
     """The name of the agreement of this run in the cache."""
-    return Entry(fingerprint, "agreement", VERSION, run.id, old=f"agreement-{VERSION}-{run.id}.npz")
+    return Entry(fingerprint, "agreement", VERSION, run.id)
 
 
 def read_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ Knows none of its users.
 | `context` | `Work`: where long work asks whether to go on, and says how far it is |
 | `cache` | `Cache`: keep and find results, how much they are, freeing them |
 | `result_file` | one result as a file: `Entry`, its name, `Content`, what it holds, and the checks when it is read |
+| `old_results` | which results from before files had digests are still read |
 | `memo` | `FileMemo`: what was made of a file, in memory, while the file stays as it is |
 | `ledger` | `Ledger`: who holds how many bytes of this process's memory, and who has to wait |
 | `locks` | a lock over threads and processes |

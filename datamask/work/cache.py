@@ -21,7 +21,6 @@ import hashlib
 import logging
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -34,7 +33,8 @@ from datamask.errors import Stopped, StoreError
 from datamask.files import replacing
 from datamask.polling import Poll, no_poll
 from datamask.work.locks import none_held, only_one
-from datamask.work.result_file import Content, Entry, Implausible, is_result, load, load_old, require, store
+from datamask.work.old_results import load_old, old_file, old_files
+from datamask.work.result_file import Content, Entry, Implausible, is_result, load, require, store
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -44,22 +44,6 @@ MOST_GB = 20.0
 
 NOTES = "openings"
 """A folder under the root that holds no results: what was opened, and under which address."""
-
-BEFORE = (
-    "neighbors.npz",
-    "neighbors-unfinished.npz",
-    "umap.npz",
-    "crowding.npy",
-    "clusters-v1.npz",
-    "topics-v1.npz",
-    "anchor-v[123]-*.json",
-    "anchor-v[123]-*.npy",
-    "board-*.json",
-    "agreement-1-*.npz",
-    "which-lambda/*.json",
-    "which-lambda/*.unfinished/*.npz",
-)
-"""What results were called before there were digests, in folders named by a fingerprint."""
 
 SWEPT_SHARE = 0.02
 """Of the bound: after so much was written by one process, sizes are looked at again."""
@@ -95,8 +79,7 @@ class Cache:
     def has(self, entry: Entry) -> bool:
         """Whether there is a file of it, good or bad."""
         with contextlib.suppress(OSError):  # a folder that may not be looked into
-            names = filter(None, (self.path(entry).name, entry.old))
-            return any((self.folder(entry.subject) / name).is_file() for name in names)
+            return any(path.is_file() for path in self._files(entry))
         return False
 
     def lock(self, entry: Entry, poll: Poll = no_poll) -> AbstractContextManager[None]:
@@ -180,32 +163,30 @@ class Cache:
             # of the folder, not of the file: an ablation keeps hundreds of files
             _warn_once(f"{self.root} cannot be written ({cause.strerror or cause}), so results are not kept")
             return False
-        self._remove(entry, (entry.old, *entry.stale))
+        _remove(self._files(entry)[1:])
         self._bound(entry.subject, written)
         return True
 
     def drop(self, entry: Entry) -> None:
         """Forget a result, in whatever layout it was kept."""
-        self._remove(entry, [self.path(entry).name, entry.old, *entry.stale])
+        _remove(self._files(entry))
 
-    def _remove(self, entry: Entry, names: Iterable[str]) -> None:
-        for name in filter(None, names):
-            folder = self.folder(entry.subject)
-            for path in folder.glob(name) if "*" in name else [folder / name]:
-                with contextlib.suppress(OSError):  # never there, or in a folder that cannot be written
-                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    def _files(self, entry: Entry) -> list[Path]:
+        """The file of a result, and its old one where it could have one."""
+        old = old_file(self.folder(entry.subject), entry)
+        return [self.path(entry), *([] if old is None else [old])]
 
     def keys(self, every: Entry) -> list[str]:
         """The keys under which such results are kept, newest first.
 
         Args:
-            every: an entry with ``*`` as its key, and in its old name.
+            every: an entry with ``*`` as its key.
         """
-        folder = self.folder(every.subject)
         times: dict[str, float] = {}
-        for pattern in (f"{_safe(every.name)}-v{every.version}-*{_SUFFIX}", every.old):
-            before, _, after = pattern.rpartition("/")[2].partition("*")
-            for path in folder.glob(pattern) if pattern else ():
+        new = self.folder(every.subject) / f"{_safe(every.name)}-v{every.version}-*{_SUFFIX}"
+        for pattern in (new, *self._files(every)[1:]):
+            before, _, after = pattern.name.partition("*")
+            for path in pattern.parent.glob(pattern.name):
                 with contextlib.suppress(OSError):
                     times.setdefault(path.name.removeprefix(before).removesuffix(after), path.stat().st_mtime)
         return sorted(times, key=lambda key: -times[key])
@@ -256,9 +237,9 @@ class Cache:
                 log.info("%s was used longest ago and is no longer kept: %.2f GB", self.root / name, freed / 1e9)
 
     def _from_before(self, entry: Entry, read: Callable[[Content], T]) -> T | None:
-        if not entry.old:
+        path = old_file(self.folder(entry.subject), entry)
+        if path is None:
             return None
-        path = self.folder(entry.subject) / entry.old
         try:
             used, content = path.stat().st_mtime, load_old(path)
         except FileNotFoundError:
@@ -283,6 +264,12 @@ def bound_bytes() -> float:
     except ValueError:
         _warn_once(f"DATAMASK_CACHE_GB must be a number of gigabytes, got {text!r}; {MOST_GB:g} is taken")
         return MOST_GB * 1e9
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):  # never there, gone meanwhile, or in a folder that cannot be written
+            path.unlink()
 
 
 def _accepted(path: Path, content: Content, read: Callable[[Content], T]) -> T | None:
@@ -316,8 +303,7 @@ def _own_files(folder: Path) -> Iterator[Path]:
     yield from (path for path in folder.glob(f"*-v*{_SUFFIX}") if is_result(path))
     yield from folder.glob(f".*-v*{_SUFFIX}.*.part")
     if _FINGERPRINT.fullmatch(folder.name):
-        for pattern in BEFORE:
-            yield from folder.glob(pattern)
+        yield from old_files(folder)
 
 
 def _size(folder: Path) -> int:
@@ -333,9 +319,7 @@ def _removed(folder: Path) -> int:
     """Remove the results in a folder unless a lock in it is held; the bytes that freed."""
     before = _size(folder)
     with none_held(list(folder.glob("*.lock"))) as nobody, contextlib.suppress(OSError):
-        for path in list(_own_files(folder)) if nobody else ():
-            with contextlib.suppress(OSError):  # gone meanwhile, or in a folder that cannot be written
-                path.unlink()
+        _remove(list(_own_files(folder)) if nobody else ())
         if before:
             folder.rmdir()  # fails where anything is left
     return before - _size(folder)

@@ -30,17 +30,12 @@ class Entry:
     Attributes:
         subject: what it is of: the fingerprint of a corpus. name, key: which result. version: of its meaning; raise it
             when the computation changes.
-        old: file of the same result from before there were digests, relative to the subject's folder; where `read`
-            accepts it, it is taken and written anew. "": there is none, or none that is believed.
-        stale: more such files or folders, which are removed when the result is kept; ``*`` stands for any letters.
     """
 
     subject: str
     name: str
     version: int
     key: str = ""
-    old: str = ""
-    stale: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,14 +115,3 @@ def _check_digest(file: BinaryIO) -> None:
         left -= len(block)
     require(file.read() == digest.hexdigest().encode(), "its digest is that of other bytes")
     file.seek(0)
-
-
-def load_old(path: Path) -> Content:
-    """What a file without digest holds, by its ending."""
-    with open_regular(path) as file:
-        if path.suffix == ".json":
-            value = json.loads(file.read())
-            require(isinstance(value, dict), "it holds no JSON object")
-            return Content(value)
-        stored = np.load(file, allow_pickle=False)
-        return Content({}, {"values": stored} if path.suffix == ".npy" else {name: stored[name] for name in stored})

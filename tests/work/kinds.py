@@ -437,10 +437,7 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "points along lambda": points,
 }
 
-NEVER_BEFORE = ("ablation", "losses of a training", "state of a training", "points along lambda")
-"""Kinds that are younger than digests."""
-
-FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda")
+FROM_BEFORE = ("graph", "layout", "scoreboard", "agreement", "which lambda")
 """Kinds of which files from before there were digests are taken, where they can be true."""
 
 

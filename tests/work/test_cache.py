@@ -80,12 +80,12 @@ def test_keys_are_listed_newest_first_in_either_layout(tmp_path):
     cache = Cache(tmp_path)
 
     def named(key):
-        return Entry("abc", "board", 1, key, old=f"boards/board-{key}.json")
+        return Entry("abc", "lambda-answer", 1, key)
 
     for age, key in enumerate(("first", "second")):
         cache.keep(named(key))
         os.utime(cache.path(named(key)), (1e9 + age, 1e9 + age))
-    before = tmp_path / "abc" / "boards" / "board-third.json"
+    before = tmp_path / "abc" / "which-lambda" / "third.json"
     before.parent.mkdir()
     before.write_text("{}")
     assert cache.keys(named("*")) == ["third", "second", "first"]

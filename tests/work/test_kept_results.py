@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ import pytest
 from datamask.errors import StoreError
 from datamask.work import cache as cache_module
 from datamask.work.cache import Cache
+from datamask.work.old_results import READ, old_file
 from datamask.work.result_file import Content, Entry
 from tests.evaluation.made import made_corpus
-from tests.work.kinds import FROM_BEFORE, KINDS, NEVER_BEFORE, N, kept, kind_of, plain
+from tests.work.kinds import FROM_BEFORE, KINDS, N, kept, kind_of, plain
 
 every = pytest.mark.parametrize("name", KINDS)
 
@@ -153,15 +155,13 @@ def test_a_full_disk_or_a_folder_in_the_way_means_not_kept(name, tmp_path, monke
 def test_a_file_from_before_is_taken_where_it_can_be_true_and_written_anew(name, tmp_path):
     kind = kind_of(name)
     cache = Cache(tmp_path)
-    path = cache.folder(kind.entry.subject) / kind.entry.old
+    path = old_file(cache.folder(kind.entry.subject), kind.entry)
 
     def write(value, arrays):
         cache.drop(kind.entry)
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".json":
             path.write_text(json.dumps(value))
-        elif path.suffix == ".npy":
-            np.save(path, arrays["values"])
         else:
             np.savez(path, **arrays)
 
@@ -186,17 +186,12 @@ def test_a_file_from_before_is_taken_where_it_can_be_true_and_written_anew(name,
     assert taken == plain(kind.read(tmp_path / "straight"))
 
 
-def test_a_file_from_before_that_cannot_be_checked_is_not_taken(tmp_path):
-    """Anchors, clusters, half-built graphs, selections of a search: what can change a result without looking wrong."""
-    for name in sorted(set(KINDS) - set(FROM_BEFORE) - set(NEVER_BEFORE)):
-        entry = kind_of(name).entry
-        assert entry.old == "" and entry.stale, "made anew, and the old file goes when it is"
-        stale = Cache(tmp_path).folder(entry.subject) / entry.stale[0].replace("*", "x")
-        stale.parent.mkdir(parents=True, exist_ok=True)
-        stale.write_text("{}")
-        assert kind_of(name).read(tmp_path) is None
-        kept(kind_of(name), tmp_path)
-        assert not stale.exists()
+def test_every_old_file_that_is_read_belongs_to_a_kind_of_this_version():
+    """The others can change a result without looking wrong, or are quick to compute: they are made anew."""
+    read = {f"{kind_of(name).entry.name}-v{kind_of(name).entry.version}" for name in FROM_BEFORE}
+    assert read == set(READ)
+    for name in set(KINDS) - set(FROM_BEFORE):
+        assert old_file(Path("folder"), kind_of(name).entry) is None
 
 
 def test_a_read_only_folder_serves_what_it_holds(tmp_path, monkeypatch):

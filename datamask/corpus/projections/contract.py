@@ -29,7 +29,6 @@ class Projection:
         fit: for all others. A module's own function: the process that runs it finds it by its name.
         fit_all: up to so many rows without copies are fitted (None: any number); of more, a uniform sample of
             fit_sample is, and the others are placed beside their nearest fitted rows.
-        old: the file of the same layout from before results had digests.
     """
 
     name: str
@@ -41,7 +40,6 @@ class Projection:
     fit: Fit | None = None
     fit_all: int | None = None
     fit_sample: int | None = None
-    old: str = ""
 
     def coordinates(self, features: np.ndarray) -> np.ndarray:
         """What `at_once` gives.

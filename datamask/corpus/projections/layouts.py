@@ -62,7 +62,7 @@ class Layout:
 def layout_entry(fingerprint: str, projection: str = DEFAULT) -> Entry:
     """The name of a corpus's layout in the cache."""
     kind = PROJECTIONS[projection]
-    return Entry(fingerprint, kind.key, kind.version, old=kind.old)
+    return Entry(fingerprint, kind.key, kind.version)
 
 
 def load_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> Layout | None:

@@ -71,5 +71,4 @@ UMAP = Projection(
     fit=fit,
     fit_all=300_000,
     fit_sample=100_000,
-    old="umap.npz",
 )

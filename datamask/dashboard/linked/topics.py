@@ -126,7 +126,7 @@ def keep(topics: Topics, corpus: Corpus, cache_dir: str | Path) -> None:
 
 def topics_entry(fingerprint: str) -> Entry:
     """The name of a corpus's clusters and their words in the cache."""
-    return Entry(fingerprint, "topics", VERSION, old=f"topics-v{VERSION}.npz")
+    return Entry(fingerprint, "topics", VERSION)
 
 
 def _kept_topics(content: Content, n: int) -> Topics:

@@ -107,7 +107,7 @@ def prepare(corpus: Corpus, cache_dir: Path, work: Work = UNWATCHED, projection:
 
 def crowding_entry(fingerprint: str) -> Entry:
     """The name of a corpus's crowding in the cache."""
-    return Entry(fingerprint, "crowding", 1, old="crowding.npy")
+    return Entry(fingerprint, "crowding", 1)
 
 
 def _kept_crowding(content: Content, corpus: Corpus) -> np.ndarray:

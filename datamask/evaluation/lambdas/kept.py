@@ -109,9 +109,7 @@ class Lessons:
 
 
 def _entry(fingerprint: str, key: str, kind: str = SELECTION) -> Entry:
-    if kind == SELECTION:
-        return Entry(fingerprint, kind, VERSION, key, stale=("which-lambda/*.unfinished",))
-    return Entry(fingerprint, kind, LESSON_VERSION, key)
+    return Entry(fingerprint, kind, VERSION if kind == SELECTION else LESSON_VERSION, key)
 
 
 def kept_for(cache_dir: str | Path, fingerprint: str, key: str) -> Kept:

@@ -70,7 +70,7 @@ def cluster_labels(corpus: Corpus, cache_dir: Path, poll: Poll = no_poll) -> np.
 
 def clusters_entry(fingerprint: str) -> Entry:
     """The name of a corpus's clusters in the cache."""
-    return Entry(fingerprint, "clusters", VERSION, stale=(f"clusters-v{VERSION}.npz",))
+    return Entry(fingerprint, "clusters", VERSION)
 
 
 def _kept_labels(content: Content, n: int) -> np.ndarray:

@@ -79,17 +79,6 @@ def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
     assert worker().find(map_layout.key_of(corpus)) is job
 
 
-def test_crowding_from_before_is_taken_and_one_of_other_rows_is_not(corpus, tmp_path):
-    path = tmp_path / corpus.fingerprint / "crowding.npy"
-    path.parent.mkdir()
-    for values in (np.zeros(3, np.float32), np.full(len(corpus), 10, np.float32)):
-        np.save(path, values)
-        assert map_layout.crowding(corpus, tmp_path) is None
-    np.save(path, np.full(len(corpus), 0.5, np.float32))
-    assert (map_layout.crowding(corpus, tmp_path) == 0.5).all() and not path.exists()
-    assert (map_layout.crowding(corpus, tmp_path) == 0.5).all()
-
-
 def test_a_caption_says_how_much_is_kept_and_on_how_many_it_was_fitted():
     points = np.zeros((63_666, 2), np.float32)
     assert map_layout.reading("UMAP", Layout(points, 0.5, 60_000)) == (
