@@ -6,6 +6,7 @@ Knows none of its users.
 | module | holds |
 |---|---|
 | `context` | `Work`: where long work asks whether to go on, and says how far it is |
+| `stored` | `StoredResult`: a result that takes long, found or computed once, checked and kept |
 | `cache` | `Cache`: keep and find results, how much they are, freeing them |
 | `result_file` | one result as a file: `Entry`, its name, `Content`, what it holds, and the checks when it is read |
 | `old_results` | which results from before files had digests are still read |
