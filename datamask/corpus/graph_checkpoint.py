@@ -8,6 +8,7 @@ is running: a task is never half in it.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +17,9 @@ import numpy as np
 
 from datamask.corpus.threads import in_threads, thread_count
 from datamask.errors import Stopped
-from datamask.work.cache import Cache
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 KEEP_SECONDS = 10.0
 """Between two savings; more where saving takes long, so that it costs at most a twentieth of the time."""
@@ -42,16 +43,16 @@ class GraphCheckpoint:
     """Where half-built lists are kept between processes.
 
     Args:
-        cache: None: nowhere, a stop then loses them.
+        cache_dir: None: nowhere, a stop then loses them.
         fingerprint: of the corpus.
 
     Attributes:
-        resumed: whether lists were gone on with that another process may have made.
+        used: whether lists were asked for. resumed: whether they were gone on with, from what may be another process.
     """
 
-    def __init__(self, cache: Cache | None = None, fingerprint: str = "") -> None:
-        self.cache, self.entry = cache, entry_of(fingerprint)
-        self.resumed = False
+    def __init__(self, cache_dir: str | os.PathLike[str] | None = None, fingerprint: str = "") -> None:
+        self._stored = stored_lists(fingerprint, cache_dir)
+        self.used = self.resumed = False
 
     def lists(self, n: int, k: int, tasks: int, plan: str) -> NeighborLists:
         """Lists of n rows to go on with: those kept for the same plan, else empty ones.
@@ -61,38 +62,37 @@ class GraphCheckpoint:
         """
         from datamask.corpus.kernels import empty_heaps
 
-        if self.cache is not None:
-            stored = self.cache.find(self.entry, lambda content: _checked_lists(content, n))
-            if stored is not None:
-                lists, stored_plan = stored
-                if stored_plan == plan and lists.indices.shape == (n, k) and len(lists.done) == tasks:
-                    self.resumed = True
-                    return lists
+        self.used = True
+        if (stored := self._stored.find()) is not None:
+            lists, stored_plan = stored
+            if stored_plan == plan and lists.indices.shape == (n, k) and len(lists.done) == tasks:
+                self.resumed = True
+                return lists
         return NeighborLists(*empty_heaps(n, k), np.zeros(tasks, bool))
 
     def save(self, lists: NeighborLists, plan: str) -> None:
         """Write the lists down; a folder that cannot be written is logged and does without."""
-        if self.cache is not None and lists.done.any():
-            self.cache.keep(
-                self.entry,
-                {"plan": plan},
-                {"similarities": lists.similarities, "indices": lists.indices, "done": lists.done},
-            )
+        if lists.done.any():
+            self._stored.keep((lists, plan))
 
     def clear(self) -> None:
         """Forget what was kept."""
         self.resumed = False
-        if self.cache is not None:
-            self.cache.drop(self.entry)
+        self._stored.drop()
 
 
-def entry_of(fingerprint: str) -> Entry:
-    """The name of a corpus's half-built lists in the cache."""
-    return Entry(fingerprint, "neighbors-unfinished", 1)
+def stored_lists(fingerprint: str, cache_dir: str | os.PathLike[str] | None) -> StoredResult[tuple[NeighborLists, str]]:
+    """Describe a corpus's half-built lists in the cache, and their plan."""
+    return StoredResult(
+        cache_dir,
+        Entry(fingerprint, "neighbors-unfinished", 1),
+        read=_checked_lists,
+        write=lambda lists_and_plan: Content({"plan": lists_and_plan[1]}, vars(lists_and_plan[0])),
+    )
 
 
-def _checked_lists(content: Content, n: int) -> tuple[NeighborLists, str]:
-    """The lists that a file holds, and their plan. Raises Implausible where they are none of n rows."""
+def _checked_lists(content: Content) -> tuple[NeighborLists, str]:
+    """The lists that a file holds, and their plan. Raises Implausible where they are none."""
     lists = NeighborLists(*(content.arrays[name] for name in ("similarities", "indices", "done")))
     similarities, indices = lists.similarities, lists.indices
     require(
@@ -100,9 +100,10 @@ def _checked_lists(content: Content, n: int) -> tuple[NeighborLists, str]:
         "the lists are of another type",
     )
     require(
-        indices.ndim == 2 and similarities.shape == indices.shape and len(indices) == n and lists.done.ndim == 1,
-        "the lists are of another corpus",
+        indices.ndim == 2 and similarities.shape == indices.shape and lists.done.ndim == 1,
+        "the lists are of another shape",
     )
+    n = len(indices)
     # n stands for a place that is still empty
     require(indices.min(initial=0) >= 0 and indices.max(initial=0) <= n, "the lists name rows that are not there")
     full = similarities[indices < n]

@@ -16,13 +16,12 @@ from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
 from datamask.errors import OptionError
-from datamask.files import sweep
 from datamask.measured import GraphFacts
 from datamask.polling import Poll, no_poll
-from datamask.work.cache import Cache
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import ledger
 from datamask.work.result_file import Content, Entry, Implausible, require
+from datamask.work.stored import StoredResult
 
 EXACT_UP_TO = 200_000
 """Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
@@ -235,45 +234,33 @@ def neighbors_for(
 def _neighbors_for(
     corpus: Corpus, k: int, cache_dir: str | os.PathLike[str] | None, search: str, device: str, work: Work
 ) -> NeighborGraph:
+    checkpoint = GraphCheckpoint(cache_dir, corpus.fingerprint)
 
-    def build(checkpoint: GraphCheckpoint | None = None) -> NeighborGraph:
+    def build() -> NeighborGraph:
         return build_neighbors(corpus.features, k, search=search, device=device, checkpoint=checkpoint, work=work)
 
-    if cache_dir is None:
-        return build()
-    cache, entry = Cache(cache_dir), graph_entry(corpus.fingerprint)
-    with cache.lock(entry, work.poll):
-        graph = load_neighbors(corpus, cache_dir)
-        if graph is not None and graph.k >= k and (graph.exact or search == "approximate"):
-            return graph.first(k)
-        checkpoint = GraphCheckpoint(cache, corpus.fingerprint)
-        graph = build(checkpoint)
+    def build_checked() -> NeighborGraph:
+        graph = build()
         if checkpoint.resumed and not _holds(graph, corpus.features):
             checkpoint.clear()  # half a graph that could not be told to be wrong
-            graph = build(checkpoint)
-        sweep(cache.folder(entry.subject))
-        cache.keep(
-            entry,
-            arrays={
-                "indices": graph.indices,
-                "similarities": graph.similarities,
-                "exact": np.array(graph.exact),
-                "recall": np.array(graph.recall),
-            },
-        )
-        checkpoint.clear()
+            graph = build()
         return graph
 
+    graph = stored_graph(corpus, cache_dir).find_or_compute(
+        build_checked, work.poll, lambda kept: kept.k >= k and (kept.exact or search == "approximate")
+    )
+    if checkpoint.used:
+        checkpoint.clear()
+    return graph.first(k)
 
-def graph_entry(fingerprint: str) -> Entry:
-    """The name of a corpus's graph in the cache."""
-    return Entry(fingerprint, "neighbors", GRAPH_VERSION)
 
-
-def load_neighbors(corpus: Corpus, cache_dir: str | os.PathLike[str]) -> NeighborGraph | None:
-    """The graph of a corpus that is kept in a folder; None where there is none that can be believed."""
-    return Cache(cache_dir).find(
-        graph_entry(corpus.fingerprint), lambda content: _checked_graph(content, corpus.features)
+def stored_graph(corpus: Corpus, cache_dir: str | os.PathLike[str] | None) -> StoredResult[NeighborGraph]:
+    """Describe the graph of a corpus in the cache."""
+    return StoredResult(
+        cache_dir,
+        Entry(corpus.fingerprint, "neighbors", GRAPH_VERSION),
+        read=lambda content: _checked_graph(content, corpus.features),
+        write=lambda graph: Content(arrays=vars(graph)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import graph_entry
+from datamask.corpus.neighbors import stored_graph
 from datamask.errors import InputError
 from datamask.evaluation.measures import PANEL, MeasureEntry
 from datamask.evaluation.measures.ground import Ground
@@ -19,7 +19,6 @@ from datamask.evaluation.references import RANDOM, TOP_QUALITY, comparable, refe
 from datamask.evaluation.verdicts import BEST, TIED, optimised_sets, verdicts
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
-from datamask.work.cache import Cache
 from datamask.work.context import UNWATCHED, Report, Work, no_report
 
 GRAPH_EFFORT = 1.7
@@ -175,7 +174,7 @@ def _measured(
     ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], work: Work
 ) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
     """The graph, if it has to be found, then the measures that are left of the panel, the quick ones first."""
-    graph_kept = Cache(ground.pool.cache_dir).has(graph_entry(ground.corpus.fingerprint))
+    graph_kept = stored_graph(ground.corpus, ground.pool.cache_dir).exists
     graph = 0.0 if graph_kept or not entries else GRAPH_EFFORT * min(len(ground), GRAPH_MOST) / GRAPH_ROWS
     left, whole = sum(entry.effort for entry in entries), graph + sum(entry.effort for entry in PANEL)
     begin = sum(entry.effort for entry in PANEL if entry not in entries) / whole

@@ -15,7 +15,7 @@ from datamask import catalogue, objectives
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import NeighborGraph, graph_entry, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
 from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
@@ -26,7 +26,6 @@ from datamask.objectives.facility import list_length
 from datamask.objectives.quality import Quality
 from datamask.polling import Poll, no_poll
 from datamask.work import lanes
-from datamask.work.cache import Cache
 from datamask.work.context import Report, Work, no_report
 from datamask.work.ledger import Reservation, in_words, ledger
 
@@ -104,7 +103,7 @@ class Pool:
     @property
     def has_graph(self) -> bool:
         """Whether the neighbour graph is at hand, or there is a file of it."""
-        return self._graph is not None or Cache(self.cache_dir).has(graph_entry(self.space.fingerprint))
+        return self._graph is not None or stored_graph(self.space, self.cache_dir).exists
 
     def graph_facts(self) -> GraphFacts | None:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""

@@ -19,7 +19,7 @@ from datamask.analyses.scoreboard import measuring
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.lambda_question import Target
 from datamask.corpus import Corpus, FirstLook
-from datamask.corpus.neighbors import load_neighbors
+from datamask.corpus.neighbors import stored_graph
 from datamask.corpus.projections import DEFAULT
 from datamask.dashboard.data import first_looks, preparing
 from datamask.dashboard.data.openings import Openings
@@ -172,7 +172,7 @@ WORK: dict[str, Work] = {
     "near-copies": Work(
         _near_copies,
         joined=False,  # by tests of openings: every visit to the page has an opening of its own
-        kept=lambda world: load_neighbors(world.corpus, world.cache_dir),
+        kept=lambda world: stored_graph(world.corpus, world.cache_dir).find(),
         kinds=("graph", "half-built graph"),
     ),
     "features": Work(

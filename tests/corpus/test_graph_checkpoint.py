@@ -77,7 +77,7 @@ def tasks_done(monkeypatch):
     return count
 
 
-ENTRY = graph_checkpoint.entry_of("f" * 32)
+ENTRY = graph_checkpoint.stored_lists("f" * 32, None).entry
 
 
 def kept(folder):
@@ -149,14 +149,14 @@ def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(
     lists = GraphCheckpoint().lists(1500, 11, 300, "all pairs in blocks of 64")
     lists.done[:] = True  # a lie, to be seen if it is believed
     for spoil in ("k", "plan", "damage"):
-        GraphCheckpoint(Cache(tmp_path), "f" * 32).save(
+        GraphCheckpoint(tmp_path, "f" * 32).save(
             lists, "all pairs in blocks of 32" if spoil == "plan" else "all pairs in blocks of 64"
         )
         if spoil == "damage":
             kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-200])
         graph = neighbors_for(corpus, 9 if spoil == "k" else 12, tmp_path)
         np.testing.assert_array_equal(graph.indices[:, :9], whole.indices)
-        Cache(tmp_path).drop(neighbors.graph_entry("f" * 32))
+        neighbors.stored_graph(corpus, tmp_path).drop()
 
 
 def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, make_corpus, tmp_path, monkeypatch):
@@ -229,7 +229,7 @@ def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch
     part = features[:700]
     real = np.dot
     monkeypatch.setattr(np, "dot", lambda *args, **kwargs: (time.sleep(0.01), real(*args, **kwargs))[1])
-    build_neighbors(part, 12, checkpoint=Watched(Cache(tmp_path), "f" * 32), work=Work(threads=2))
+    build_neighbors(part, 12, checkpoint=Watched(tmp_path, "f" * 32), work=Work(threads=2))
     assert saved
     block, count = 64, -(-700 // 64)
     places = [(first, first + offset) for offset in range(count) for first in range(count - offset)]

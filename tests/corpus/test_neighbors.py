@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from datamask.corpus import exact_search, graph_checkpoint, neighbors
 from datamask.corpus.exact_search import nearest
-from datamask.corpus.neighbors import NeighborGraph, build_neighbors, graph_entry, load_neighbors, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, build_neighbors, neighbors_for, stored_graph
 from datamask.errors import OptionError, Stopped
 from datamask.files import replacing
 from datamask.polling import poll_of
@@ -159,13 +159,13 @@ def test_the_cache_serves_smaller_k_and_grows_for_larger(tmp_path, make_corpus, 
 def test_a_damaged_cache_is_built_anew(tmp_path, make_corpus, monkeypatch, damage):
     corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
     good = neighbors_for(corpus, 10, tmp_path)
-    path = Cache(tmp_path).path(graph_entry(corpus.fingerprint))
+    path = stored_graph(corpus, tmp_path).path
     path.write_bytes(path.read_bytes()[:-300] if damage is None else damage)
     counted = Counted(monkeypatch)
     again = neighbors_for(corpus, 10, tmp_path)
     assert counted.times == 1
     np.testing.assert_array_equal(again.indices, good.indices)
-    assert load_neighbors(corpus, tmp_path).k == 10
+    assert stored_graph(corpus, tmp_path).find().k == 10
 
 
 def change(name, place, value):
@@ -216,15 +216,15 @@ def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_
             (tmp_path / corpus.fingerprint).mkdir(exist_ok=True)
             np.savez(tmp_path / corpus.fingerprint / "neighbors.npz", **arrays)
         elif all(not array.dtype.hasobject for array in arrays.values()):
-            Cache(tmp_path).keep(graph_entry(corpus.fingerprint), arrays=arrays)
+            Cache(tmp_path).keep(stored_graph(corpus, None).entry, arrays=arrays)
 
     put(arrays)
-    assert load_neighbors(corpus, tmp_path) is not None
-    Cache(tmp_path).drop(graph_entry(corpus.fingerprint))
+    assert stored_graph(corpus, tmp_path).find() is not None
+    stored_graph(corpus, tmp_path).drop()
     arrays = {name: array.copy() for name, array in arrays.items()}
     UNFIT[spoil](arrays)
     put(arrays)
-    assert load_neighbors(corpus, tmp_path) is None
+    assert stored_graph(corpus, tmp_path).find() is None
 
 
 def test_a_graph_from_before_is_taken_and_written_anew(tmp_path, make_corpus, monkeypatch):
@@ -252,7 +252,7 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
         return lists
 
     Cache(tmp_path).keep(
-        graph_checkpoint.entry_of(corpus.fingerprint),
+        graph_checkpoint.stored_lists(corpus.fingerprint, None).entry,
         {"plan": "all pairs in blocks of 1024"},
         {
             "similarities": np.full((60, 9), -np.inf, np.float32),

@@ -13,11 +13,10 @@ from datamask.corpus.graph_checkpoint import NeighborLists
 from datamask.corpus.neighbors import (
     NeighborGraph,
     build_neighbors,
-    graph_entry,
-    load_neighbors,
     measured_recall,
     neighbors_for,
     search_for,
+    stored_graph,
 )
 from datamask.corpus.partition_search import Probing, nearby_pairs, probing
 from datamask.errors import OptionError, Stopped
@@ -182,9 +181,9 @@ def test_auto_is_exact_up_to_a_size_and_on_a_gpu():
 def test_the_cache_keeps_recall_and_an_exact_graph_takes_the_place_of_an_approximate_one(small, tmp_path, make_corpus):
     corpus = make_corpus(clustered(1200))
     rough = neighbors_for(corpus, 8, tmp_path, search="approximate")
-    assert not rough.exact and load_neighbors(corpus, tmp_path).recall == rough.recall
+    assert not rough.exact and stored_graph(corpus, tmp_path).find().recall == rough.recall
     Cache(tmp_path).keep(
-        graph_entry(corpus.fingerprint),
+        stored_graph(corpus, None).entry,
         arrays={
             "indices": rough.indices,
             "similarities": rough.similarities,
@@ -194,7 +193,7 @@ def test_the_cache_keeps_recall_and_an_exact_graph_takes_the_place_of_an_approxi
     )
     assert neighbors_for(corpus, 8, tmp_path, search="approximate").recall == 0.93
     fine = neighbors_for(corpus, 8, tmp_path)  # auto means exact at this size
-    assert fine.exact and load_neighbors(corpus, tmp_path).exact
+    assert fine.exact and stored_graph(corpus, tmp_path).find().exact
     again = neighbors_for(corpus, 8, tmp_path, search="approximate")
     assert again.exact, "nothing is gained by a worse graph than the one that is there"
 

@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import Run, RunStore
@@ -57,8 +57,8 @@ def stored(folder: Path) -> tuple[Opening, Run]:
     opening.wait(LONG / 1000)
     corpus = opening.corpus
     assert corpus is not None, opening.job.error
-    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
-    map_layout.keep_crowding(corpus.features[:, 0].astype(np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(corpus.features[:, 0].astype(np.float32))
     for lamb in (0.0, 0.25, 0.75, 1.0, 0.5):
         length = math.hypot(lamb, 1 - lamb)
         run = finish_run(

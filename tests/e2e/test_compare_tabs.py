@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections import pca
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.drawing import words
 from datamask.evaluation import optimised_by, scoreboard
@@ -49,7 +49,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
     opening.wait(240)
     corpus, pair = opening.corpus, runs[:2]
     # a layout that is there already: UMAP is another test's business
-    keep_layout(Layout(pca(corpus.features), 0.5, len(corpus)), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(pca(corpus.features), 0.5, len(corpus)))
     a, b = (run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool) for run in pair)
     with serving(tmp_path) as (address, server):
         page = browser_page

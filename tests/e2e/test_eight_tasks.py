@@ -16,7 +16,7 @@ from playwright.sync_api import Download, Locator, Page, expect
 
 from datamask.corpus import Corpus
 from datamask.corpus.projections import pca
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import Run, RunStore
@@ -144,8 +144,8 @@ def corpus(tmp_path) -> Corpus:
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet", N), "shard.parquet")
     opening.wait(LONG)
     made, store = opening.corpus, RunStore(tmp_path / "runs")
-    keep_layout(Layout(pca(made.features), 0.5, N), made, store.cache_dir)
-    map_layout.keep_crowding(np.random.default_rng(0).random(N).astype(np.float32), made, store.cache_dir)
+    stored_layout(made, store.cache_dir).keep(Layout(pca(made.features), 0.5, N))
+    map_layout.stored_crowding(made, store.cache_dir).keep(np.random.default_rng(0).random(N).astype(np.float32))
     return made
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs import ablation_results
 from datamask.runs.execute import execute
@@ -33,8 +33,8 @@ def ready(tmp_path):
     run = store.create(RunConfig(config, settings, "first"))
     execute(run, threads=1)
     rng = np.random.default_rng(0)
-    keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
-    map_layout.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))
     result = made_result(ROBUST, fingerprint=corpus.fingerprint, n=N, rows=100)
     second = replace(result, losses=result.losses[:3], judge="transformer", question=result.question.by("transformer"))
     for each in (result, second):

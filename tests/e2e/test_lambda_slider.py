@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -39,8 +39,8 @@ def ready(tmp_path):
     )
     execute(run, threads=1)
     rng = np.random.default_rng(0)
-    keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
-    map_layout.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))
     with served(tmp_path) as address:
         yield f"{address}/?run={run.id}"
 
@@ -52,8 +52,8 @@ def test_letting_go_is_answered_though_nothing_was_prepared(browser_page: Page, 
     config = write_shard(tmp_path / "shard.parquet", N)
     corpus = open_corpus(config)
     run = finish_run(store, corpus, config, corpus.quality, objective=objective, estimator="relaxed", name="first")
-    keep_layout(
-        Layout(np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir
+    stored_layout(corpus, store.cache_dir).keep(
+        Layout(np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32), 0.5, N)
     )
     with served(tmp_path) as address:
         page.goto(f"{address}/?run={run.id}&names=source")

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projections import pca
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
@@ -50,8 +50,8 @@ def test_line_by_line(tmp_path, browser_page: Page):
         pq.write_table(whole.slice(place * N // 2, N // 2), path)
     corpus = open_corpus(CorpusConfig(tuple(map(str, shards))))
     # of the same rows: UMAP itself is another test's business
-    keep_layout(Layout(pca(corpus.features), 0.5, N), corpus, store.cache_dir)
-    map_layout.keep_crowding(np.random.default_rng(0).random(N).astype(np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(pca(corpus.features), 0.5, N))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(np.random.default_rng(0).random(N).astype(np.float32))
 
     with serving(tmp_path) as (address, _):
         # upload shards

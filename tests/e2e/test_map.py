@@ -17,7 +17,7 @@ from playwright.sync_api import Locator, Page, expect
 from datamask.api import select
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import Corpus
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.linked.facets import number_facet
 from datamask.dashboard.map import map_layout
@@ -64,8 +64,8 @@ def opening(tmp_path) -> Opening:
     found = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     found.wait(LONG / 1000)
     corpus, cache_dir = found.corpus, RunStore(tmp_path / "runs").cache_dir
-    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, cache_dir)
-    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, cache_dir)
+    stored_layout(corpus, cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
+    map_layout.stored_crowding(corpus, cache_dir).keep(np.zeros(len(corpus), np.float32))
     return found
 
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import Corpus, open_corpus
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data import demo
 from datamask.dashboard.map import map_layout
 from datamask.evaluation.live import Live, open_live
@@ -101,8 +101,8 @@ def placed(config: CorpusConfig, store: RunStore) -> Corpus:
     """The corpus, with a layout and neighbors on disk, so that nothing but λ is under way."""
     corpus = open_corpus(config)
     rng = np.random.default_rng(0)
-    keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
-    map_layout.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))
     return corpus
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
@@ -24,8 +24,8 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
     opening.wait(LONG / 1000)
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")
     # a layout that is there already: UMAP is another test's business
-    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
-    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(np.zeros(len(corpus), np.float32))
     first = finish_run(store, corpus, opening.config, corpus.quality, objective="pairwise", estimator="top-quality")
     with served(tmp_path) as address:
         page = browser_page

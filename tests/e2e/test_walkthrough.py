@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus, open_corpus
 from datamask.corpus.projections import pca
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.linked.facets import codes_of
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
@@ -25,7 +25,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "walkthrough.md"
 
 def without_umap(corpus: Corpus, cache_dir: Path) -> None:
     """A layout on disk: UMAP's compilation would take longer than the whole walk."""
-    keep_layout(Layout(pca(corpus.features), 0.5, len(corpus)), corpus, cache_dir)
+    stored_layout(corpus, cache_dir).keep(Layout(pca(corpus.features), 0.5, len(corpus)))
 
 
 @pytest.mark.timeout(900)

@@ -14,7 +14,7 @@ from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import lambda_points
@@ -68,8 +68,8 @@ def mapped(opened, store) -> np.ndarray:
     clump = corpus.features[:, :3].argmax(axis=1)
     rng = np.random.default_rng(0)
     points = np.array([[0, 0], [10, 0], [0, 10]])[clump] + rng.normal(0, 0.3, (len(corpus), 2))
-    keep_layout(Layout(points.astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
-    map_layout.keep_crowding(rng.random(len(corpus)).astype(np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(points.astype(np.float32), 0.5, len(corpus)))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(len(corpus)).astype(np.float32))
     return clump
 
 

@@ -14,7 +14,7 @@ import pytest
 from google.protobuf.message import Message
 
 from datamask.config import CorpusConfig
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.labels import Result
@@ -105,8 +105,8 @@ def world(runs_dir, store, tmp_path):
     opening = openings(runs_dir).start(config, hostile("title"))
     opening.wait(240)
     corpus = opening.corpus
-    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
-    map_layout.keep_crowding(corpus.features[:, 0].astype(np.float32), corpus, store.cache_dir)
+    stored_layout(corpus, store.cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
+    map_layout.stored_crowding(corpus, store.cache_dir).keep(corpus.features[:, 0].astype(np.float32))
     for lamb in (0.2, 0.8):
         run = finish_run(
             store,

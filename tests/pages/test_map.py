@@ -17,7 +17,7 @@ import pytest
 from datamask.analyses.samples import texts_panel
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections import PROJECTIONS
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import brushing, distribution_panel, groups_panel, names_panel, topics
@@ -209,7 +209,9 @@ def test_a_column_of_one_value_is_said_in_one_sentence(page, runs_dir, tmp_path)
 
 def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    keep_layout(Layout(opened.corpus.features[:, :2], 0.2, len(opened.corpus)), opened.corpus, store.cache_dir, "PCA")
+    stored_layout(opened.corpus, store.cache_dir, "PCA").keep(
+        Layout(opened.corpus.features[:, :2], 0.2, len(opened.corpus))
+    )
     app = page(corpus=opened.key, maps="2")
     app.selectbox(key="explore_colour").select("source").run()
     app.selectbox(key="explore_second").select("marginal diversity in this run").run()
@@ -223,7 +225,7 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
 
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
     points = np.random.default_rng(1).normal(size=(len(opened.corpus), 2)).astype(np.float32)
-    keep_layout(Layout(points, 0.2, len(opened.corpus)), opened.corpus, store.cache_dir, "t-SNE")
+    stored_layout(opened.corpus, store.cache_dir, "t-SNE").keep(Layout(points, 0.2, len(opened.corpus)))
     app = page(corpus=opened.key, layout="t-SNE")
     control = app.get_by_key("explore_layout")
     assert [option.content for option in control.proto.options] == list(PROJECTIONS) and control.value == "t-SNE"

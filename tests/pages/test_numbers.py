@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import live
@@ -134,7 +134,7 @@ def opening(runs_dir, store, tmp_path):
     opened.wait(LONG)
     assert opened.ready, opened.job.error
     corpus, cache_dir = opened.corpus, store.cache_dir
-    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, cache_dir)
+    stored_layout(corpus, cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
     map_layout.prepare(corpus, cache_dir)
     return opened
 

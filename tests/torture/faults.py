@@ -249,7 +249,7 @@ def _twice(operation: Operation, place: int, folder: Path) -> str:
 def _map_child(place: int, folder: Path) -> str:
     """The child that computes a map is killed; the map says so, and another try begins."""
     from datamask import CorpusConfig, open_corpus
-    from datamask.corpus.projections.layouts import load_layout
+    from datamask.corpus.projections.layouts import stored_layout
     from tests.corpus.projections.jobs import start_layout
 
     put_corpus(folder)
@@ -266,7 +266,7 @@ def _map_child(place: int, folder: Path) -> str:
         raise Finding("the map waits for a child that was killed")
     if job.state != "done":
         check_sentence(job.error, "the map whose child was killed")
-        if load_layout(opened, cache) is not None:
+        if stored_layout(opened, cache).find() is not None:
             raise Finding("the map failed and left a layout")
     if left := [path.name for path in cache.rglob("umap-fit-*")]:
         raise Finding(f"the map left {', '.join(left)}")

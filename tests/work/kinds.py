@@ -15,10 +15,9 @@ import torch
 
 from datamask.ablation.result import AblationResult
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.graph_checkpoint import GraphCheckpoint
-from datamask.corpus.graph_checkpoint import entry_of as graph_checkpoint_entry
-from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbors
-from datamask.corpus.projections.layouts import layout_entry, load_layout
+from datamask.corpus.graph_checkpoint import GraphCheckpoint, stored_lists
+from datamask.corpus.neighbors import build_neighbors, stored_graph
+from datamask.corpus.projections.layouts import stored_layout
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import kept_points
@@ -92,9 +91,9 @@ def graph(corpus: Corpus) -> Kind:
         "recall": np.array(1.0),
     }
     return Kind(
-        graph_entry(corpus.fingerprint),
+        stored_graph(corpus, None).entry,
         Content({}, arrays),
-        lambda folder: load_neighbors(corpus, folder),
+        lambda folder: stored_graph(corpus, folder).find(),
         {
             "NaN": put("similarities", (3, 4), np.nan),
             "ten times": put("similarities", (3, 1), 10.0),
@@ -111,12 +110,12 @@ def unfinished(corpus: Corpus) -> Kind:
     arrays = {"similarities": lists.similarities, "indices": lists.indices, "done": lists.done}
 
     def read(folder: Path) -> Any:
-        resumed = GraphCheckpoint(Cache(folder), corpus.fingerprint)
+        resumed = GraphCheckpoint(folder, corpus.fingerprint)
         lists = resumed.lists(N, 9, 4, "plan")
         return lists if resumed.resumed else None
 
     return Kind(
-        graph_checkpoint_entry(corpus.fingerprint),
+        stored_lists(corpus.fingerprint, None).entry,
         Content({"plan": "plan"}, arrays),
         read,
         {
@@ -132,9 +131,9 @@ def unfinished(corpus: Corpus) -> Kind:
 def layout(corpus: Corpus) -> Kind:
     arrays = {"points": corpus.features[:, :2].copy(), "kept": np.array(0.5), "fitted": np.array(N)}
     return Kind(
-        layout_entry(corpus.fingerprint),
+        stored_layout(corpus, None).entry,
         Content({}, arrays),
-        lambda folder: load_layout(corpus, folder),
+        lambda folder: stored_layout(corpus, folder).find(),
         {
             "NaN": put("points", (0, 1), np.nan),
             "ten times": put("kept", (), 5.0),
@@ -146,7 +145,7 @@ def layout(corpus: Corpus) -> Kind:
 
 def crowding(corpus: Corpus) -> Kind:
     return Kind(
-        map_layout.crowding_entry(corpus.fingerprint),
+        map_layout.stored_crowding(corpus, None).entry,
         Content({}, {"values": np.full(N, 0.5, np.float32)}),
         lambda folder: map_layout.crowding(corpus, folder),
         {"NaN": put("values", 0, np.nan), "ten times": put("values", 0, 5.0), "other rows": cut("values")},

@@ -20,15 +20,14 @@ from pathlib import Path
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import NeighborGraph, load_neighbors, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
 from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, fitting
 from datamask.corpus.projections.contract import Projection
 from datamask.errors import DatamaskError, Stopped, StoreError
-from datamask.files import sweep
 from datamask.work import lanes
-from datamask.work.cache import Cache
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 GRAPH_K = 64
 """Lists of the graph that is built where there is none: what the facility objective asks for, so it is found again."""
@@ -59,27 +58,16 @@ class Layout:
     fitted: int
 
 
-def layout_entry(fingerprint: str, projection: str = DEFAULT) -> Entry:
-    """The name of a corpus's layout in the cache."""
+def stored_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> StoredResult[Layout]:
+    """Describe the layout of a corpus in the cache."""
     kind = PROJECTIONS[projection]
-    return Entry(fingerprint, kind.key, kind.version)
-
-
-def load_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> Layout | None:
-    """The layout of a corpus, or None where none is kept that can be believed."""
-    return Cache(cache_dir).find(
-        layout_entry(corpus.fingerprint, projection), lambda content: _checked_layout(content, len(corpus))
+    return StoredResult(
+        cache_dir,
+        Entry(corpus.fingerprint, kind.key, kind.version),
+        read=lambda content: _checked_layout(content, len(corpus)),
+        write=lambda layout: Content(arrays=vars(layout)),
+        required=True,
     )
-
-
-def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> None:
-    """Keep the layout of a corpus.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    arrays = {"points": layout.points, "kept": np.array(layout.kept), "fitted": np.array(layout.fitted)}
-    Cache(cache_dir).keep(layout_entry(corpus.fingerprint, projection), arrays=arrays, required=True)
 
 
 def _checked_layout(content: Content, n: int) -> Layout:
@@ -103,16 +91,10 @@ def compute_layout(
         Stopped: from `work.poll`.
         DatamaskError: the layout failed: the cache cannot be written, or the last words of the child.
     """
-    cache, entry = Cache(cache_dir), layout_entry(corpus.fingerprint, projection)
-
-    def compute() -> None:
-        folder = cache.folder(entry.subject)
-        sweep(folder)
-        computation = _Computation(corpus, Path(cache_dir), PROJECTIONS[projection], work)
-        keep_layout(computation.layout(folder), corpus, cache_dir, projection)
-
+    stored = stored_layout(corpus, cache_dir, projection)
+    computation = _Computation(corpus, Path(cache_dir), PROJECTIONS[projection], work)
     try:
-        cache.once(entry, lambda: load_layout(corpus, cache_dir, projection), compute, work.poll)
+        stored.find_or_compute(lambda: computation.layout(stored.path.parent), work.poll)
     except Stopped:
         raise
     except (DatamaskError, OSError, MemoryError) as error:
@@ -148,7 +130,7 @@ class _Computation:
     def _graph(self, fitted: fitting.FittedRows) -> NeighborGraph | None:
         """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
         corpus = self._corpus
-        graph = load_neighbors(corpus, self._cache_dir)
+        graph = stored_graph(corpus, self._cache_dir).find()
         if graph is not None:
             return graph
         if not fitted.all_fitted:

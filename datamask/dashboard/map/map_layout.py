@@ -13,12 +13,12 @@ import numpy as np
 
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
-from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, load_layout
-from datamask.work.cache import Cache
+from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, stored_layout
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 
 CROWD = 15
@@ -37,21 +37,12 @@ def key_of(corpus: Corpus) -> str:
 
 def crowding(corpus: Corpus, cache_dir: str | Path) -> np.ndarray | None:
     """Mean similarity of each row to its 15 nearest others, float32 ``(N,)``; None where it is not computed yet."""
-    return Cache(cache_dir).find(crowding_entry(corpus.fingerprint), lambda content: _kept_crowding(content, corpus))
-
-
-def keep_crowding(values: np.ndarray, corpus: Corpus, cache_dir: str | Path) -> None:
-    """Keep the crowding of a corpus.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    Cache(cache_dir).keep(crowding_entry(corpus.fingerprint), arrays={"values": values}, required=True)
+    return stored_crowding(corpus, cache_dir).find()
 
 
 def layout(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT) -> Layout | None:
     """The layout by a projection; None where it is not computed yet."""
-    return load_layout(corpus, cache_dir, projection)
+    return stored_layout(corpus, cache_dir, projection).find()
 
 
 def reading(projection: str, measured: Layout | None) -> str:
@@ -86,28 +77,29 @@ def prepare(corpus: Corpus, cache_dir: Path, work: Work = UNWATCHED, projection:
         DatamaskError: the layout failed; the message is its last word.
     """
 
-    def compute_crowding() -> None:
+    def compute_crowding() -> np.ndarray:
         # torch and numba come with these, so only in the thread that needs them
         from datamask.corpus.density import local_density
-        from datamask.corpus.neighbors import load_neighbors, neighbors_for
+        from datamask.corpus.neighbors import neighbors_for, stored_graph
 
-        graph = load_neighbors(corpus, cache_dir)
+        graph = stored_graph(corpus, cache_dir).find()
         if graph is None or graph.k <= min(CROWD, len(corpus) - 1):
             graph = neighbors_for(corpus, GRAPH_K, cache_dir, work=work.part(0.0, GRAPH_SHARE))
-        keep_crowding(local_density(graph, CROWD), corpus, cache_dir)
+        return local_density(graph, CROWD)
 
-    if crowding(corpus, cache_dir) is None:
-        Cache(cache_dir).once(
-            crowding_entry(corpus.fingerprint), lambda: crowding(corpus, cache_dir), compute_crowding, work.poll
-        )
-    if layout(corpus, cache_dir, projection) is not None:
-        return
+    stored_crowding(corpus, cache_dir).find_or_compute(compute_crowding, work.poll)
     compute_layout(corpus, cache_dir, projection, work=work.part(GRAPH_SHARE, 1.0))
 
 
-def crowding_entry(fingerprint: str) -> Entry:
-    """The name of a corpus's crowding in the cache."""
-    return Entry(fingerprint, "crowding", 1)
+def stored_crowding(corpus: Corpus, cache_dir: str | Path) -> StoredResult[np.ndarray]:
+    """Describe the crowding of a corpus in the cache."""
+    return StoredResult(
+        cache_dir,
+        Entry(corpus.fingerprint, "crowding", 1),
+        read=lambda content: _kept_crowding(content, corpus),
+        write=lambda values: Content(arrays={"values": values}),
+        required=True,
+    )
 
 
 def _kept_crowding(content: Content, corpus: Corpus) -> np.ndarray:

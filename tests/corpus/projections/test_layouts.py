@@ -13,8 +13,7 @@ from datamask.corpus import exact_search
 from datamask.corpus.copies import exact_families
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.projections import fitting, layouts
-from datamask.corpus.projections.layouts import load_layout
-from datamask.work.cache import Cache
+from datamask.corpus.projections.layouts import stored_layout
 from datamask.work.context import Work
 from tests.corpus.projections.jobs import start_layout, waited
 
@@ -133,12 +132,12 @@ def test_neighbors_kept_is_one_for_a_faithful_map_and_chance_for_noise(make_corp
 
 def test_a_layout_is_computed_once_and_kept(clustered, tmp_path, child):
     child(QUICK)
-    assert load_layout(clustered, tmp_path) is None
+    assert stored_layout(clustered, tmp_path).find() is None
     seen = []
     job = start_layout(clustered, tmp_path)
     wait_for(lambda: seen.append(job.share) or job.ended)
     assert job.state == "done" and seen == sorted(seen) and job.share == 1.0
-    layout = load_layout(clustered, tmp_path)
+    layout = stored_layout(clustered, tmp_path).find()
     assert layout.points.shape == (180, 2) and layout.fitted == 175 and 0 < layout.kept <= 1
     np.testing.assert_array_equal(layout.points[10], layout.points[150])
     assert waited(start_layout(clustered, tmp_path)) == ("done", "")
@@ -167,12 +166,12 @@ def test_of_two_at_once_one_computes(clustered, tmp_path, child):
 def test_a_damaged_layout_is_computed_anew(clustered, tmp_path, child):
     child(QUICK)
     waited(start_layout(clustered, tmp_path))
-    path = Cache(tmp_path).path(layouts.layout_entry(clustered.fingerprint))
+    path = stored_layout(clustered, tmp_path).path
     for damaged in (b"", b"nothing", path.read_bytes()[:-200]):
         path.write_bytes(damaged)
-        assert load_layout(clustered, tmp_path) is None
+        assert stored_layout(clustered, tmp_path).find() is None
     assert waited(start_layout(clustered, tmp_path)) == ("done", "")
-    assert load_layout(clustered, tmp_path).points.shape == (180, 2)
+    assert stored_layout(clustered, tmp_path).find().points.shape == (180, 2)
 
 
 def test_stopping_kills_the_child_and_frees_the_lock(clustered, tmp_path, child, monkeypatch):
@@ -208,7 +207,7 @@ def test_a_handful_of_rows_is_laid_out_by_pca(make_corpus, tmp_path, child):
     for features in (np.eye(4), [[1.0], [1.0]], [[1.0, 0], [1.0, 0]]):
         corpus = make_corpus(features, fingerprint=f"{len(features)}{np.shape(features)[1]}" * 16)
         assert waited(start_layout(corpus, tmp_path)) == ("done", "")
-        assert load_layout(corpus, tmp_path).points.shape == (len(features), 2)
+        assert stored_layout(corpus, tmp_path).find().points.shape == (len(features), 2)
 
 
 def test_the_child_ends_when_its_parent_is_gone_and_imports_nothing_from_where_it_stands(clustered, tmp_path):
@@ -252,7 +251,7 @@ def test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone(clustered, tmp_
     child(NO_SEARCH)
     job = start_layout(clustered, tmp_path)
     assert waited(job, 900) == ("done", "")
-    layout = load_layout(clustered, tmp_path)
+    layout = stored_layout(clustered, tmp_path).find()
     assert layout.points.shape == (180, 2) and np.isfinite(layout.points).all()
     # row 10 is a copy of a row of the third cluster
     cluster = np.repeat(np.arange(3), 60)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, layouts, pca, tsne
-from datamask.corpus.projections.layouts import Layout, keep_layout, load_layout
-from datamask.work.cache import Cache
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from tests.corpus.projections.jobs import start_layout, waited
 from tests.corpus.projections.toy_projection import RING
 
@@ -43,9 +42,9 @@ def test_keys_are_unlike_and_the_stand_in_needs_no_waiting():
 @pytest.mark.parametrize("name", PROJECTIONS)
 def test_each_keeps_its_own_layout(clustered, tmp_path, name):
     layout = Layout(np.full((120, 2), 3, np.float32), 0.25, 119)
-    keep_layout(layout, clustered, tmp_path, name)
-    assert (load_layout(clustered, tmp_path, name).points == 3).all()
-    assert not any(load_layout(clustered, tmp_path, other) for other in PROJECTIONS if other != name)
+    stored_layout(clustered, tmp_path, name).keep(layout)
+    assert (stored_layout(clustered, tmp_path, name).find().points == 3).all()
+    assert not any(stored_layout(clustered, tmp_path, other).find() for other in PROJECTIONS if other != name)
 
 
 def test_a_layout_of_umap_from_before_is_still_its_own(clustered, tmp_path):
@@ -53,15 +52,15 @@ def test_a_layout_of_umap_from_before_is_still_its_own(clustered, tmp_path):
     folder.mkdir()
     points = np.random.default_rng(3).normal(size=(120, 2)).astype(np.float32)
     np.savez(folder / "umap.npz", points=points, kept=np.array(0.5), fitted=np.array(119))
-    np.testing.assert_array_equal(load_layout(clustered, tmp_path, "UMAP").points, points)
-    assert Cache(tmp_path).path(layouts.layout_entry(clustered.fingerprint, "UMAP")).name == "umap-v1.cache"
-    assert load_layout(clustered, tmp_path, "t-SNE") is None
+    np.testing.assert_array_equal(stored_layout(clustered, tmp_path, "UMAP").find().points, points)
+    assert stored_layout(clustered, tmp_path, "UMAP").path.name == "umap-v1.cache"
+    assert stored_layout(clustered, tmp_path, "t-SNE").find() is None
 
 
 def test_a_layout_by_pca_is_what_is_drawn_at_once_and_how_much_it_keeps(clustered, tmp_path, monkeypatch):
     monkeypatch.setattr(layouts, "COMMAND", ("false",))
     assert waited(start_layout(clustered, tmp_path, "PCA")) == ("done", "")
-    layout = load_layout(clustered, tmp_path, "PCA")
+    layout = stored_layout(clustered, tmp_path, "PCA").find()
     np.testing.assert_array_equal(layout.points, pca(clustered.features))
     assert 0.1 < layout.kept < 1 and layout.fitted == 119
 
@@ -70,7 +69,7 @@ def test_one_of_somebodys_own_is_a_file_and_a_line(clustered, tmp_path, monkeypa
     monkeypatch.setitem(PROJECTIONS, RING.name, RING)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
     assert waited(start_layout(clustered, tmp_path, "Ring")) == ("done", "")
-    layout = load_layout(clustered, tmp_path, "Ring")
+    layout = stored_layout(clustered, tmp_path, "Ring").find()
     np.testing.assert_allclose((layout.points**2).sum(axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(layout.points[119], layout.points[0])
 
@@ -97,7 +96,7 @@ def test_of_more_rows_than_tsne_takes_a_sample_is_fitted_and_the_rest_placed(clu
     few = PROJECTIONS["t-SNE"].__class__(**PROJECTIONS["t-SNE"].__dict__ | {"fit_all": 60, "fit_sample": 50})
     monkeypatch.setitem(PROJECTIONS, "t-SNE", few)
     assert waited(start_layout(clustered, tmp_path, "t-SNE"), 600) == ("done", "")
-    layout = load_layout(clustered, tmp_path, "t-SNE")
+    layout = stored_layout(clustered, tmp_path, "t-SNE").find()
     assert layout.fitted == 50 and np.isfinite(layout.points).all() and 0.1 < layout.kept <= 1
 
 
@@ -109,5 +108,5 @@ def test_tsne_is_stopped_by_killing_its_process(clustered, tmp_path):
         begun.wait(0.01)
     job.stop()
     assert waited(job) == ("stopped", "")
-    assert load_layout(clustered, tmp_path, "t-SNE") is None
+    assert stored_layout(clustered, tmp_path, "t-SNE").find() is None
     assert not list((tmp_path / clustered.fingerprint).glob("tsne-fit-*"))

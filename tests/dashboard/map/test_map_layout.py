@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from datamask.corpus import open_corpus
-from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.corpus.projections import layouts
+from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.errors import DatamaskError, Stopped
 from datamask.work.context import Work
@@ -56,11 +57,10 @@ def test_progress_rises_over_both_stages(corpus, tmp_path, monkeypatch):
 
 def test_a_stop_reaches_the_child(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(map_layout, "compute_layout", layout((0.1, "fitting"), failing="it was not heard"))
-    prepared = map_layout.crowding  # the graph is cut off by its own tests; here the stop comes while UMAP fits
-    monkeypatch.setattr(map_layout, "crowding", lambda *_: np.zeros(len(corpus), np.float32))
+    # the graph is cut off by its own tests; here the stop comes while UMAP fits
+    map_layout.stored_crowding(corpus, tmp_path).keep(np.zeros(len(corpus), np.float32))
     with pytest.raises(Stopped):
         prepare(corpus, tmp_path, should_stop=lambda: True)
-    assert prepared(corpus, tmp_path) is None
 
 
 def test_a_failure_is_a_sentence_and_keeps_crowding(corpus, tmp_path, monkeypatch):
@@ -71,9 +71,9 @@ def test_a_failure_is_a_sentence_and_keeps_crowding(corpus, tmp_path, monkeypatc
 
 
 def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
-    keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
-    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
-    monkeypatch.setattr(map_layout, "compute_layout", lambda *_, **__: pytest.fail("the layout is there"))
+    stored_layout(corpus, tmp_path).keep(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)))
+    map_layout.stored_crowding(corpus, tmp_path).keep(np.zeros(len(corpus), np.float32))
+    monkeypatch.setattr(layouts._Computation, "layout", lambda *_: pytest.fail("the layout is there"))
     assert prepare(corpus, tmp_path) == [] and map_layout.layout(corpus, tmp_path).kept == 0.4
     job = map_layout.start(corpus, tmp_path)
     assert worker().find(map_layout.key_of(corpus)) is job
@@ -93,10 +93,15 @@ def test_a_caption_says_how_much_is_kept_and_on_how_many_it_was_fitted():
 
 
 def test_each_projection_is_prepared_by_its_name(corpus, tmp_path, monkeypatch):
-    map_layout.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
-    keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
-    asked = []
-    monkeypatch.setattr(map_layout, "compute_layout", lambda corpus, cache_dir, name, **_: asked.append(name))
+    map_layout.stored_crowding(corpus, tmp_path).keep(np.zeros(len(corpus), np.float32))
+    laid_out, asked = Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), []
+    stored_layout(corpus, tmp_path).keep(laid_out)
+
+    def computed(self, folder):
+        asked.append(self._projection.name)
+        return laid_out
+
+    monkeypatch.setattr(layouts._Computation, "layout", computed)
     for name in ("UMAP", "t-SNE", "PCA"):
         map_layout.prepare(corpus, tmp_path, projection=name)
     assert asked == ["t-SNE", "PCA"]
