@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -45,8 +46,8 @@ from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.options.amounts import tokens_text
 from datamask.polling import Poll, no_poll
-from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 PROVED_GAP = 1e-4
 """A best end is called proved when its bound is within this share of the distance from random to best."""
@@ -125,21 +126,26 @@ def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll, budge
     return _ends(pool, name, size, poll, budget)[1]
 
 
-def anchor_entry(pool: Pool, name: str, size: int, budget: float | None = None) -> Entry:
-    """The name of an anchor in the cache; both ends of one on approximate lists are values of listed pairs."""
-    key = f"{cache_name(name)}-{size if budget is None else f'{tokens_text(budget)}-tokens'}"
-    if pool.function(name, size, budget).lower_bound:
-        key += "-listed"
-    return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key)
+class Ends(NamedTuple):
+    """An anchor, the subset behind its best end, bool ``(n,)``, and the arrays that prove the end, if they do."""
+
+    anchor: Anchor
+    mask: Tensor
+    proof: Mapping[str, np.ndarray]
 
 
-def kept_ends(
+def stored_ends(
     pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None
-) -> tuple[Anchor, Tensor] | None:
-    """The anchor that is kept, and the subset behind its best end; None where none is kept that can be believed."""
-    problem = _alone(pool, pool.function(name, size, budget), size, budget)
-    return Cache(pool.cache_dir).find(
-        anchor_entry(pool, name, size, budget), lambda content: _believed(content, pool, name, problem, poll)
+) -> StoredResult[Ends]:
+    """Describe an anchor in the cache; both ends of one on approximate lists are values of listed pairs."""
+    function = pool.function(name, size, budget)
+    problem = _alone(pool, function, size, budget)
+    key = f"{cache_name(name)}-{size if budget is None else f'{tokens_text(budget)}-tokens'}"
+    return StoredResult(
+        pool.cache_dir,
+        Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, f"{key}-listed" if function.lower_bound else key),
+        read=lambda content: _believed(content, pool, problem, poll),
+        write=lambda ends: Content(ends.anchor.to_dict(), {"mask": np.packbits(ends.mask.cpu().numpy()), **ends.proof}),
     )
 
 
@@ -147,12 +153,13 @@ def _ends(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) ->
     """The anchor and the subset behind its best end: what this pool knows, what is kept, or solved now."""
     key = (cache_name(name), size, budget)
     if key not in pool.ends:
-        pool.ends[key] = kept_ends(pool, name, size, poll, budget) or _solved(pool, name, size, poll, budget)
+        stored = stored_ends(pool, name, size, poll, budget)
+        pool.ends[key] = stored.find_or_compute(lambda: _solved(pool, name, size, poll, budget), poll)[:2]
     return pool.ends[key]
 
 
-def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
-    """The anchor by its reference solver, and that solver's subset; both go into the cache."""
+def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> Ends:
+    """The anchor by its reference solver, and that solver's subset."""
     function = pool.function(name, size, budget)
     problem = _alone(pool, function, size, budget)
     alone = f"finding what {catalogue.objective(name).label} alone would select"
@@ -161,12 +168,8 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
     end = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
     best = _above(random, function.value(end.mask, poll))
     proved = end.bound - best <= PROVED_GAP * abs(best - random)
-    anchor = Anchor(random, best, PROVED if proved else FOUND)
-    arrays = {"mask": np.packbits(end.mask.cpu().numpy())}
-    if proved:
-        arrays |= {name: proof.double().cpu().numpy() for name, proof in end.proof.items()}
-    Cache(pool.cache_dir).keep(anchor_entry(pool, name, size, budget), anchor.to_dict(), arrays)
-    return anchor, end.mask
+    proof = {name: array.double().cpu().numpy() for name, array in end.proof.items()} if proved else {}
+    return Ends(Anchor(random, best, PROVED if proved else FOUND), end.mask, proof)
 
 
 def _random_end(problem: Problem, poll: Poll) -> float:
@@ -184,7 +187,7 @@ def _above(random: float, best: float) -> float:
     return random if best - random <= ROUNDING * max(abs(best), abs(random)) else best
 
 
-def _believed(content: Content, pool: Pool, name: str, problem: Problem, poll: Poll) -> tuple[Anchor, Tensor]:
+def _believed(content: Content, pool: Pool, problem: Problem, poll: Poll) -> Ends:
     """The anchor and the subset that a file holds. Raises Implausible where they are not those of the problem."""
     value, function = content.value, problem.joint.terms[0].function
     anchor = Anchor(float(value["random"]), float(value["best"]), str(value["best_kind"]))
@@ -199,7 +202,7 @@ def _believed(content: Content, pool: Pool, name: str, problem: Problem, poll: P
     if anchor.best_kind == PROVED:
         above = _proved_bound(content.arrays, pool, problem, poll) - anchor.best
         require(-same <= above <= PROVED_GAP * (anchor.best - anchor.random) + same, "the best end is not proved")
-    return anchor, mask
+    return Ends(anchor, mask, {name: array for name, array in content.arrays.items() if name != "mask"})
 
 
 def _proved_bound(arrays: Mapping[str, np.ndarray], pool: Pool, problem: Problem, poll: Poll) -> float:

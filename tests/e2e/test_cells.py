@@ -23,7 +23,7 @@ def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):
     opening, run = stored(tmp_path)
     codes = (np.arange(len(opening.corpus)) % CLUSTERS).astype(np.int32)
     names = tuple(f"topic {number}" for number in range(CLUSTERS))
-    topics.keep(topics.Topics(codes, names), opening.corpus, RunStore(tmp_path / "runs").cache_dir)
+    topics.stored_topics(opening.corpus, RunStore(tmp_path / "runs").cache_dir).keep(topics.Topics(codes, names))
     with served(tmp_path) as address:
         page.goto(f"{address}/?corpus={opening.key}&run={run.id}")
         main = page.get_by_test_id("stMain")

@@ -14,7 +14,7 @@ import torch
 import datamask
 from datamask.config import SelectionConfig
 from datamask.evaluation import anchors
-from datamask.evaluation.anchors import anchor_entry, diversity_anchor, diversity_best, kept_ends
+from datamask.evaluation.anchors import diversity_anchor, diversity_best, stored_ends
 from datamask.evaluation.pool import Pool
 from datamask.learning import block_swaps
 from datamask.learning.newton import PairwiseDual
@@ -90,7 +90,7 @@ CHANGES = [ten_times, not_far, random_lower, proved, another_subset]
 def test_an_altered_anchor_changes_no_selection_even_where_its_digest_fits(corpus, straight, name, change, tmp_path):
     good, folder = straight[name]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    cache, entry = Cache(tmp_path), anchor_entry(pool_of(corpus, tmp_path), name, SIZE)
+    cache, entry = Cache(tmp_path), stored_ends(pool_of(corpus, tmp_path), name, SIZE).entry
     content = cache.find(entry, lambda content: content)
     first, value = dict(content.value), dict(content.value)
     change(value, content.arrays)
@@ -105,7 +105,7 @@ def test_a_subset_that_is_not_the_best_is_not_taken_for_proved(corpus, straight,
     good, folder = straight[name]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     pool, cache = pool_of(corpus, tmp_path), Cache(tmp_path)
-    entry = anchor_entry(pool, name, SIZE)
+    entry = stored_ends(pool, name, SIZE).entry
     content = cache.find(entry, lambda content: content)
     members = np.unpackbits(content.arrays["mask"], count=N).astype(bool)
     exchanged = np.r_[np.flatnonzero(members)[:9], np.flatnonzero(~members)[:9]]
@@ -139,7 +139,7 @@ def test_what_is_kept_is_believed_and_not_searched_for_again(corpus, name, token
     anchor, best = diversity_anchor(first, name, SIZE, budget=tokens), diversity_best(first, name, SIZE, budget=tokens)
     monkeypatch.setattr(anchors, "_best_end", lambda *args: pytest.fail("it was searched for again"))
     again = pool_of(corpus, tmp_path)
-    assert kept_ends(again, name, SIZE, budget=tokens) is not None
+    assert stored_ends(again, name, SIZE, budget=tokens).find() is not None
     assert diversity_anchor(again, name, SIZE, budget=tokens) == anchor
     assert torch.equal(diversity_best(again, name, SIZE, budget=tokens), best)
 
@@ -167,11 +167,11 @@ def test_an_approximate_graph_serves_the_same_anchor(tmp_path, monkeypatch):
     pool = rough()
     anchor = diversity_anchor(pool, "facility", 240)
     assert pool.graph_facts().approximate
-    assert kept_ends(rough(), "facility", 240)[0] == anchor
-    cache, entry = Cache(tmp_path), anchor_entry(pool, "facility", 240)
+    assert stored_ends(rough(), "facility", 240).find()[0] == anchor
+    cache, entry = Cache(tmp_path), stored_ends(pool, "facility", 240).entry
     content = cache.find(entry, lambda content: content)
     cache.keep(entry, {**content.value, "best": 10 * anchor.best}, content.arrays)
-    assert kept_ends(rough(), "facility", 240) is None
+    assert stored_ends(rough(), "facility", 240).find() is None
 
 
 def rows_of(kind, rng, n, d):
@@ -257,20 +257,22 @@ def kept_proof(tmp_path_factory):
 
 
 def test_a_kept_proof_of_pairwise_takes_a_number_per_dimension(kept_proof):
-    arrays = Cache(kept_proof.cache_dir).find(anchor_entry(kept_proof, "pairwise", 500), lambda content: content.arrays)
+    arrays = Cache(kept_proof.cache_dir).find(
+        stored_ends(kept_proof, "pairwise", 500).entry, lambda content: content.arrays
+    )
     assert set(arrays) == {"mask", "y"} and arrays["y"].shape == (4,)
-    assert kept_ends(kept_proof, "pairwise", 500) is not None
+    assert stored_ends(kept_proof, "pairwise", 500).find() is not None
 
 
 @pytest.mark.parametrize("y", [np.zeros(3), np.zeros(4, np.float32), np.full(4, np.nan), np.full(4, 1e9), None])
 def test_a_y_that_proves_nothing_is_not_believed(kept_proof, y, tmp_path):
     shutil.copytree(kept_proof.cache_dir, tmp_path, dirs_exist_ok=True)
     pool = Pool(kept_proof.corpus, torch.device("cpu"), tmp_path)
-    cache, entry = Cache(tmp_path), anchor_entry(pool, "pairwise", 500)
+    cache, entry = Cache(tmp_path), stored_ends(pool, "pairwise", 500).entry
     content = cache.find(entry, lambda content: content)
     arrays = {name: array for name, array in content.arrays.items() if name != "y"}
     assert cache.keep(entry, content.value, arrays if y is None else {**arrays, "y": y})
-    assert kept_ends(pool, "pairwise", 500) is None
+    assert stored_ends(pool, "pairwise", 500).find() is None
 
 
 def _heavy(rng, rows, dim):

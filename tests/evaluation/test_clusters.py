@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import entropy as scipy_entropy
 
-from datamask.evaluation.measures.clusters import cluster_labels, clusters_entry, entropy
+from datamask.evaluation.measures.clusters import cluster_labels, entropy, stored_clusters
 from datamask.work.cache import Cache
 from tests.evaluation.made import corpus_of, ground_of, made_corpus, reading
 
@@ -28,7 +28,7 @@ def test_labels_are_kept_and_made_anew_where_damaged(tmp_path):
     corpus = made_corpus(texts=False)
     first = cluster_labels(corpus, tmp_path)
     assert first.dtype == np.int32 and first.shape == (1200,)
-    cache, entry = Cache(tmp_path), clusters_entry(corpus.fingerprint)
+    cache, entry = Cache(tmp_path), stored_clusters(corpus, None).entry
     path = cache.path(entry)
     for damage in (b"", b"no archive", path.read_bytes()[:200]):
         path.write_bytes(damage)

@@ -163,7 +163,7 @@ def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapp
 def test_three_panels_and_their_captions(page, opened, store, mapped, explained):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="<b>mine</b>")
     codes = mapped.astype(np.int32)
-    topics.keep(topics.Topics(codes, ("1", "2", "3")), opened.corpus, store.cache_dir)
+    topics.stored_topics(opened.corpus, store.cache_dir).keep(topics.Topics(codes, ("1", "2", "3")))
     app = page(corpus=opened.key, run=run.id, maps="3")
     assert titles(app) == ["Selected by <b>mine</b>", "Quality", "Similarity to neighbors"]
     said = captions(app)
@@ -363,7 +363,7 @@ def names_on_the_map(app) -> list[list]:
 def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, opened, store, mapped):
     corpus = opened.corpus
     codes, names = mapped.astype(np.int32), ("1 · cats", "2 · dogs", "3 · birds")
-    topics.keep(topics.Topics(codes, names), corpus, store.cache_dir)
+    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, names))
     run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
@@ -422,7 +422,7 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
     )
     corpus = opening.corpus
     codes = (np.arange(240) % 12).astype(np.int32)
-    topics.keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))), corpus, store.cache_dir)
+    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))))
     run = finish_run(store, corpus, opening.config, corpus.quality, name="mine")
     app = page(
         "app.py",
@@ -607,7 +607,7 @@ def test_under_represented_groups_come_first_and_clusters_come_when_they_are_the
     run = finish_run(store, corpus, opened.config, np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
     codes = (np.arange(240) % 12).astype(np.int32)
-    topics.keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))), corpus, store.cache_dir)
+    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))))
     app.session_state["explore_tab"] = "Under- and over-represented"
     app.run()
     assert not app.exception

@@ -21,9 +21,9 @@ from datamask.corpus.projections.layouts import stored_layout
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import kept_points
-from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_ends
+from datamask.evaluation.anchors import diversity_anchor, stored_ends
 from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
-from datamask.evaluation.measures.clusters import _kept_labels, cluster_labels, clusters_entry
+from datamask.evaluation.measures.clusters import cluster_labels, stored_clusters
 from datamask.evaluation.pool import Pool
 from datamask.runs import ablation_results, lambda_answers, stored_measures
 from datamask.work.cache import Cache
@@ -164,10 +164,10 @@ def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
         with (
             tempfile.TemporaryDirectory() as elsewhere
         ):  # it needs a neighbour graph, which is kept where the pool says
-            entry = anchor_entry(pool(Path(elsewhere)), name, size)
+            entry = stored_ends(pool(Path(elsewhere)), name, size).entry
 
         def read(folder: Path) -> Any:
-            return kept_ends(pool(folder), name, size)
+            return stored_ends(pool(folder), name, size).find()
 
         content = computed(entry, lambda folder: diversity_anchor(pool(folder), name, size))
         arrays = content.arrays
@@ -213,12 +213,12 @@ def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
 
 
 def clusters(corpus: Corpus) -> Kind:
-    entry = clusters_entry(corpus.fingerprint)
+    entry = stored_clusters(corpus, None).entry
     content = computed(entry, lambda folder: cluster_labels(corpus, folder))
     return Kind(
         entry,
         content,
-        lambda folder: Cache(folder).find(entry, lambda content: _kept_labels(content, N)),
+        lambda folder: stored_clusters(corpus, folder).find(),
         {"no cluster": put("labels", 0, 200), "below": put("labels", 0, -1), "other rows": cut("labels")},
     )
 
@@ -226,7 +226,7 @@ def clusters(corpus: Corpus) -> Kind:
 def named_clusters(corpus: Corpus) -> Kind:
     arrays = {"codes": (np.arange(N) % 3).astype(np.int32), "names": np.array(["1 · a", "2 · b", "3 · c"])}
     return Kind(
-        topics.topics_entry(corpus.fingerprint),
+        topics.stored_topics(corpus, None).entry,
         Content({}, arrays),
         lambda folder: topics.load(corpus, folder),
         {"no name": put("codes", 0, 3), "one name twice": put("names", 0, "2 · b"), "other rows": cut("codes")},

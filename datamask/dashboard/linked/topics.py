@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from datamask.corpus import Corpus
 from datamask.corpus.beginnings import beginnings
-from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 
 VERSION = 1
@@ -55,7 +55,7 @@ def key_of(corpus: Corpus) -> str:
 
 def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
     """The clusters; None where they are not computed yet."""
-    return Cache(cache_dir).find(topics_entry(corpus.fingerprint), lambda content: _kept_topics(content, len(corpus)))
+    return stored_topics(corpus, cache_dir).find()
 
 
 def start(
@@ -63,20 +63,17 @@ def start(
 ) -> Job:
     """Compute them in the background; joins the work under way where there is one."""
 
-    def compute(job: Job) -> None:
+    def compute(job: Job) -> Topics:
         # torch comes with it, so only in the thread that needs it
         from datamask.evaluation.measures.clusters import cluster_labels
 
         job.report(0.1, "finding groups of similar rows")
         codes = cluster_labels(corpus, Path(cache_dir), job.poll).astype(np.int32)
         job.report(0.8, "finding words for the groups")
-        names = names_of(codes, texts)
-        keep(Topics(codes, names), corpus, cache_dir)
+        return Topics(codes, names_of(codes, texts))
 
     def work(job: Job) -> None:
-        Cache(cache_dir).once(
-            topics_entry(corpus.fingerprint), lambda: load(corpus, cache_dir), lambda: compute(job), job.poll
-        )
+        stored_topics(corpus, cache_dir).find_or_compute(lambda: compute(job), job.poll)
 
     return worker().start(key_of(corpus), work, device="cpu", priority=priority)
 
@@ -114,19 +111,15 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
     return tuple(names)
 
 
-def keep(topics: Topics, corpus: Corpus, cache_dir: str | Path) -> None:
-    """Keep the clusters of a corpus.
-
-    Raises:
-        StoreError: they cannot be written.
-    """
-    arrays = {"codes": topics.codes, "names": np.array(topics.names)}
-    Cache(cache_dir).keep(topics_entry(corpus.fingerprint), arrays=arrays, required=True)
-
-
-def topics_entry(fingerprint: str) -> Entry:
-    """The name of a corpus's clusters and their words in the cache."""
-    return Entry(fingerprint, "topics", VERSION)
+def stored_topics(corpus: Corpus, cache_dir: str | Path | None) -> StoredResult[Topics]:
+    """Describe a corpus's clusters and their words in the cache."""
+    return StoredResult(
+        cache_dir,
+        Entry(corpus.fingerprint, "topics", VERSION),
+        read=lambda content: _kept_topics(content, len(corpus)),
+        write=lambda topics: Content(arrays={"codes": topics.codes, "names": np.array(topics.names)}),
+        required=True,
+    )
 
 
 def _kept_topics(content: Content, n: int) -> Topics:

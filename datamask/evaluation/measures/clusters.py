@@ -14,8 +14,8 @@ from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground, polled
 from datamask.evaluation.measures.reading import Measured, Reading
 from datamask.polling import Poll, no_poll
-from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Raise it when anything below changes the clusters."""
@@ -60,17 +60,17 @@ def cluster_labels(corpus: Corpus, cache_dir: Path, poll: Poll = no_poll) -> np.
     Mini-batch k-means (Sculley 2010) on a fixed sample by hash; 200 clusters, fewer where that would leave under 20
     rows each.
     """
-    cache, entry = Cache(cache_dir), clusters_entry(corpus.fingerprint)
-    labels = cache.find(entry, lambda content: _kept_labels(content, len(corpus)))
-    if labels is None:
-        labels = _labels(corpus, poll)
-        cache.keep(entry, arrays={"labels": labels})
-    return labels
+    return stored_clusters(corpus, cache_dir).find_or_compute(lambda: _labels(corpus, poll), poll)
 
 
-def clusters_entry(fingerprint: str) -> Entry:
-    """The name of a corpus's clusters in the cache."""
-    return Entry(fingerprint, "clusters", VERSION)
+def stored_clusters(corpus: Corpus, cache_dir: Path | None) -> StoredResult[np.ndarray]:
+    """Describe a corpus's clusters in the cache."""
+    return StoredResult(
+        cache_dir,
+        Entry(corpus.fingerprint, "clusters", VERSION),
+        read=lambda content: _kept_labels(content, len(corpus)),
+        write=lambda labels: Content(arrays={"labels": labels}),
+    )
 
 
 def _kept_labels(content: Content, n: int) -> np.ndarray:
