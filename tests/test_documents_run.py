@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from datamask.runs.locks import is_held
 from datamask.runs.store import RunStore
+from datamask.work.locks import is_held
 from tests.commands import ROOT, run
 from tests.runs.helpers import wait_for
 from tests.test_docs import DOCUMENTS

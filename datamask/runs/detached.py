@@ -16,9 +16,9 @@ from pathlib import Path
 
 from datamask.config import RunConfig
 from datamask.errors import RunStateError, StoreError
-from datamask.runs.locks import FileLock
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore, default_root
+from datamask.work.locks import FileLock
 
 LOG = "driver.log"
 """In the run folder: what the driver and its libraries print."""

@@ -19,9 +19,9 @@ from datamask import endings
 from datamask.errors import DatamaskError
 from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
-from datamask.runs.locks import FileLock
 from datamask.runs.store import Run
 from datamask.work.context import Work
+from datamask.work.locks import FileLock
 
 
 def main(words: Sequence[str]) -> int:

@@ -26,10 +26,10 @@ from datamask.polling import Poll
 from datamask.repeats import refusal
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
-from datamask.runs.locks import is_held
 from datamask.runs.store import Run
 from datamask.storage.address import FilePath
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.locks import is_held
 
 _UNSEEN = "\\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff"
 FORMULA_STARTS = f"^(?:[\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠])"

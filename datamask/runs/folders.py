@@ -20,8 +20,8 @@ from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.files import ABANDONED_SECONDS, sweep
 from datamask.runs.formats import write_json
-from datamask.runs.locks import FileLock
 from datamask.runs.status import RunStatus
+from datamask.work.locks import FileLock
 
 FORMAT_VERSION = 1
 

@@ -74,11 +74,11 @@ from datamask.runs.folders import (
 )
 from datamask.runs.formats import load_arrays, read_json, read_metrics, reading
 from datamask.runs.labels import Label, Result, clean_tags
-from datamask.runs.locks import FileLock, is_held
 from datamask.runs.records import RESULTS, RunRecord
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
 from datamask.schemas import check
+from datamask.work.locks import FileLock, is_held
 from datamask.work.memo import FileMemo
 
 _VALID: FileMemo[None] = FileMemo(1000)

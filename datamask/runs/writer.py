@@ -31,10 +31,10 @@ from datamask.runs.formats import (
     write_table,
 )
 from datamask.runs.labels import Label, Result
-from datamask.runs.locks import FileLock
 from datamask.runs.records import RECORD
 from datamask.runs.status import ENDED_STATES, SUMMARY, WRITTEN_STATES, RunStatus
 from datamask.schemas import check
+from datamask.work.locks import FileLock
 
 BEAT_SECONDS = 0.5
 FLOAT16_MAX = 65504.0

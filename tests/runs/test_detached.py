@@ -17,8 +17,8 @@ from datamask.errors import RunStateError
 from datamask.objectives import own
 from datamask.runs import store as store_module
 from datamask.runs.detached import LOG, start_detached
-from datamask.runs.locks import FileLock, is_held
 from datamask.runs.store import RunStore
+from datamask.work.locks import FileLock, is_held
 from tests.commands import ROOT, last_json, run
 from tests.runs.helpers import wait_for
 
