@@ -137,7 +137,7 @@ def keep_results(shard: Path, folder: Path) -> None:
             raise SystemExit(f"the run failed: {run.status().error}")
         compute(corpus, QUESTION, store.cache_dir, work=Work(report=_say))
         _solve(corpus, store.cache_dir)
-        _copy(entries(corpus), store.cache_dir, folder / "cache")
+        _copy(entries(corpus, store.cache_dir), store.cache_dir, folder / "cache")
         shutil.copytree(run.path, folder / RUN_ID, ignore=shutil.ignore_patterns("*lock", "queue", "checkpoint.npz"))
         facts_file = folder / RUN_ID / "config.json"
         record = json.loads(facts_file.read_text())
@@ -182,16 +182,15 @@ def points(corpus: Corpus) -> Entry:
     return kept_points.points_entry(corpus.fingerprint, kept_points.key_of(corpus, lambda_points.settings_of(None)))
 
 
-def entries(corpus: Corpus) -> list[Entry]:
+def entries(corpus: Corpus, cache_dir: Path) -> list[Entry]:
     """Return the names of the results in the cache that travel with the corpus."""
-    from datamask.corpus.projections.layouts import layout_entry
-    from datamask.dashboard.linked.topics import topics_entry
-    from datamask.dashboard.map.map_layout import crowding_entry
+    from datamask.corpus.projections.layouts import stored_layout
+    from datamask.dashboard.linked.topics import stored_topics
+    from datamask.dashboard.map.map_layout import stored_crowding
     from datamask.runs.ablation_results import result_entry
 
-    mark = corpus.fingerprint
-    ablation = result_entry(mark, QUESTION.key)
-    return [layout_entry(mark), crowding_entry(mark), topics_entry(mark), ablation, points(corpus)]
+    drawn = [stored(corpus, cache_dir).entry for stored in (stored_layout, stored_crowding, stored_topics)]
+    return [*drawn, result_entry(corpus.fingerprint, QUESTION.key), points(corpus)]
 
 
 def _digests(folder: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from datamask.analyses.feature_probe import probing
 from datamask.config import CorpusConfig
 from datamask.corpus.copy_growth import COSINES, CopyGrowth, Law
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.dashboard.data import demo, preparing
+from datamask.dashboard.data import demo, demo_opening, preparing
 from datamask.dashboard.data import openings as openings_module
 from datamask.dashboard.data.looks_ahead import look_ahead
 from datamask.dashboard.data.openings import openings
@@ -331,8 +331,8 @@ def test_the_demo_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
 def test_the_first_page_shows_the_demo_where_the_server_opened_it_by_itself(page, runs_dir, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "small")
     monkeypatch.setattr(demo, "CORPUS", tmp_path / "small")
-    monkeypatch.delenv(demo.SWITCH, raising=False)
-    opening = demo.begin(openings(runs_dir))
+    monkeypatch.delenv(demo_opening.SWITCH, raising=False)
+    opening = demo_opening.begin(openings(runs_dir))
     opening.wait(240)
     app = page(DATA)
     assert app.query_params["corpus"] == opening.key and {m.label: m.value for m in app.metric}["Rows"] == "1,200"
@@ -395,7 +395,7 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
 
 
 def test_earlier_corpora_are_offered(page, opened, monkeypatch):
-    monkeypatch.setenv(demo.SWITCH, "off")  # else the last one is open already
+    monkeypatch.setenv(demo_opening.SWITCH, "off")  # else the last one is open already
     app = page(DATA)
     recent = [b for b in app.button if "240 rows" in b.label]
     assert len(recent) == 1

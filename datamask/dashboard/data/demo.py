@@ -1,7 +1,4 @@
-"""The demo corpus, which comes with the program: opened by itself, with what was computed of it beforehand.
-
-It opens by itself where nothing was opened before. It does not where the command line names a corpus, where another
-corpus was opened, where the runs folder holds runs that were not made here, or where the variable `SWITCH` is ``off``.
+"""The demo corpus, which comes with the program, with what was computed of it beforehand.
 
 Map, run, selections along λ and ablation are copied into the runs folder when the demo is opened there, so that they
 are looked for in one place. Results in the cache are copied whenever they are missing; the run is copied once, so that
@@ -17,23 +14,17 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask import parquet
 from datamask.config import CorpusConfig
-from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.server.scripts import FOLDER, IS_INSTALLED
-from datamask.errors import DatamaskError, StoreError
+from datamask.errors import DatamaskError
 from datamask.files import replacing, replacing_folder, user_path, write_text
-from datamask.process import held
 from datamask.runs.store import RunStore
 from datamask.work.locks import only_one
-
-if TYPE_CHECKING:
-    from datamask.dashboard.data.openings import Opening, Openings
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +34,6 @@ TITLE, RUN_ID = "Demo corpus", "demo-masks"
 
 NOTE = ".demo"
 """In a runs folder: the demo was opened there."""
-
-SWITCH = "DATAMASK_SAMPLE"
-"""Variable of the environment; ``off``: nothing is opened that nobody asked for."""
-
-ALL = 1000
-"""Notes of openings that are looked at, the newest."""
 
 
 def old_sample() -> Path:
@@ -108,46 +93,3 @@ def _install_run(target: Path) -> None:
 
 def _metadata(table: pa.Table) -> dict[bytes, bytes]:
     return dict(table.schema.metadata or {})
-
-
-def begin(openings: Openings) -> Opening | None:
-    """Open the demo at the server's start, where it opens by itself; return its opening, else None."""
-    if not wanted(openings):
-        return None
-    _begun().add(openings.runs_dir.resolve())
-    return opening(openings)
-
-
-def opening(openings: Openings) -> Opening | None:
-    """Return the demo's opening, begun where there is none, for visitors who named no corpus.
-
-    None where `begin` opened none, or something else was opened since.
-    """
-    from datamask.dashboard.data.openings import opening_key
-
-    if openings.runs_dir.resolve() not in _begun() or not wanted(openings):
-        return None
-    return openings.get(opening_key(config())) or openings.start(config(), TITLE)
-
-
-def off() -> bool:
-    """Return whether the environment says that nothing opens by itself."""
-    return os.environ.get(SWITCH, "").lower() == "off"
-
-
-def wanted(openings: Openings) -> bool:
-    """Return whether the demo is to open by itself now."""
-    if off() or allowed().corpus is not None:
-        return False
-    opened = [*(each.config for each in openings.all()), *(note.config for note in openings.recent(ALL))]
-    if any(each != config() for each in opened):
-        return False
-    try:
-        return (openings.runs_dir / NOTE).is_file() or not RunStore(openings.runs_dir).list()
-    except StoreError:  # a runs folder that cannot be listed: the pages say so, where they need it
-        return False
-
-
-def _begun() -> set[Path]:
-    """Return the runs folders whose server has called `begin`."""
-    return held("demo by itself", set)

@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from datamask import endings, import_race, server_note
 from datamask.config import CorpusConfig
-from datamask.dashboard.data import demo, kept_roots
+from datamask.dashboard.data import demo_opening, kept_roots
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.server import old_addresses
@@ -200,7 +200,7 @@ async def _life(_: st.App) -> AsyncIterator[None]:
 def _first_page() -> str:
     """The map of the corpus that is open first, whose opening begins; nothing where there is none."""
     if allowed().corpus is None:
-        opening = demo.begin(openings(Path(default_root()).absolute()))
+        opening = demo_opening.begin(openings(Path(default_root()).absolute()))
     else:
         opening = session.opening_of_the_command_line()
     return "" if opening is None else f"?corpus={opening.key}"

@@ -23,7 +23,7 @@ import streamlit as st
 from datamask import process
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.data import demo
+from datamask.dashboard.data import demo, demo_opening
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.inputs import UPLOADS, Outside, check_roots
 from datamask.dashboard.data.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
@@ -239,7 +239,7 @@ def current_opening() -> Opening | None:
                     named = run.config.corpus
                     opening = open_corpus_of(run)
         elif opening is None:
-            opening = opening_of_the_command_line() or _last(check) or demo.opening(all_openings())
+            opening = opening_of_the_command_line() or _last(check) or demo_opening.opening(all_openings())
     except Outside as error:
         st.session_state[_OUTSIDE] = (str(error), named)
     if opening is not None and st.query_params.get("corpus") != opening.key:
@@ -267,7 +267,7 @@ def _last(check: Callable[[CorpusConfig], None]) -> Opening | None:
     Raises:
         Outside: all that were opened lately lie outside the roots; the sentence is about the last one.
     """
-    if not on_loopback() or demo.off():
+    if not on_loopback() or demo_opening.off():
         return None
     refusal: Outside | None = None
     for note in all_openings().recent():
