@@ -160,7 +160,7 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     # beside another run nothing of it is left
     other = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.9)
     app = at(app, 0.12)
-    app.selectbox(key="explore_run").select(other.id).run()
+    next(box for box in app.selectbox if box.label == "Selected by").select(other.id).run()
     assert not parcels(app)["slider"]["touched"]
 
 

@@ -114,9 +114,26 @@ def test_another_run_comes_with_its_own_lambda(page, opened, store, mapped, run)
     ready(opened, store, run.config.selection)
     other = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.9)
     app = page(corpus=opened.key, run=run.id, **{"lambda": "0.37"})
-    app.selectbox(key="explore_run").select(other.id).run()
+    selected_by(app).select(other.id).run()
     assert "**λ 0.9**" in strip(app) and "lambda" not in app.query_params
     assert not any("lambda" in link for link in menu(app).values())
+
+
+def selected_by(app):
+    """The menu of runs over the map."""
+    return next(box for box in app.selectbox if box.label == "Selected by")
+
+
+def test_a_selection_that_no_run_made_is_selected_by_no_run(page, opened, store, mapped, run):
+    ready(opened, store, run.config.selection)
+    app = page(corpus=opened.key, run=run.id)
+    assert selected_by(app).value == run.id
+    app = page(corpus=opened.key, run=run.id, **{"lambda": "0.37"})
+    assert selected_by(app).value is None and selected_by(app).proto.placeholder == "λ 0.37, not kept"
+    # so the run can be chosen, and comes with its own lambda
+    selected_by(app).select(run.id).run()
+    assert selected_by(app).value == run.id and "lambda" not in app.query_params
+    assert f"**λ {run.config.selection.lamb:g}**" in strip(app)
 
 
 def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, store, mapped, run, downloads):

@@ -79,6 +79,7 @@ def _take_run(key: str) -> None:
     """Make the run chosen in the menu of that key the current one."""
     chosen_id = menus.chosen_in(RUN, key)
     if chosen_id is not None:
+        st.session_state[session.LAMBDA] = None  # the run comes with its own, also where it is shown already
         session.choose_run(chosen_id)
 
 
@@ -131,12 +132,13 @@ def _draw(current: Current) -> None:
                 )
             )
             instrument.fold_button()
-        key = menus.moved_to(RUN, run_id or None, names)
+        # a selection along λ that is no run was selected by none of the menu
+        key = menus.moved_to(RUN, run_id if own or selection is None else None, names)
         st.selectbox(
             "Selected by",
             list(names),
             key=key,
-            placeholder="no finished run yet",
+            placeholder="no finished run yet" if selection is None or not names else f"{selection.name}, not kept",
             format_func=names.__getitem__,
             disabled=not names,
             on_change=_take_run,
