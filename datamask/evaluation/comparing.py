@@ -42,7 +42,7 @@ def scoreboard(
     progress: Report | None = None,
     poll: Poll = no_poll,
     before: Mapping[str, Any] | None = None,
-    kept: Callable[[dict[str, Any]], None] | None = None,
+    kept: Callable[[dict[str, Any]], object] | None = None,
 ) -> dict[str, Any]:
     """Compare selections of one size on every measure of the panel, next to random and top-quality ones.
 
@@ -110,7 +110,7 @@ def compare(
     calibrate: bool = True,
     work: Work = UNWATCHED,
     before: Mapping[str, Any] | None = None,
-    kept: Callable[[dict[str, Any]], None] | None = None,
+    kept: Callable[[dict[str, Any]], object] | None = None,
 ) -> dict[str, Any]:
     """`scoreboard` on a ground that is there already."""
     corpus = ground.corpus

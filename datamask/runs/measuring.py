@@ -20,9 +20,8 @@ from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.verdicts import optimised_by
-from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
-from datamask.runs.stored_measures import keep_agreement, keep_board, read_board
+from datamask.runs.stored_measures import stored_agreement, stored_board
 from datamask.work.context import UNWATCHED, Work
 
 
@@ -32,7 +31,7 @@ def write_board(
     cache_dir: Path,
     work: Work = UNWATCHED,
 ) -> dict[str, Any]:
-    """Measure these runs' selections on the whole panel, beside random and top quality, and keep the scoreboard.
+    """Measure these runs' selections on the whole panel, beside random and top quality, or find the scoreboard.
 
     Selections of unequal size are cut at random to equal tokens (rows where the corpus has no lengths). Values are raw:
     the ends of scales would take longer than all measures together. Each measure is kept as soon as it is there, so
@@ -41,19 +40,23 @@ def write_board(
     Raises:
         RunStateError: a run that is not done, or of other rows. StoreError: nothing can be kept. Stopped: from `work`.
     """
-    lists = {run.id: _selected(run, corpus) for run in runs}
-    return scoreboard(
-        corpus,
-        lists,
-        cache_dir,
-        cut=True,
-        device="cpu",
-        progress=work.report,
-        calibrate=False,
-        optimised={run.id: optimised_by(run.config.selection) for run in runs},
-        poll=work.poll,
-        before=read_board(runs, corpus.fingerprint, cache_dir),
-        kept=lambda board: keep_board(to_plain(board), runs, corpus.fingerprint, cache_dir),
+    stored = stored_board(runs, corpus.fingerprint, cache_dir)
+    return stored.find_or_compute(
+        lambda: scoreboard(
+            corpus,
+            {run.id: _selected(run, corpus) for run in runs},
+            cache_dir,
+            cut=True,
+            device="cpu",
+            progress=work.report,
+            calibrate=False,
+            optimised={run.id: optimised_by(run.config.selection) for run in runs},
+            poll=work.poll,
+            before=stored.find(),
+            kept=stored.keep,
+        ),
+        work.poll,
+        enough=lambda board: not board["left"],
     )
 
 
@@ -63,19 +66,21 @@ def write_agreement(
     cache_dir: Path,
     work: Work = UNWATCHED,
 ) -> None:
-    """Make the run's selection again on random parts of the corpus, and keep how often each row was in.
+    """Make the run's selection again on random parts of the corpus, and keep how often each row was in, once.
 
     Raises:
         RunStateError: the run is not done, or of other rows. OptionError: its settings have pins, quotas, given rows or
             a budget. StoreError: it cannot be kept. Stopped: from `work`.
     """
-    _selected(run, corpus)
-    config = run.config.selection
-    pool = Pool(
-        corpus, torch.device("cpu"), Path(cache_dir), poll=work.poll, center=config.center, neighbors=config.neighbors
-    )
-    counts = agreement(pool, config, poll=work.poll, progress=work.report)
-    keep_agreement(counts.appeared, counts.selected, run, corpus.fingerprint, cache_dir)
+
+    def counted() -> tuple[np.ndarray, np.ndarray]:
+        _selected(run, corpus)
+        config, device = run.config.selection, torch.device("cpu")
+        pool = Pool(corpus, device, Path(cache_dir), poll=work.poll, center=config.center, neighbors=config.neighbors)
+        counts = agreement(pool, config, poll=work.poll, progress=work.report)
+        return counts.appeared, counts.selected
+
+    stored_agreement(run, corpus.fingerprint, cache_dir).find_or_compute(counted, work.poll)
 
 
 def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
-from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Rises when the panel or the meaning of a stored value changes."""
@@ -25,64 +26,46 @@ BESIDE = ("random", "top-quality")
 """Selections of a scoreboard that are no runs."""
 
 
-def board_entry(runs: Sequence[Run], fingerprint: str) -> Entry:
-    """The name of the scoreboard of these runs, whatever their order, in the cache."""
-    key = hashlib.sha256(json.dumps([VERSION, sorted(run.id for run in runs)]).encode()).hexdigest()[:16]
-    return _board_entry(fingerprint, key)
-
-
-def _board_entry(fingerprint: str, key: str) -> Entry:
-    return Entry(fingerprint, "board", VERSION, key)
-
-
-def agreement_entry(run: Run, fingerprint: str) -> Entry:
-    """The name of the agreement of this run in the cache."""
-    return Entry(fingerprint, "agreement", VERSION, run.id)
-
-
-def read_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path) -> dict[str, Any] | None:
-    """The stored scoreboard of these runs, as `datamask.evaluation.scoreboard` gives it, by run id; None: not there.
+def stored_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path | None) -> StoredResult[dict[str, Any]]:
+    """Describe the stored scoreboard of these runs, whatever their order, by run id (`datamask.evaluate`).
 
     While it is being measured, and after a stop, ``left`` names the measures that are not there yet.
     """
-    names = {run.id for run in runs}
-    return Cache(cache_dir).find(board_entry(runs, fingerprint), lambda content: _checked_board(content, names))
+    key = hashlib.sha256(json.dumps([VERSION, sorted(run.id for run in runs)]).encode()).hexdigest()[:16]
+    return _stored_board(key, {run.id for run in runs}, fingerprint, cache_dir)
 
 
-def keep_board(board: Mapping[str, Any], runs: Sequence[Run], fingerprint: str, cache_dir: str | Path) -> None:
-    """Keep a scoreboard of plain values, whole or half measured.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    # lost in a power cut, it is measured once more
-    Cache(cache_dir).keep(board_entry(runs, fingerprint), board, sync=False, required=True)
+def _stored_board(
+    key: str, names: Collection[str] | None, fingerprint: str, cache_dir: str | Path | None
+) -> StoredResult[dict[str, Any]]:
+    return StoredResult(
+        cache_dir,
+        Entry(fingerprint, "board", VERSION, key),
+        read=lambda content: _checked_board(content, names),
+        write=lambda board: Content(to_plain(board)),
+        sync=False,  # lost in a power cut, it is measured once more
+        required=True,
+    )
 
 
 def read_boards(fingerprint: str, cache_dir: str | Path) -> list[dict[str, Any]]:
     """Every scoreboard of a corpus's runs, the newest first."""
-    cache = Cache(cache_dir)
-    boards = (
-        cache.find(_board_entry(fingerprint, key), _checked_board) for key in cache.keys(_board_entry(fingerprint, "*"))
-    )
+    keys = _stored_board("*", None, fingerprint, cache_dir).keys()
+    boards = (_stored_board(key, None, fingerprint, cache_dir).find() for key in keys)
     return [board for board in boards if board is not None]
 
 
-def read_agreement(run: Run, fingerprint: str, cache_dir: str | Path) -> tuple[np.ndarray, np.ndarray] | None:
-    """``appeared, selected``, int32 ``(N,)`` each (`datamask.evaluation.agreement.Agreement`); None: not there."""
-    return Cache(cache_dir).find(agreement_entry(run, fingerprint), _checked_agreement)
-
-
-def keep_agreement(
-    appeared: np.ndarray, selected: np.ndarray, run: Run, fingerprint: str, cache_dir: str | Path
-) -> None:
-    """Keep an agreement.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    arrays = {"appeared": appeared, "selected": selected}
-    Cache(cache_dir).keep(agreement_entry(run, fingerprint), arrays=arrays, required=True)
+def stored_agreement(
+    run: Run, fingerprint: str, cache_dir: str | Path | None
+) -> StoredResult[tuple[np.ndarray, np.ndarray]]:
+    """Describe a stored agreement: ``appeared, selected``, int32 ``(N,)`` (`datamask.evaluation.agreement`)."""
+    return StoredResult(
+        cache_dir,
+        Entry(fingerprint, "agreement", VERSION, run.id),
+        read=_checked_agreement,
+        write=lambda counts: Content(arrays=dict(zip(("appeared", "selected"), counts))),
+        required=True,
+    )
 
 
 def _checked_board(content: Content, names: Collection[str] | None = None) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def test_what_is_measured_lies_where_the_pages_look(world):
     task = measuring.start_agreement(runs[0], corpus, store.cache_dir)
     task.wait(300)
     assert task.state == "done", task.error
-    appeared, selected = stored_measures.read_agreement(runs[0], corpus.fingerprint, store.cache_dir)
+    appeared, selected = stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).find()
     assert appeared.sum() == 20 * 96 and (selected <= appeared).all()
     assert measuring.agreement_key(runs[0], corpus) != measuring.agreement_key(runs[1], corpus)
 
@@ -58,7 +58,10 @@ def test_a_board_gets_the_runs_and_can_be_stopped(world, monkeypatch):
     assert measuring.start_board(runs[::-1], corpus, store.cache_dir) is task, "asked again, it is joined"
     task.stop()
     task.wait(120)
-    assert task.state == "stopped" and stored_measures.read_board(runs, corpus.fingerprint, store.cache_dir) is None
+    assert (
+        task.state == "stopped"
+        and stored_measures.stored_board(runs, corpus.fingerprint, store.cache_dir).find() is None
+    )
 
 
 def test_objectives_of_a_run_are_exact(world):

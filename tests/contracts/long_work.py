@@ -156,7 +156,9 @@ WORK: dict[str, Work] = {
     ),
     "agreement": Work(
         lambda world: measuring.start_agreement(world.run, world.corpus, world.cache_dir),
-        kept=lambda world: stored_measures.read_agreement(world.run, world.corpus.fingerprint, world.cache_dir),
+        kept=lambda world: stored_measures.stored_agreement(
+            world.run, world.corpus.fingerprint, world.cache_dir
+        ).find(),
         kinds=("agreement",),
     ),
     "ablation": Work(
@@ -195,5 +197,5 @@ KEPT = [name for name, work in WORK.items() if work.kept is not None]
 
 
 def _whole_board(world: World) -> dict | None:
-    board = stored_measures.read_board([world.run], world.corpus.fingerprint, world.cache_dir)
+    board = stored_measures.stored_board([world.run], world.corpus.fingerprint, world.cache_dir).find()
     return None if board is None or board["left"] else board

@@ -120,7 +120,7 @@ def never_done(*_, **__):
     print("computing", flush=True)
     time.sleep(600)
 
-measuring.write_agreement = never_done
+measuring.agreement = never_done
 config, store = CorpusConfig((sys.argv[1],)), RunStore(sys.argv[2])
 WORK["agreement"].start(World(config, open_corpus(config), store, store.get(sys.argv[3]))).wait()
 """
@@ -145,23 +145,13 @@ def test_what_another_process_computes_is_waited_for_and_done_once_that_was_kill
         other.wait()
         other.stdout.close()
     assert again.wait(LONG) and again.state == "done", again.error
-    appeared, _ = stored_measures.read_agreement(world.run, world.corpus.fingerprint, world.cache_dir)
+    appeared, _ = stored_measures.stored_agreement(world.run, world.corpus.fingerprint, world.cache_dir).find()
     assert int(appeared.sum()) == 20 * ROWS * 4 // 5
     # what is kept is found, and not computed once more
-    before = (
-        Cache(world.cache_dir)
-        .path(stored_measures.agreement_entry(world.run, world.corpus.fingerprint))
-        .stat()
-        .st_mtime_ns
-    )
+    path = stored_measures.stored_agreement(world.run, world.corpus.fingerprint, world.cache_dir).path
+    before = path.stat().st_mtime_ns
     assert WORK["agreement"].start(world).wait(LONG)
-    after = (
-        Cache(world.cache_dir)
-        .path(stored_measures.agreement_entry(world.run, world.corpus.fingerprint))
-        .stat()
-        .st_mtime_ns
-    )
-    assert after == before
+    assert path.stat().st_mtime_ns == before
 
 
 # -- progress, and work that fails -------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from datamask.dashboard.drawing import words
 from datamask.evaluation import optimised_by, scoreboard
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from datamask.runs.stored_measures import read_board
+from datamask.runs.stored_measures import stored_board
 from tests.e2e.serving import serving
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
@@ -74,7 +74,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
         # the first measures already bring this sentence, with how many are ready before it
         expect(page.get_by_text(re.compile("measures (that none|is one)"))).to_be_visible()
         expect(page.get_by_text("measures are ready")).to_have_count(0)
-        stored = read_board(pair, corpus.fingerprint, store.cache_dir)
+        stored = stored_board(pair, corpus.fingerprint, store.cache_dir).find()
         own = scoreboard(
             corpus,
             {run.id: mask.nonzero()[0] for run, mask in zip(pair, (a, b), strict=True)},

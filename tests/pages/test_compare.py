@@ -9,7 +9,7 @@ import pytest
 
 from datamask.dashboard.drawing import words
 from datamask.runs.store import Run
-from datamask.runs.stored_measures import keep_agreement, keep_board
+from datamask.runs.stored_measures import stored_agreement, stored_board
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import map_data, parcels, titles
 
@@ -69,7 +69,7 @@ def write_fake_board(runs, corpus, cache_dir, left=()) -> None:
         },
     ]
     selected = dict.fromkeys((a, b, "random", "top-quality"), 72)
-    keep_board(
+    stored_board(runs, corpus.fingerprint, cache_dir).keep(
         {
             "n": len(corpus),
             "selected": selected,
@@ -77,10 +77,7 @@ def write_fake_board(runs, corpus, cache_dir, left=()) -> None:
             "measures": measures,
             "optimised": {},
             "left": [{"measure": label.lower(), "label": label} for label in left],
-        },
-        runs,
-        corpus.fingerprint,
-        cache_dir,
+        }
     )
 
 
@@ -276,7 +273,7 @@ def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explai
     assert app.button(key="measure_agreement").label == "Repeat on 20 subsets"
     appeared = np.full(240, 16, np.int32)
     selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
-    keep_agreement(appeared, selected, runs[0], opened.corpus.fingerprint, store.cache_dir)
+    stored_agreement(runs[0], opened.corpus.fingerprint, store.cache_dir).keep((appeared, selected))
     app.run()
     shown = {metric.label: metric.value for metric in app.metric}
     assert (shown["Stable rows"], shown["Unstable rows"]) == ("60", "10")

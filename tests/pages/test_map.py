@@ -28,7 +28,7 @@ from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import place
 from datamask.dashboard.map.regions import Region
 from datamask.runs.execute import execute
-from datamask.runs.stored_measures import keep_agreement
+from datamask.runs.stored_measures import stored_agreement
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import NASTY, finish_run, write_shard
 from tests.pages.reading import captions, map_data, parcels, titles
@@ -137,7 +137,7 @@ def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(pa
     n = len(opened.corpus)
     selected = np.full(n, 5, np.int32)
     selected[:50], selected[50:60], selected[60:63] = 10, 0, 2
-    keep_agreement(np.full(n, 10, np.int32), selected, run, opened.corpus.fingerprint, store.cache_dir)
+    stored_agreement(run, opened.corpus.fingerprint, store.cache_dir).keep((np.full(n, 10, np.int32), selected))
     app.run()
     assert [said for _, _, said in parcels(app)["0"]["key"]] == [
         "stable, selected 50",

@@ -17,7 +17,6 @@ from datamask.evaluation import score_selection
 from datamask.runs import measuring, stored_measures
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from datamask.work.cache import Cache
 from datamask.work.context import Work
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
@@ -40,9 +39,9 @@ def made(tmp_path_factory):
 def test_a_board_is_kept_whatever_the_order(made):
     store, runs, corpus = made
     pair = runs[:2]
-    assert stored_measures.read_board(pair, corpus.fingerprint, store.cache_dir) is None
+    assert stored_measures.stored_board(pair, corpus.fingerprint, store.cache_dir).find() is None
     measuring.write_board(pair, corpus, store.cache_dir)
-    board = stored_measures.read_board(pair[::-1], corpus.fingerprint, store.cache_dir)
+    board = stored_measures.stored_board(pair[::-1], corpus.fingerprint, store.cache_dir).find()
     values = {row["measure"]: row["selections"] for row in board["measures"]}
     rows = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
     alone = score_selection(corpus, rows, store.cache_dir, "cpu")
@@ -65,28 +64,32 @@ def test_a_stop_keeps_what_is_measured_and_the_next_start_goes_on(made):
 
     with pytest.raises(Stopped):
         measuring.write_board(three, corpus, store.cache_dir, Work.of(lambda: stopping, progress))
-    part = stored_measures.read_board(three, corpus.fingerprint, store.cache_dir)
+    part = stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).find()
     assert part["left"] and part["measures"]
     heard = []
     whole = measuring.write_board(three, corpus, store.cache_dir, Work(report=lambda share, what: heard.append(share)))
     assert heard[0] > 0.25 and whole["left"] == [] and len(whole["measures"]) > len(part["measures"])
-    assert stored_measures.read_board(three, corpus.fingerprint, store.cache_dir) == json.loads(json.dumps(whole))
-    Cache(store.cache_dir).drop(stored_measures.board_entry(three, corpus.fingerprint))
+    assert stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).find() == json.loads(
+        json.dumps(whole)
+    )
+    stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).drop()
     measuring.write_board(three, corpus, store.cache_dir)
-    assert stored_measures.read_board(three, corpus.fingerprint, store.cache_dir) == json.loads(json.dumps(whole))
+    assert stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).find() == json.loads(
+        json.dumps(whole)
+    )
 
 
 def test_agreement_is_kept(made):
     store, runs, corpus = made
-    assert stored_measures.read_agreement(runs[0], corpus.fingerprint, store.cache_dir) is None
+    assert stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).find() is None
     measuring.write_agreement(runs[0], corpus, store.cache_dir)
-    appeared, selected = stored_measures.read_agreement(runs[0], corpus.fingerprint, store.cache_dir)
+    appeared, selected = stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).find()
     assert appeared.sum() == 20 * 960 and selected.sum() == 20 * 192 and (selected <= appeared).all()
     chosen = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
     share = np.divide(selected, appeared, out=np.zeros(len(appeared)), where=appeared > 0)
-    path = Cache(store.cache_dir).path(stored_measures.agreement_entry(runs[0], corpus.fingerprint))
+    path = stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).path
     path.write_bytes(path.read_bytes()[:500])  # cut short: as if it had never been there
-    assert stored_measures.read_agreement(runs[0], corpus.fingerprint, store.cache_dir) is None
+    assert stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).find() is None
     assert share[chosen].mean() > 0.8 and share[~chosen].mean() < 0.1
 
 
@@ -99,7 +102,7 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
         measuring.write_agreement(runs[0], replace(corpus, fingerprint="0" * 32), store.cache_dir)
     with pytest.raises(Stopped):
         measuring.write_agreement(runs[2], corpus, store.cache_dir, Work.of(lambda: True))
-    assert stored_measures.read_agreement(runs[2], corpus.fingerprint, store.cache_dir) is None
+    assert stored_measures.stored_agreement(runs[2], corpus.fingerprint, store.cache_dir).find() is None
     (tmp_path / "pin.txt").write_text(str(corpus.ids[0]))
     pinned = RunStore(tmp_path).create(
         RunConfig(

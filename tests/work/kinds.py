@@ -260,9 +260,9 @@ def board(corpus: Corpus) -> Kind:
         return lambda value, _: value["measures"][0]["selections"]["run-a"].update(change)
 
     return Kind(
-        stored_measures.board_entry(RUNS, corpus.fingerprint),
+        stored_measures.stored_board(RUNS, corpus.fingerprint, None).entry,
         Content(value),
-        lambda folder: stored_measures.read_board(RUNS, corpus.fingerprint, folder),
+        lambda folder: stored_measures.stored_board(RUNS, corpus.fingerprint, folder).find(),
         {
             "text for a number": first({"value": "many"}),
             "upside down": first({"low": 2.0}),
@@ -276,9 +276,9 @@ def board(corpus: Corpus) -> Kind:
 def agreed(corpus: Corpus) -> Kind:
     arrays = {"appeared": np.full(N, 16, np.int32), "selected": (np.arange(N) % 17).astype(np.int32)}
     return Kind(
-        stored_measures.agreement_entry(RUNS[0], corpus.fingerprint),
+        stored_measures.stored_agreement(RUNS[0], corpus.fingerprint, None).entry,
         Content({}, arrays),
-        lambda folder: stored_measures.read_agreement(RUNS[0], corpus.fingerprint, folder),
+        lambda folder: stored_measures.stored_agreement(RUNS[0], corpus.fingerprint, folder).find(),
         {
             "more often than there": put("selected", 0, 17),
             "below": put("selected", 0, -1),

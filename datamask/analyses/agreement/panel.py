@@ -23,7 +23,7 @@ from datamask.dashboard.shell import background, downloads, session, tables
 from datamask.dashboard.shell.plots import plot
 from datamask.runs.exports import table_csv
 from datamask.runs.store import Run
-from datamask.runs.stored_measures import read_agreement
+from datamask.runs.stored_measures import stored_agreement
 
 SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
@@ -37,7 +37,7 @@ ABOUT = (
 
 def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreed.Agreed | None:
     """What is stored about a run; None: not computed yet."""
-    stored = read_agreement(run, corpus.fingerprint, cache_dir)
+    stored = stored_agreement(run, corpus.fingerprint, cache_dir).find()
     if stored is None or len(stored[0]) != len(corpus):
         return None
     return agreed.agreed(*stored, entry.selected)

@@ -14,8 +14,7 @@ from datamask.dashboard.map.layers import Blank, Layer
 from datamask.dashboard.map.scene import RunColumns
 from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
-from datamask.runs.stored_measures import agreement_entry, read_agreement
-from datamask.work.cache import Cache
+from datamask.runs.stored_measures import stored_agreement
 
 NAMES = (settled_rows.BY_PROOF, settled_rows.BY_PARTS)
 
@@ -28,7 +27,7 @@ def layer(name: str, run: Run, columns: RunColumns, corpus: Corpus, cache_dir: P
             reason = settled_rows.no_proof(config, run.status().result or NO_RESULT)
             return Blank(settled_rows.title_of(name), reason)
         return settled_rows.layer(name, settled_rows.proof_codes(columns.settled, columns.eligible), cells)
-    kept = Cache(cache_dir).path(agreement_entry(run, corpus.fingerprint))
+    kept = stored_agreement(run, corpus.fingerprint, cache_dir).path
     changed = kept.stat().st_mtime_ns if kept.is_file() else 0
     codes = _part_codes(corpus.identity, run.id, changed, run, corpus, cache_dir, columns.selected)
     if codes is None:
@@ -40,7 +39,7 @@ def layer(name: str, run: Run, columns: RunColumns, corpus: Corpus, cache_dir: P
 def _part_codes(
     identity: str, run_id: str, changed: int, _run: Run, _corpus: Corpus, _cache_dir: Path, _selected: np.ndarray
 ) -> np.ndarray | None:
-    stored = read_agreement(_run, _corpus.fingerprint, _cache_dir)
+    stored = stored_agreement(_run, _corpus.fingerprint, _cache_dir).find()
     if stored is None or len(stored[0]) != len(_corpus):
         return None
     return settled_rows.part_codes(agreed.agreed(*stored, _selected))

@@ -308,7 +308,7 @@ def _values(run: Run) -> Section:
 def _scoreboard(
     run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None, values: Mapping[str, float] | None
 ) -> Section | None:
-    board = stored_board(run, fingerprint, cache_dir)
+    board = latest_board(run, fingerprint, cache_dir)
     if board is None:
         if not values:
             return None
@@ -339,7 +339,7 @@ def _scoreboard(
     )
 
 
-def stored_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | None:
+def latest_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | None:
     """The latest stored scoreboard that has this run in it, of at most four runs; None: there is none.
 
     A whole one goes before one that was stopped in the middle.

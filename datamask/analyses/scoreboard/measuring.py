@@ -11,8 +11,7 @@ from pathlib import Path
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing.signs import Sign
 from datamask.runs.store import Run
-from datamask.runs.stored_measures import agreement_entry, board_entry, read_agreement, read_board
-from datamask.work.cache import Cache
+from datamask.runs.stored_measures import stored_board
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
@@ -20,12 +19,12 @@ from datamask.work.worker import worker
 
 def board_key(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> str:
     """The name under which the worker knows the scoreboard of these runs."""
-    return f"board-{board_entry(runs, corpus.fingerprint).key}-{corpus.fingerprint}"
+    return f"board-{stored_board(runs, corpus.fingerprint, cache_dir).entry.key}-{corpus.fingerprint}"
 
 
 def agreement_key(run: Run, corpus: Corpus) -> str:
     """The name under which the worker knows the agreement of this run."""
-    return f"agreement-{agreement_entry(run, corpus.fingerprint).key}-{corpus.fingerprint}"
+    return f"agreement-{run.id}-{corpus.fingerprint}"
 
 
 def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
@@ -48,17 +47,8 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign
         from datamask.evaluation.threads import threads
         from datamask.runs import measuring
 
-        def whole() -> dict | None:
-            board = read_board(runs, corpus.fingerprint, cache_dir)
-            return None if board is None or board["left"] else board
-
         with threads(1):
-            Cache(cache_dir).once(
-                board_entry(runs, corpus.fingerprint),
-                whole,
-                lambda: measuring.write_board(runs, corpus, cache_dir, job.work),
-                job.poll,
-            )
+            measuring.write_board(runs, corpus, cache_dir, job.work)
 
     return worker().start(board_key(runs, corpus, cache_dir), work, device="cpu", priority=Priority.SWEEP, sign=sign)
 
@@ -71,11 +61,6 @@ def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None
         from datamask.runs import measuring
 
         with threads(1):
-            Cache(cache_dir).once(
-                agreement_entry(run, corpus.fingerprint),
-                lambda: read_agreement(run, corpus.fingerprint, cache_dir),
-                lambda: measuring.write_agreement(run, corpus, cache_dir, job.work),
-                job.poll,
-            )
+            measuring.write_agreement(run, corpus, cache_dir, job.work)
 
     return worker().start(agreement_key(run, corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign)

@@ -14,7 +14,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.shell import background, session
 from datamask.runs.store import Run
-from datamask.runs.stored_measures import read_board
+from datamask.runs.stored_measures import stored_board
 
 ABOUT = (
     "Measures each run by all objectives, the number of effectively different rows, duplicates, prediction of "
@@ -24,7 +24,7 @@ ABOUT = (
 
 def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
     """What is measured so far, and the way to the rest."""
-    board = read_board(runs, corpus.fingerprint, cache_dir)
+    board = stored_board(runs, corpus.fingerprint, cache_dir).find()
     if board is None:
         with st.container(border=True):
             st.markdown("**How do the runs score on independent metrics?**")
@@ -45,7 +45,7 @@ def sign_of(runs: Sequence[Run]) -> Sign:
 
 
 def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
-    board = read_board(runs, corpus.fingerprint, cache_dir)
+    board = stored_board(runs, corpus.fingerprint, cache_dir).find()
     if board is None:
         return
     letters = {entry.run_id: (entry.letter, entry.label) for entry in entries}

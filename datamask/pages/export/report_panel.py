@@ -95,4 +95,4 @@ def _sign(run: Run) -> Sign:
 
 
 def _board(run: Run, cache_dir: Path) -> dict | None:
-    return page.stored_board(run, str(run.facts().get("fingerprint") or ""), cache_dir)
+    return page.latest_board(run, str(run.facts().get("fingerprint") or ""), cache_dir)

@@ -17,7 +17,7 @@ from PIL import Image
 
 from datamask.ablation import wording
 from datamask.analyses.report import raster, report, sentence
-from datamask.analyses.report.page import stored_board
+from datamask.analyses.report.page import latest_board
 from datamask.analyses.report.samples import EACH, samples
 from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
@@ -25,7 +25,7 @@ from datamask.dashboard.map import map_layout
 from datamask.dashboard.runs import provenance
 from datamask.runs.ablation_results import save
 from datamask.runs.store import RunStore
-from datamask.runs.stored_measures import keep_board
+from datamask.runs.stored_measures import stored_board
 from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_runs import finish_run, write_shard
 
@@ -228,9 +228,9 @@ def test_a_stored_scoreboard_comes_along_and_else_the_objectives(world):
             }
         ],
     }
-    keep_board(board, [runs[1]], corpus.fingerprint, store.cache_dir)
-    assert stored_board(runs[1], corpus.fingerprint, store.cache_dir) == board
-    assert stored_board(runs[0], corpus.fingerprint, store.cache_dir) is None
+    stored_board([runs[1]], corpus.fingerprint, store.cache_dir).keep(board)
+    assert latest_board(runs[1], corpus.fingerprint, store.cache_dir) == board
+    assert latest_board(runs[0], corpus.fingerprint, store.cache_dir) is None
     text = read(report(runs[1], runs, corpus, store.cache_dir, {"facility": 0.1234567})).text
     assert "A is best" in text and "0.123457" not in text
 
