@@ -17,6 +17,7 @@ from datamask.evaluation.lambdas import proxy_models
 from datamask.evaluation.lambdas import sources as trial
 from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import ablation_results
+from datamask.work.cache import Cache
 from tests.ablation.made import ROBUST, made_result
 from tests.evaluation.lambdas.planted import language
 
@@ -40,7 +41,7 @@ def shard(tmp_path_factory):
     return path
 
 
-def test_ablate_from_shard_to_stored_result(shard, tmp_path, capsys):
+def test_ablate_from_shard_to_stored_result(shard, tmp_path, capsys, monkeypatch):
     words = ["ablate", str(shard), "--label", "kind", *QUICK, "--runs-dir", str(tmp_path / "runs"), "--device", "cpu"]
     assert main([*words, "--json", "--output", str(tmp_path / "out.json")]) == 0
     shown = capsys.readouterr()
@@ -50,6 +51,7 @@ def test_ablate_from_shard_to_stored_result(shard, tmp_path, capsys):
     (kept,) = ablation_results.results(tmp_path / "runs" / ".cache", found["fingerprint"])
     assert kept.question.key == found["key"] and not kept.provisional
     assert sorted(target.name for target in kept.targets) == ["k0", "k1", "k2", "pool"]
+    monkeypatch.setattr("datamask.runs.ablations.ablate", lambda *_, **__: pytest.fail("the result is stored"))
     assert main(words) == 0
     said = capsys.readouterr().out
     assert said.startswith(found["headline"]) and "LARGEST REGRET" in said and "hard to beat on held-out text" in said
@@ -60,9 +62,9 @@ def test_a_damaged_or_foreign_result_is_not_shown(shard, tmp_path, capsys):
     assert main([*words, "--device", "cpu", "--json"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     cache_dir = tmp_path / "runs" / ".cache"
-    entry = ablation_results.result_entry(found["fingerprint"], found["key"])
+    entry = ablation_results.stored_result(cache_dir, found["fingerprint"], found["key"]).entry
     assert ablation_results.load(cache_dir, found["fingerprint"], "../../secret") is None
-    ablation_results.Cache(cache_dir).keep(entry, {**found, "losses": [[["x"]]]})
+    Cache(cache_dir).keep(entry, {**found, "losses": [[["x"]]]})
     assert ablation_results.results(cache_dir, found["fingerprint"]) == []
 
 

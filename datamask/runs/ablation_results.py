@@ -10,32 +10,38 @@ from pathlib import Path
 
 from datamask.ablation.result import VERSION, AblationResult
 from datamask.runs.formats import to_plain
-from datamask.work.cache import Cache
 from datamask.work.memo import FileMemo
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 _LOADED: FileMemo[AblationResult | None] = FileMemo(64)
 
 _KEY = re.compile(r"[0-9a-f]{12}")
 
 
-def result_entry(fingerprint: str, key: str) -> Entry:
-    """The name of a result in the cache."""
-    return Entry(fingerprint, "ablation", VERSION, key)
+def stored_result(cache_dir: str | Path | None, fingerprint: str, key: str) -> StoredResult[AblationResult]:
+    """Describe the result of that key in the cache."""
+    entry = Entry(fingerprint, "ablation", VERSION, key)
+    return StoredResult(
+        cache_dir,
+        entry,
+        read=lambda content: _checked_result(content, entry),
+        write=lambda result: Content(to_plain(result.to_dict())),
+    )
 
 
 def save(cache_dir: str | Path, result: AblationResult) -> bool:
     """Keep a result under its question's key, in the place of a provisional one; whether it could be written."""
-    return Cache(cache_dir).keep(result_entry(result.fingerprint, result.question.key), to_plain(result.to_dict()))
+    return stored_result(cache_dir, result.fingerprint, result.question.key).keep(result)
 
 
 def load(cache_dir: str | Path, fingerprint: str, key: str) -> AblationResult | None:
     """The result of that key; None where there is none, or only a damaged or outdated one."""
     if not _KEY.fullmatch(key):
         return None
-    entry, cache = result_entry(fingerprint, key), Cache(cache_dir)
+    stored = stored_result(cache_dir, fingerprint, key)
     # remembered with the comparisons that were worked out from it: pages ask at every drawing
-    return _LOADED.get(cache.path(entry), lambda: cache.find(entry, lambda content: _checked_result(content, entry)))
+    return _LOADED.get(stored.path, stored.find)
 
 
 def results(cache_dir: str | Path, fingerprint: str) -> list[AblationResult]:
@@ -44,7 +50,7 @@ def results(cache_dir: str | Path, fingerprint: str) -> list[AblationResult]:
     Example:
         ``track(results("runs/.cache", corpus.fingerprint), "facility", 0.3).state``
     """
-    keys = Cache(cache_dir).keys(result_entry(fingerprint, "*"))
+    keys = stored_result(cache_dir, fingerprint, "*").keys()
     loaded = (load(cache_dir, fingerprint, key) for key in keys)
     return sorted((result for result in loaded if result), key=lambda result: -result.created)
 

@@ -18,7 +18,7 @@ from datamask.evaluation.lambdas.proxy_models import seconds_of_training
 from datamask.evaluation.lambdas.sources import text_column
 from datamask.learning.device import resolve
 from datamask.polling import poll_of
-from datamask.runs.ablation_results import save
+from datamask.runs.ablation_results import save, stored_result
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.pace import RoundPace
 
@@ -39,13 +39,13 @@ def compute(
     seeds: int | None = None,
     pace: RoundPace | None = None,
 ) -> AblationResult:
-    """Compute a result and keep it; the provisional one of the first seeds is kept until then.
+    """Find a result, or compute it and keep it; the provisional one of the first seeds is kept until then.
 
     Selections and losses are kept by what they were made from, so that the next call goes on after a stop, and another
     question on the same rows computes what is new alone.
 
     Args:
-        first: called with the provisional result. seeds, pace: see `datamask.evaluation.ablation.ablate`.
+        first: called with a provisional result, once computed. seeds, pace: see `datamask.evaluation.ablation.ablate`.
 
     Raises:
         InputError: too few texts, words, rows or examples. OptionError: a target or label that does not fit.
@@ -56,22 +56,25 @@ def compute(
         save(cache_dir, result)
         first(result)
 
-    result = ablate(
-        corpus,
-        question,
-        cache_dir,
-        texts=texts,
-        examples=examples,
-        device=device,
-        progress=work.report,
-        poll=poll_of(work.stopping, "the ablation was stopped; the same command continues where it stopped"),
-        keep=Kept(cache_dir, corpus.fingerprint, ABLATION),
-        first=first_answer,
-        seeds=seeds,
-        pace=pace,
+    poll = poll_of(work.stopping, "the ablation was stopped; the same command continues where it stopped")
+    return stored_result(cache_dir, corpus.fingerprint, question.key).find_or_compute(
+        lambda: ablate(
+            corpus,
+            question,
+            cache_dir,
+            texts=texts,
+            examples=examples,
+            device=device,
+            progress=work.report,
+            poll=poll,
+            keep=Kept(cache_dir, corpus.fingerprint, ABLATION),
+            first=first_answer,
+            seeds=seeds,
+            pace=pace,
+        ),
+        poll,
+        enough=lambda result: result.seeds >= (seeds or question.seeds),
     )
-    save(cache_dir, result)
-    return result
 
 
 def check_confirmation(corpus: Corpus, examples: Examples | None = None) -> None:

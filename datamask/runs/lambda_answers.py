@@ -10,8 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from datamask.work.cache import Cache
+from datamask.runs.formats import to_plain
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Of the record. A change of the method raises it, and answers of another version are not shown."""
@@ -19,22 +20,25 @@ VERSION = 1
 _KEY = re.compile(r"[0-9a-f]{12}")
 
 
-def answer_entry(fingerprint: str, key: str) -> Entry:
-    """The name of an answer in the cache."""
-    return Entry(fingerprint, "lambda-answer", VERSION, key)
+def stored_answer(cache_dir: str | Path | None, fingerprint: str, key: str) -> StoredResult[dict[str, Any]]:
+    """Describe the answer of that key in the cache."""
+    entry = Entry(fingerprint, "lambda-answer", VERSION, key)
+    return StoredResult(
+        cache_dir,
+        entry,
+        read=lambda content: _checked_answer(content, entry),
+        write=lambda answer: Content(to_plain(answer)),
+    )
 
 
 def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict[str, Any] | None:
     """The answer of that key; None where there is none, or only a damaged or outdated one."""
-    if not _KEY.fullmatch(key):
-        return None
-    entry = answer_entry(fingerprint, key)
-    return Cache(cache_dir).find(entry, lambda content: _checked_answer(content, entry))
+    return stored_answer(cache_dir, fingerprint, key).find() if _KEY.fullmatch(key) else None
 
 
 def answers(cache_dir: str | Path, fingerprint: str) -> list[dict[str, Any]]:
     """All answers on a corpus, newest first."""
-    keys = Cache(cache_dir).keys(answer_entry(fingerprint, "*"))
+    keys = stored_answer(cache_dir, fingerprint, "*").keys()
     loaded = (load(cache_dir, fingerprint, key) for key in keys)
     return sorted((answer for answer in loaded if answer), key=lambda answer: -answer["created"])
 

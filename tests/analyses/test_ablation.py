@@ -11,7 +11,6 @@ from datamask.ablation.question import AblationQuestion
 from datamask.ablation.steering import MODELS
 from datamask.analyses.ablation import ablation_job, chart, tables
 from datamask.config.lambda_question import Target
-from datamask.runs import ablation_results
 from tests.ablation.made import ROBUST, made_result
 
 
@@ -96,17 +95,15 @@ def test_a_result_that_cannot_be_kept_is_said_and_a_kept_one_is_not_computed_aga
     question = AblationQuestion(target=Target(), objectives=("facility",), lambdas=(0.0, 0.7), judge=judge)
     computed = []
 
-    def compute(corpus, question, cache_dir, *, seeds, **options):
-        result = made_result(ROBUST[:, :1], seeds=seeds, fingerprint="abc", question=question, judge=judge)
+    def ablate(corpus, question, cache_dir, *, seeds, **options):
         computed.append(seeds)
-        ablation_results.save(cache_dir, result)
-        return result
+        return made_result(ROBUST[:, :1], seeds=seeds, fingerprint="abc", question=question, judge=judge)
 
-    monkeypatch.setattr("datamask.runs.ablations.compute", compute)
+    monkeypatch.setattr("datamask.runs.ablations.ablate", ablate)
     corpus = SimpleNamespace(fingerprint="abc")
     for folder, state in ((tmp_path / "file", "failed"), (tmp_path / "kept", "done"), (tmp_path / "kept", "done")):
         job = ablation_job.start(corpus, question, folder)
         job.wait(120)
         assert job.state == state and ("cannot be stored" in job.error) is (state == "failed")
     # the second proxy model confirms by the first seeds
-    assert computed == [3, 3] if judge == MODELS[1] else [10, 10]
+    assert computed == ([3, 3] if judge == MODELS[1] else [10, 10])

@@ -10,7 +10,6 @@ from datamask.analyses.which_lambda import tables as view
 from datamask.analyses.which_lambda.chart import band
 from datamask.config.lambda_question import Target
 from datamask.runs import lambda_answers
-from datamask.work.cache import Cache
 from tests.dashboard.made_answers import curve, keep_answer, made_answer
 
 
@@ -176,7 +175,7 @@ def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path
     assert [one["key"] for one in lambda_answers.answers(tmp_path, "abc")] == [new["key"], old["key"]]
     assert lambda_answers.load(tmp_path, "abc", old["key"])["headline"] == old["headline"]
     assert lambda_answers.load(tmp_path, "abc", "../../etc") is None
-    Cache(tmp_path).path(lambda_answers.answer_entry("abc", old["key"])).write_text("{")
+    lambda_answers.stored_answer(tmp_path, "abc", old["key"]).path.write_text("{")
     outdated = tmp_path / "abc" / "which-lambda" / "0123456789ab.json"
     outdated.parent.mkdir()
     outdated.write_text(json.dumps({**new, "version": 0, "key": "0123456789ab"}))

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from datamask.config.lambda_question import LambdaQuestion, Target
 from datamask.runs import lambda_answers
-from datamask.runs.formats import to_plain
-from datamask.work.cache import Cache
 from tests.dashboard.old_answers import worded
 
 LAMBDAS = (0.0, 0.2, 0.5, 1.0)
@@ -130,5 +128,4 @@ def made_answer(
 
 def keep_answer(cache_dir: Path, answer: Mapping) -> None:
     """Keep an answer where versions before 0.4 kept it."""
-    entry = lambda_answers.answer_entry(answer["fingerprint"], answer["key"])
-    assert Cache(cache_dir).keep(entry, to_plain(answer))
+    assert lambda_answers.stored_answer(cache_dir, answer["fingerprint"], answer["key"]).keep(dict(answer))

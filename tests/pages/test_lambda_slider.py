@@ -18,7 +18,6 @@ from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.evaluation.explaining import Flip
 from datamask.runs.execute import execute
-from datamask.work.cache import Cache
 from datamask.work.worker import worker
 from tests.dashboard.made_answers import keep_answer, made_answer
 from tests.dashboard.made_runs import finish_run
@@ -328,7 +327,9 @@ def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, stor
     sent = parcels(app.run())
     assert len(sent["lambdas"]["points"]) == len(behind.solved[1]) and sent["slider"]["press"] == ""
     # where that was removed, it is offered, not begun again
-    Cache(store.cache_dir).drop(kept_points.points_entry(opened.corpus.fingerprint, problem_of(opened, run)))
+    kept_points.stored_points(
+        opened.corpus.fingerprint, problem_of(opened, run), len(opened.corpus), store.cache_dir
+    ).drop()
     assert parcels(app.run())["slider"]["press"] == "prepare" and live._holder().sessions == {}
 
 

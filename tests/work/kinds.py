@@ -294,7 +294,7 @@ def answer(corpus: Corpus) -> Kind:
         return lambda value, _: value["measures"][0]["curves"][0]["points"][0].update(change)
 
     return Kind(
-        lambda_answers.answer_entry(corpus.fingerprint, value["key"]),
+        lambda_answers.stored_answer(None, corpus.fingerprint, value["key"]).entry,
         Content(value),
         lambda folder: lambda_answers.load(folder, corpus.fingerprint, value["key"]),
         {
@@ -311,7 +311,7 @@ def ablated(corpus: Corpus) -> Kind:
     result = replace(made_result(ROBUST), fingerprint=corpus.fingerprint)
     value = result.to_dict()
     return Kind(
-        ablation_results.result_entry(corpus.fingerprint, value["key"]),
+        ablation_results.stored_result(None, corpus.fingerprint, value["key"]).entry,
         Content(value),
         lambda folder: _plain(ablation_results.load(folder, corpus.fingerprint, value["key"])),
         {
@@ -397,7 +397,7 @@ def points(corpus: Corpus) -> Kind:
         return lambda value, _: value["points"][1].update(change)
 
     return Kind(
-        kept_points.points_entry(corpus.fingerprint, "problem"),
+        kept_points.stored_points(corpus.fingerprint, "problem", N, None).entry,
         Content({"points": values}, {"bits": np.packbits(masks, axis=1)}),
         lambda folder: kept_points.find(corpus.fingerprint, "problem", N, folder) or None,
         {

@@ -15,9 +15,8 @@ from datamask.config.lambda_question import Target
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing.signs import Sign
 from datamask.errors import InputError, StoreError
-from datamask.runs.ablation_results import load, result_entry
+from datamask.runs.ablation_results import load
 from datamask.work import lanes
-from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.pace import RoundPace
@@ -92,28 +91,12 @@ def start(
         from datamask.runs.run_queue import beside_the_server
 
         seeds = CONFIRM_SEEDS if question.judge == MODELS[1] else question.seeds
-
-        def stored() -> AblationResult | None:
-            result = load(cache_dir, corpus.fingerprint, question.key)
-            return result if result is not None and result.seeds >= seeds else None
-
         with threads(beside_the_server()):
-            Cache(cache_dir).once(
-                result_entry(corpus.fingerprint, question.key),
-                stored,
-                lambda: compute(
-                    corpus,
-                    question,
-                    cache_dir,
-                    texts=texts,
-                    examples=examples,
-                    work=job.work,
-                    seeds=seeds,
-                    pace=pace,
-                ),
-                job.poll,
+            result = compute(
+                corpus, question, cache_dir, texts=texts, examples=examples, work=job.work, seeds=seeds, pace=pace
             )
-        if stored() is None:
+        stored = load(cache_dir, corpus.fingerprint, question.key)
+        if stored is None or stored.seeds < result.seeds:
             raise StoreError(
                 f"the result cannot be stored in {cache_dir}; free some space or make the folder writable, and "
                 "start again"

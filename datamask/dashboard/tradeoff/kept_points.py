@@ -19,9 +19,9 @@ from datamask.corpus import Corpus
 from datamask.corpus.neighbors import GRAPH_VERSION
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.measured import ANCHOR_VERSION
-from datamask.work.cache import Cache
 from datamask.work.memo import FileMemo
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Of the points: raise it when a solver of the slider finds other selections."""
@@ -42,38 +42,38 @@ def key_of(corpus: Corpus, config: SelectionConfig) -> str:
     return json.dumps([corpus.fingerprint, {**config.to_dict(), "lamb": None}, lists], sort_keys=True, default=str)
 
 
-def points_entry(fingerprint: str, problem: str) -> Entry:
-    """Return the name of a problem's points in the cache.
+def stored_points(
+    fingerprint: str, problem: str, rows: int, cache_dir: str | Path | None
+) -> StoredResult[tuple[LambdaPoint, ...]]:
+    """Describe a problem's points in the cache: at least one, by rising lambda, each solved, none of a run.
 
     Args:
-        problem: of `key_of`.
+        problem: of `key_of`. rows: of the corpus.
     """
     made_of = json.dumps([problem, ANCHOR_VERSION, GRAPH_VERSION])
-    return Entry(fingerprint, "lambda-points", VERSION, hashlib.sha256(made_of.encode()).hexdigest()[:12])
+    return StoredResult(
+        cache_dir,
+        Entry(fingerprint, "lambda-points", VERSION, hashlib.sha256(made_of.encode()).hexdigest()[:12]),
+        read=lambda content: _checked(content, rows),
+        write=_written_points,
+    )
+
+
+def _written_points(points: tuple[LambdaPoint, ...]) -> Content:
+    values = [{name: getattr(point, name) for name in (*NUMBERS, *MAYBE, "exact")} for point in points]
+    return Content({"points": values}, {"bits": np.array([point.bits for point in points])})
 
 
 def keep(points: Sequence[LambdaPoint], fingerprint: str, problem: str, cache_dir: str | Path) -> None:
-    """Keep all points of a problem, unless some are kept: what was once shown does not change.
-
-    Args:
-        points: at least one, by rising lambda, each solved, none of a run.
-    """
-    if find(fingerprint, problem, points[0].rows, cache_dir):
-        return
-    values = [{name: getattr(point, name) for name in (*NUMBERS, *MAYBE, "exact")} for point in points]
-    bits = np.array([point.bits for point in points])
-    Cache(cache_dir).keep(points_entry(fingerprint, problem), {"points": values}, {"bits": bits})
+    """Keep all points of a problem, unless some are kept: what was once shown does not change."""
+    stored_points(fingerprint, problem, points[0].rows, cache_dir).find_or_compute(lambda: tuple(points))
 
 
 def find(fingerprint: str, problem: str, rows: int, cache_dir: str | Path) -> tuple[LambdaPoint, ...]:
-    """Return the kept points of a problem by rising lambda; empty where none are kept that can be believed.
-
-    Args:
-        rows: of the corpus.
-    """
-    cache, entry = Cache(cache_dir), points_entry(fingerprint, problem)
+    """Return the kept points of a problem by rising lambda; empty where none are kept that can be believed."""
+    stored = stored_points(fingerprint, problem, rows, cache_dir)
     # pages ask several times at every drawing
-    return _LOADED.get(cache.path(entry), lambda: cache.find(entry, lambda content: _checked(content, rows))) or ()
+    return _LOADED.get(stored.path, stored.find) or ()
 
 
 def of_problem(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> tuple[LambdaPoint, ...]:

@@ -14,7 +14,6 @@ from datamask.corpus import open_corpus
 from datamask.dashboard.tradeoff import kept_points, lambda_point, live
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.evaluation.live import GRID
-from datamask.work.cache import Cache
 from tests.dashboard.made_runs import write_shard
 
 TINY = str(Path(__file__).parents[3] / "sample_data" / "tiny")
@@ -53,7 +52,9 @@ def same(points, others):
 def file(corpus, tmp_path):
     """The file of the points of one problem, solved and kept."""
     solve(corpus, options(), tmp_path)
-    return Cache(tmp_path).path(kept_points.points_entry(corpus.fingerprint, kept_points.key_of(corpus, options())))
+    return kept_points.stored_points(
+        corpus.fingerprint, kept_points.key_of(corpus, options()), len(corpus), tmp_path
+    ).path
 
 
 @pytest.mark.parametrize("objective", ["pairwise", "facility"])
