@@ -29,6 +29,7 @@ from datamask.errors import InputError, OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT
 from datamask.repeats import AS_SELECTED, refusal
 from datamask.runs.attempt import attempt, fault_sentence
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
@@ -138,7 +139,8 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
         if not new:
             with run.writer() as writer:
                 writer.set_status("queued")
-        outcome = attempt(run, Work.of(stop.is_set, progress), warn=progress.warn, pace=pace, note=progress.note)
+        callbacks = Callbacks(warn=progress.warn, note=progress.note, pace=pace)
+        outcome = attempt(run, Work.of(stop.is_set, progress), callbacks=callbacks)
     error = outcome.error
     if error is not None and outcome.faulty:
         traceback.print_exception(error)

@@ -10,7 +10,6 @@ import errno
 import logging
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,21 +17,21 @@ from datamask import endings
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError, out_of_memory
 from datamask.evaluation.result import RunResult
 from datamask.polling import Poll
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
 
 if TYPE_CHECKING:
     from datamask.evaluation.pool import Pool
-    from datamask.evaluation.selection import Selection
-    from datamask.work.pace import PhasePace
 
 log = logging.getLogger(__name__)
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 """What a disk says that the person at the keyboard can mend; other OSErrors are faults of the program."""
 
-ASK_SECONDS = 0.2
+STOP_FILE_SECONDS = 0.2
+"""Between two looks at whether the stop file is there."""
 
 
 @dataclass(frozen=True)
@@ -56,39 +55,24 @@ class Outcome:
 
 
 def attempt(
-    run: Run,
-    work: Work = UNWATCHED,
-    *,
-    threads: int | None = None,
-    pool: Pool | None = None,
-    warn: Callable[[str], None] | None = None,
-    take: Callable[[Selection], None] | None = None,
-    pace: PhasePace | None = None,
-    note: Callable[[str], None] | None = None,
+    run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None, callbacks: Callbacks | None = None
 ) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
-    `pool` is the run's corpus where it is open already (`datamask.runs.sweep`); `warn` is told what is wrong with it;
-    `take` is given the selection; `pace` is told of the phases; `note` of what people should know before long work.
+    Args:
+        work: besides its own stop, a request that any process left in the run folder is heard.
+        pool: the run's corpus where it is open already (`datamask.runs.sweep`).
+        callbacks: what is told of the run besides its progress.
 
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
     try:
-        asked = replace(work, poll=_or_asked(run, work.poll))
+        work = replace(work, poll=_stop_poll(run, work.poll))
         # here, not above: whoever only looks at runs must not load torch; and a Stop is heard while it is loaded
-        endings.load("datamask.runs.execute", asked.poll)
+        endings.load("datamask.runs.execute", work.poll)
         from datamask.runs.execute import execute
 
-        result = execute(
-            run,
-            asked,
-            threads=threads,
-            pool=pool,
-            warn=warn,
-            take=take,
-            pace=pace,
-            note=note,
-        )
+        result = execute(run, work, pool=pool, callbacks=callbacks)
     except Stopped:
         began = len(run.metrics().get("step", ())) > 0  # of an attempt before, or stopped after the last step
         _record(run, "stopped", ending="stopped", message="stopped" if began else "stopped before learning began")
@@ -109,14 +93,14 @@ def attempt(
     return Outcome(status, result=result)
 
 
-def _or_asked(run: Run, poll: Poll) -> Poll:
-    """`poll`, which hears a request by any other process too; the disk is asked every `ASK_SECONDS` at most."""
-    looked, requested = time.monotonic(), False
+def _stop_poll(run: Run, poll: Poll) -> Poll:
+    """Make a poll that also stops on the run's stop file, looking for it every `STOP_FILE_SECONDS` at most."""
+    looked, requested = -STOP_FILE_SECONDS, False
 
     def either() -> None:
         nonlocal looked, requested
         poll()
-        if not requested and time.monotonic() - looked >= ASK_SECONDS:
+        if not requested and time.monotonic() - looked >= STOP_FILE_SECONDS:
             looked, requested = time.monotonic(), run.stop_requested()
         if requested:
             raise Stopped("stopped on request")

@@ -13,6 +13,7 @@ from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.runs import digests
 from datamask.runs.attempt import attempt
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import UNWATCHED, Work
@@ -54,7 +55,7 @@ def select_as_run(
     pool.stamps = stamps
     run = store.create(wanted)
     taken: list[Selection] = []
-    outcome = attempt(run, work, pool=pool, take=taken.append)
+    outcome = attempt(run, work, pool=pool, callbacks=Callbacks(take=taken.append))
     if outcome.error is not None:
         raise outcome.error
     if not taken:

@@ -14,13 +14,14 @@ import contextlib
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from datamask import endings
 from datamask.errors import DatamaskError, RunStateError
 from datamask.process import held
 from datamask.runs.attempt import attempt
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.store import Run, RunStore
 from datamask.work import lanes
 from datamask.work.job import QUEUED, Job
@@ -54,12 +55,8 @@ class _Entry:
             # asked by another process while it waited here; its request is obeyed by never starting
             self._stopped()
         else:
-            attempt(
-                self.run,
-                job.work,
-                threads=beside_the_server(),
-                pace=self.pace,
-            )
+            work = replace(job.work, threads=beside_the_server())
+            attempt(self.run, work, callbacks=Callbacks(pace=self.pace))
 
     def leave(self, _: Job) -> None:
         """At the end, whether its turn has come or not."""

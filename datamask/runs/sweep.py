@@ -12,7 +12,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,6 @@ def sweep(
     plan: Plan,
     work: Work = UNWATCHED,
     *,
-    threads: int | None = None,
     reuse: bool = False,
     turn: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> list[Done]:
@@ -86,7 +85,6 @@ def sweep(
     ends the sweep with it as the last entry.
 
     Args:
-        threads: CPU threads for the work; None: all.
         reuse: take a finished run with a point's very settings on this corpus for it, whatever it was made for.
         turn: held while a point is computed (`datamask.work.lanes.turn`).
 
@@ -125,7 +123,7 @@ def sweep(
                 forward(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
 
             with run.queued(), turn():
-                outcome = attempt(run, Work(work.poll, report), pool=pool, threads=threads)
+                outcome = attempt(run, replace(work, report=report), pool=pool)
             point_done = Done(
                 point, run, outcome.status, _why_failed(outcome), outcome.error if outcome.faulty else None
             )

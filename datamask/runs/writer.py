@@ -154,10 +154,6 @@ class RunWriter:
         write_json(self.folder / "status.json", self._status.to_dict(), sync=False)
         self._last_beat = time.monotonic()
 
-    def stop_requested(self) -> bool:
-        """Whether some process asked this run to stop since it was queued or resumed."""
-        return (self.folder / "stop").exists()
-
     def finish(self, state: str, result: RunResult | None = None, ending: str = "", **fields: Any) -> None:
         """The last word on a run: ``done``, ``stopped`` or ``failed``. Written after everything else.
 

@@ -27,7 +27,8 @@ class Work:
         poll: to be called at least every 0.3 s; raises `Stopped` where the work is to end, and gives way to more
             urgent work.
         report: to be called with the share done, 0 to 1, and what is being done.
-        threads: threads to compute with; None: as many as there are cores to use.
+        threads: threads to compute with; None: as many as there are cores to use. A run takes them for its arithmetic,
+            and keeps them when it is resumed.
 
     Example:
         >>> seen = []

@@ -16,6 +16,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.drawing import placement
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.dashboard.made_runs import write_shard
 
 ANCHORS = {"quality": {"random": 2.0, "best": 6.0}, "diversity": {"pairwise": {"random": -1.0, "best": -0.5}}}
@@ -71,7 +72,7 @@ def test_every_record_is_in_exactly_one_phase_of_real_runs(tmp_path):
     ):
         selection = SelectionConfig.from_options(device="cpu", **options)
         run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
-        execute(run, threads=1)
+        execute(run, Work(threads=1))
         metrics = run.metrics()
         stretches = phases.phases(metrics)
         covered = list(itertools.chain(*(range(phase.first, phase.last + 1) for phase in stretches)))

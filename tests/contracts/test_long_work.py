@@ -20,6 +20,7 @@ from datamask.runs import stored_measures
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
+from datamask.work.context import Work
 from datamask.work.job import ENDED, Job
 from datamask.work.lanes import Priority, lane
 from datamask.work.worker import worker
@@ -51,7 +52,7 @@ def world(tmp_path, config, corpus, monkeypatch) -> World:
     run = store.create(
         RunConfig(config, SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu"))
     )
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     yield World(config, corpus, store, store.get(run.id))
     for job in worker().active():
         job.stop()

@@ -14,6 +14,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.e2e.serving import served
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
@@ -28,7 +29,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
     for name, lamb in ((f"A {EVIL}", 0.3), (f"B {EVIL}", 0.7)):
         selection = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2, lamb=lamb)
         runs.append(store.create(RunConfig(corpus, selection, name)))
-        execute(runs[-1], threads=1)
+        execute(runs[-1], Work(threads=1))
     opening = openings(tmp_path / "runs").start(corpus, "tiny")
     opening.wait(LONG / 1000)
     a, b = (set(run.selection()["chunk_id"].to_pylist()) for run in runs)

@@ -20,6 +20,7 @@ from datamask.evaluation import optimised_by, scoreboard
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.runs.stored_measures import stored_board
+from datamask.work.context import Work
 from tests.e2e.serving import serving
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
@@ -44,7 +45,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
     for name, lamb in (("first", 0.3), ("second", 0.7), ("third", 0.9)):
         selection = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2, lamb=lamb)
         runs.append(store.create(RunConfig(corpus_config, selection, name)))
-        execute(runs[-1], threads=1)
+        execute(runs[-1], Work(threads=1))
     opening = openings(store.root).start(corpus_config, "tiny")
     opening.wait(240)
     corpus, pair = opening.corpus, runs[:2]

@@ -16,6 +16,7 @@ from datamask.dashboard.map import map_layout
 from datamask.runs import ablation_results
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import STILL, served
@@ -31,7 +32,7 @@ def ready(tmp_path):
     corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
     settings = SelectionConfig.from_options(objective="facility", estimator="relaxed", device="cpu")
     run = store.create(RunConfig(config, settings, "first"))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     rng = np.random.default_rng(0)
     stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
     map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))

@@ -15,6 +15,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan, points
+from datamask.work.context import Work
 from tests.e2e.serving import served
 from tests.e2e.test_walk import choose
 
@@ -63,7 +64,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):
     ]
     small = sweeping.slices(TINY, len(opening.corpus))
     plans += [Plan(small[name], sweeping.along_lambda(["pairwise"], LAMBDAS), name) for name in small if name != "N"]
-    runs = {run.id: run for plan in plans for done in sweep(store, plan, threads=1) for run in [done.run]}
+    runs = {run.id: run for plan in plans for done in sweep(store, plan, Work(threads=1)) for run in [done.run]}
     summaries = {key: run.status().to_dict()["summary"] for key, run in runs.items()}
     settings = {key: run.config.selection for key, run in runs.items()}
     own = {

@@ -18,6 +18,7 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_canvas import colours
@@ -37,7 +38,7 @@ def ready(tmp_path):
             config, SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu"), "first"
         )
     )
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     rng = np.random.default_rng(0)
     stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
     map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))

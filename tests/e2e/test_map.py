@@ -24,6 +24,7 @@ from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import Work
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.overflow import OFFENDERS
 from tests.e2e.serving import STILL, served
@@ -159,7 +160,7 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
     config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
     runs = [store.create(RunConfig(opening.config, replace(config, lamb=lamb))) for lamb in (0.1, 0.5, 0.9)]
     for run in runs:
-        execute(run, threads=1)
+        execute(run, Work(threads=1))
     inside = [run.rows()["selected"].to_numpy().astype(bool) for run in runs]
     with served(tmp_path) as address:
         page = browser_page

@@ -26,6 +26,7 @@ from datamask.dashboard.map import map_layout
 from datamask.evaluation.live import Live, open_live
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import go, saved
@@ -337,7 +338,7 @@ def test_beside_a_run_all_pages_follow_lambda(browser_page: Page, tmp_path):
     config = write_shard(path, N)
     settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
     run = store.create(RunConfig(config, settings, "first"))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     shard = of(placed(config, store), "pairwise", path, selected_in(run.path))
     with served(tmp_path) as address:
         page.goto(f"{address}/?run={run.id}&names=source")

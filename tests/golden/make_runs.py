@@ -46,7 +46,7 @@ def ids(run) -> list[str]:
 
 def finish(store: RunStore, run_id: str, settings: RunConfig):
     run = store.create(settings, run_id=run_id)
-    outcome = attempt(run, threads=1)
+    outcome = attempt(run, Work(threads=1))
     assert outcome.status.state == "done", outcome
     return run
 
@@ -107,7 +107,7 @@ def main() -> None:
     swept = Plan(
         CorpusConfig((CORPUS,)), points({"objective": "pairwise", "estimator": "relaxed"}, [parse_vary("lamb=0:1:3")])
     )
-    for point in sweep(store, swept, threads=1):
+    for point in sweep(store, swept, Work(threads=1)):
         expected[point.run.id] = {"state": "done", "ids": ids(point.run)}
 
     stopping = {
@@ -125,7 +125,7 @@ def main() -> None:
     }
     for run_id, settings in stopping.items():
         run = store.create(settings, run_id=run_id)
-        outcome = attempt(run, Work.of(lambda run=run: run.status().step >= 20), threads=1)
+        outcome = attempt(run, Work.of(lambda run=run: run.status().step >= 20, threads=1))
         assert outcome.status.state == "stopped", outcome
         expected[run_id] = {"state": "stopped", "step": outcome.status.step, "ids": unbroken(settings)}
 
@@ -135,7 +135,7 @@ def main() -> None:
     run = store.create(settings, run_id="interrupted-masks")
     child = os.fork()
     if child == 0:
-        attempt(run, threads=1)
+        attempt(run, Work(threads=1))
         os._exit(0)
     while not (run.path / "checkpoint.npz").exists() or run.status().step < 100:
         time.sleep(0.01)
@@ -146,7 +146,7 @@ def main() -> None:
     run = store.create(
         config("fails", objective="pairwise", estimator="relaxed", select_ratio=0.0001), run_id="failed-ratio"
     )
-    assert attempt(run, threads=1).status.state == "failed"
+    assert attempt(run, Work(threads=1)).status.state == "failed"
     expected["failed-ratio"] = {"state": "failed", "ids": None}
     (HERE / "expected.json").write_text(json.dumps(expected, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 

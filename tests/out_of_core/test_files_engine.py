@@ -22,7 +22,9 @@ from datamask.out_of_core.engines.contract import TRIES, Result
 from datamask.out_of_core.engines.replies import call_text, function_of, result_of
 from datamask.out_of_core.tasks import once
 from datamask.polling import poll_of
-from datamask.runs.execute import Execution, execute
+from datamask.runs import execute as execute_module
+from datamask.runs import whole
+from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.out_of_core import toy
 from tests.out_of_core.test_engines import ROOT, SQUARE, alive, squares, wait_until
@@ -517,10 +519,10 @@ def test_a_run_is_a_driver_before_it_has_calls_and_until_its_end(tmp_path, calls
     run = RunStore(tmp_path / "runs").create(RunConfig(CorpusConfig((str(place),), rows=200), selection))
     seen = []
 
-    def open_corpus(execution, pool):
+    def load_corpus(execution):
         seen.append(files._is_driven(calls))
         raise Stopped("stopped on request")
 
-    monkeypatch.setattr(Execution, "go", open_corpus)
+    monkeypatch.setattr(execute_module, "OUT_OF_CORE_STAGES", (whole.prepare, load_corpus))
     execute(run)
     assert seen == [True] and not list(calls.iterdir())

@@ -19,6 +19,7 @@ from datamask.errors import InputError, OptionError
 from datamask.pages.export import whole_panel
 from datamask.runs import applying, detached
 from datamask.runs.execute import execute
+from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.pages.test_why import waited
 from tests.recipes.made_runs import shard
@@ -49,7 +50,7 @@ def opened(runs_dir, config):
 def solved(store, config, **options):
     selection = SelectionConfig.from_options(select_ratio=0.25, device="cpu", **{"objective": "pairwise", **options})
     run = store.create(RunConfig(config, selection, "on a sample"))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     return run
 
 
@@ -168,7 +169,7 @@ def test_what_is_not_solved_over_all_rows_says_why_and_runs_lead_to_the_rest(pag
 def over_all(store, run):
     """The run on all rows that asks what a run asked, done."""
     whole = store.create(applying.over_all_rows(run.config))
-    execute(whole, threads=1)
+    execute(whole, Work(threads=1))
     return whole
 
 

@@ -18,6 +18,7 @@ from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.evaluation.explaining import Flip
 from datamask.runs.execute import execute
+from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.dashboard.made_answers import keep_answer, made_answer
 from tests.dashboard.made_runs import finish_run
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("live_of_its_own")
 def ran(store, opened, **options):
     """A run that was really made."""
     run = store.create(RunConfig(opened.config, SelectionConfig.from_options(device="cpu", **options), "R"))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     return run
 
 

@@ -22,6 +22,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import live
 from datamask.runs.execute import execute
+from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import write_shard
 from tests.pages.reading import captions, map_data, parcels, runs_table, strip, tick, titles, waterfall
@@ -153,7 +154,7 @@ def made(opening, store) -> dict[float, str]:
             objective="pairwise", estimator="relaxed", lamb=lamb, select_ratio=RATIO, device="cpu"
         )
         run = store.create(RunConfig(opening.config, options, f"at {lamb:g}"))
-        execute(run, threads=1)
+        execute(run, Work(threads=1))
         ids[lamb] = run.id
     return ids
 

@@ -11,6 +11,7 @@ from datamask.analyses.explanation import explanations
 from datamask.config import RunConfig, SelectionConfig
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
+from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.pages.reading import strip, waterfall
 
@@ -19,7 +20,7 @@ PATIENCE = 240
 
 def learned(store, opened, **options):
     run = store.create(RunConfig(opened.config, SelectionConfig.from_options(device="cpu", **options)))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     return run
 
 

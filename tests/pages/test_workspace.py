@@ -25,6 +25,7 @@ from datamask.pages.export import selection_panel
 from datamask.runs import ablation_results
 from datamask.runs.execute import execute
 from datamask.runs.run_queue import run_queue
+from datamask.work.context import Work
 from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import downloads, menu, parcels, titles
@@ -40,7 +41,7 @@ def run(opened, store):
     """A run that was really made, at λ 0.5."""
     settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25, device="cpu")
     run = store.create(RunConfig(opened.config, settings, "R"))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     return run
 
 
@@ -139,7 +140,7 @@ def test_a_selection_that_no_run_made_is_selected_by_no_run(page, opened, store,
 def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, store, mapped, run, downloads):
     settings = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25, "device": "cpu"}
     other = store.create(RunConfig(opened.config, SelectionConfig.from_options(lamb=0.8, **settings), "S"))
-    execute(other, threads=1)
+    execute(other, Work(threads=1))
     app = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.7"})
     assert "**λ 0.8**" in strip(app)
     assert downloads["file"]["chunk_id"].to_pylist() == other.selection()["chunk_id"].to_pylist()

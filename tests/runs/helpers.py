@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.result import RunResult
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import UNWATCHED
 
@@ -66,9 +67,7 @@ def finished(
     return run
 
 
-def fake_execute(
-    run: Run, work=UNWATCHED, *, threads=None, pool=None, warn=None, take=None, pace=None, note=None
-) -> RunResult | None:
+def fake_execute(run: Run, work=UNWATCHED, *, pool=None, callbacks=None) -> RunResult | None:
     """Stands in for `datamask.runs.execute.execute`, keeping its promises; the run's name says what happens.
 
     ``quick`` ends at once, ``slow`` works until it is stopped, ``mistake`` has bad input, ``bug`` a fault of the
@@ -86,13 +85,12 @@ def fake_execute(
         if behaviour == "early":
             raise Stopped("stopped while opening")
         step = 0
-        if pace is not None:
-            pace.plan({"learning": STEPS / 100})
-            pace.begin("learning", 0.0)
+        pace = (callbacks or Callbacks()).pace
+        pace.plan({"learning": STEPS / 100})
+        pace.begin("learning", 0.0)
         while behaviour == "slow":
             step += 1
-            if pace is not None:
-                pace.at(step / STEPS)
+            pace.at(step / STEPS)
             if work.stopping() or step == STEPS:
                 writer.save_checkpoint({"x": np.arange(3)}, {"step": step})
                 writer.finish("stopped", ending="stopped on request", step=step)

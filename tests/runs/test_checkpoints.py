@@ -12,7 +12,7 @@ import pytest
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.errors import StoreError
 from datamask.learning import greedy
-from datamask.runs import execute as execute_module
+from datamask.runs import stages
 from datamask.runs.attempt import attempt
 from datamask.runs.formats import SEAL, load_arrays, save_arrays
 from datamask.runs.store import Run, RunStore
@@ -84,16 +84,16 @@ def ended(run: Run, stop_after: int | None = None) -> str:
     def should_stop() -> bool:
         return stop_after is not None and len(run.metrics().get("step", ())) >= stop_after
 
-    outcome = attempt(run, Work.of(should_stop), threads=1)
+    outcome = attempt(run, Work.of(should_stop, threads=1))
     assert not outcome.faulty, outcome.error
     return outcome.status.state
 
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_every_state_that_a_learner_reaches_is_one_it_takes_up(store, shard, plan, monkeypatch):
-    learn, steps = execute_module.Execution.learn, []
+    learn, steps = stages.learn, []
 
-    def checked(self, learner):
+    def checked(learner, state, **given):
         step = learner.step
 
         def step_and_check(state, poll, trace):
@@ -104,9 +104,9 @@ def test_every_state_that_a_learner_reaches_is_one_it_takes_up(store, shard, pla
 
         learner.check(learner.init())
         monkeypatch.setattr(learner, "step", step_and_check)
-        return learn(self, learner)
+        return learn(learner, state, **given)
 
-    monkeypatch.setattr(execute_module.Execution, "learn", checked)
+    monkeypatch.setattr(stages, "learn", checked)
     assert ended(made(store, shard, plan)) == "done"
     assert steps
 
@@ -144,20 +144,20 @@ def test_an_altered_checkpoint_is_refused_with_the_way_out(half, monkeypatch):
     path = broken.path / "checkpoint.npz"
     arrays, meta = load_arrays(path)
     meta.pop(SEAL)  # as versions that knew no digests wrote it
-    learn, believed = execute_module.Execution.learn, []
+    resumed_state, believed = stages.resumed_state, []
 
-    def each(self, learner):
+    def each(execution, learner, *_):
         for label, altered, described in cases(arrays, meta):
             save_arrays(path, altered, described)
             try:
-                self.resumed(learner, *self.writer.load_checkpoint())
+                resumed_state(execution, learner, *execution.writer.load_checkpoint())
                 believed.append(label)
             except StoreError as error:
                 assert "checkpoint.npz is damaged: " in str(error)
                 assert str(error).endswith("; delete it to start this run from its beginning")
-        return learn(self, learner)
+        return resumed_state(execution, learner, *execution.writer.load_checkpoint())
 
-    monkeypatch.setattr(execute_module.Execution, "learn", each)
+    monkeypatch.setattr(stages, "resumed_state", each)
     assert ended(broken) == "failed"  # by the last of them
     assert believed == []
     path.unlink()

@@ -21,6 +21,7 @@ from datamask.runs.digests import digests
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import Work
 
 ROWS, DIM = 60, 4
 
@@ -49,7 +50,7 @@ def shard(tmp_path) -> Path:
 def executed(store: RunStore, shard: Path) -> Run:
     options = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.2, "device": "cpu"}
     run = store.create(RunConfig(CorpusConfig((str(shard),)), SelectionConfig.from_options(**options)))
-    assert execute(run, threads=1).status == "done"
+    assert execute(run, Work(threads=1)).status == "done"
     return run
 
 

@@ -160,7 +160,7 @@ def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
         pytest.fail("listing went on")
 
     stop = []
-    monkeypatch.setattr("datamask.runs.execute.list_files", listing)
+    monkeypatch.setattr("datamask.runs.stages.list_files", listing)
     assert execute(start(store), Work.of(lambda: bool(stop))) is None and stop
 
 
@@ -192,15 +192,15 @@ def test_collapse_keeps_copies_out(store, tmp_path, raw):
 @pytest.mark.parametrize("estimator", ["counterfactual", "reinforce"])
 def test_stopped_and_resumed_equals_unbroken(store, estimator):
     whole, broken = (start(store, estimator=estimator, n_epochs=40, n_rollout=16) for _ in range(2))
-    execute(whole, threads=1)
+    execute(whole, Work(threads=1))
 
     def stop():
         return len(broken.metrics().get("step", ())) >= 9
 
-    assert execute(broken, Work.of(stop), threads=1) is None
+    assert execute(broken, Work.of(stop, threads=1)) is None
     assert broken.status().state == "stopped"
     assert broken.metrics()["step"].max() == 9
-    execute(broken, threads=1)
+    execute(broken, Work(threads=1))
     assert broken.metrics()["step"].tolist() == whole.metrics()["step"].tolist()
     assert broken.selection().equals(whole.selection())
 
@@ -210,14 +210,14 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     """kill -9 in the middle: interrupted, then resumed from its last checkpoint to the same end."""
     options = {"estimator": estimator, "objective": "disf", "n_epochs": 36, "n_rollout": 16, "partial": 0.3}
     whole, broken = start(store, **options), start(store, **options)
-    execute(whole, threads=1)
+    execute(whole, Work(threads=1))
     # it is killed anywhere from step 12 on, and waits at step 24 for a test that comes late
     code = (
         "import sys, time; from datamask.runs import execute as e, recording; "
         "from datamask.runs.store import RunStore; from datamask.work.context import Work; "
         "recording.CHECKPOINT_SECONDS = 0.0; "
-        "run = RunStore(sys.argv[1]).get(sys.argv[2]); e.execute(run, threads=1, "
-        "work=Work.of(lambda: len(run.metrics().get('step', ())) >= 24 and time.sleep(600)))"
+        "run = RunStore(sys.argv[1]).get(sys.argv[2]); e.execute(run, "
+        "work=Work.of(lambda: len(run.metrics().get('step', ())) >= 24 and time.sleep(600), threads=1))"
     )
     worker = subprocess.Popen(
         [sys.executable, "-c", code, str(store.root), broken.id], cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}
@@ -231,7 +231,7 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     assert 12 <= broken.metrics()["step"].max() < 36
     with broken.writer() as writer:
         assert 0 < writer.load_checkpoint()[1]["state"]["step"] < 36
-    execute(broken, threads=1)
+    execute(broken, Work(threads=1))
     assert broken.metrics()["step"].tolist() == whole.metrics()["step"].tolist()
     assert broken.selection().equals(whole.selection())
 
@@ -240,18 +240,20 @@ def test_planned_steps_are_taken_and_a_run_from_before_goes_on_as_it_began(store
     """A run that had no plan when it was stopped ends where it would have ended unbroken: after all its steps."""
     options = {"estimator": "counterfactual", "objective": "pairwise", "n_epochs": 60}
     unbroken = start(store, **options)
-    whole = execute(unbroken, threads=1).to_dict()
+    whole = execute(unbroken, Work(threads=1)).to_dict()
     broken = start(store, **options)
-    stopped = execute(broken, Work.of(lambda: len(broken.metrics().get("step", ())) >= 9), threads=1)
+    stopped = execute(broken, Work.of(lambda: len(broken.metrics().get("step", ())) >= 9, threads=1))
     assert stopped is None and broken.status().step == 9
     monkeypatch.setattr(selection, "PLANNED_FROM", 10)
     monkeypatch.setattr(selection, "MASK_ROWS", 0)
     planned = start(store, **options)
-    assert execute(planned, threads=1).to_dict()["steps"] == selection.FEWEST_STEPS == planned.status().total_steps
+    assert (
+        execute(planned, Work(threads=1)).to_dict()["steps"] == selection.FEWEST_STEPS == planned.status().total_steps
+    )
     record = json.loads((broken.path / "config.json").read_text())
     del record["facts"]["planned_steps"]
     (broken.path / "config.json").write_text(json.dumps(record))
-    assert execute(broken, threads=1).to_dict()["steps"] == whole["steps"] > selection.FEWEST_STEPS
+    assert execute(broken, Work(threads=1)).to_dict()["steps"] == whole["steps"] > selection.FEWEST_STEPS
     assert broken.rows().equals(unbroken.rows())
 
 

@@ -14,6 +14,7 @@ import pytest
 from datamask import cli
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.runs import health
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
@@ -37,7 +38,7 @@ def learned(store, inputs=TINY, **options):
     """The run, and what it told while it ran."""
     run = store.create(RunConfig(CorpusConfig((str(inputs),)), SelectionConfig.from_options(device="cpu", **options)))
     told = []
-    summary = execute(run, warn=told.append, threads=1).to_dict()
+    summary = execute(run, Work(threads=1), callbacks=Callbacks(warn=told.append)).to_dict()
     assert summary["warnings"] == run.status().to_dict()["summary"]["warnings"] and set(summary["warnings"]) <= set(
         told
     )
@@ -150,7 +151,7 @@ def test_a_start_from_quality_is_not_taken_for_a_collapse(store):
             ),
         )
     )
-    assert execute(run, Work.of(lambda: len(run.metrics().get("step", ())) >= 30), threads=1) is None
+    assert execute(run, Work.of(lambda: len(run.metrics().get("step", ())) >= 30, threads=1)) is None
     assert np.nanmax(run.metrics()["overlap_quality"]) > health.SAME_SELECTION
     assert "collapse" not in names(run)
 

@@ -100,7 +100,7 @@ def test_it_says_the_same_as_the_run_it_was_exported_from(store, tmp_path):
     options = {"objective": "facility", "lamb": 0.3, "select_ratio": 0.21, "device": "cpu"}
     selection = SelectionConfig.from_options(estimator="top-quality", **options)
     run = store.create(RunConfig(CorpusConfig((TINY,)), selection))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     for name in ("ids.csv", "ids.parquet"):
         path = exports.write_ids(run, str(tmp_path / name))
         again = import_ids(store, asked(path, "back", **{k: v for k, v in options.items() if k != "select_ratio"}))

@@ -31,7 +31,7 @@ def made(tmp_path_factory):
         selection = SelectionConfig.from_options(
             **{"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.2, **options}
         )
-        execute(store.create(RunConfig(corpus, selection)), threads=1)
+        execute(store.create(RunConfig(corpus, selection)), Work(threads=1))
     runs = sorted(store.list(), key=lambda run: (-run.config.selection.select_ratio, run.config.selection.lamb))
     return store, runs, open_corpus(corpus)
 
@@ -110,6 +110,6 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
             SelectionConfig.from_options(objective="pairwise", estimator="relaxed", pin=str(tmp_path / "pin.txt")),
         )
     )
-    execute(pinned, threads=1)
+    execute(pinned, Work(threads=1))
     with pytest.raises(OptionError, match="agreement"):
         measuring.write_agreement(pinned, corpus, store.cache_dir)

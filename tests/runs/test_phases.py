@@ -9,6 +9,7 @@ import pytest
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import neighbors, partition_search
 from datamask.runs import phases
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.execute import execute
 from datamask.runs.phases import ENDING, ENDS, GRAPH, LEARNING, REFERENCES
 from datamask.work.context import Work
@@ -96,7 +97,7 @@ def test_a_run_tells_its_phases_and_leaves_out_what_is_kept(store, monkeypatch, 
         execute(
             store.create(RunConfig(CorpusConfig((TINY,)), config)),
             Work(report=lambda share, what: shares.append(share)),
-            pace=pace,
+            callbacks=Callbacks(pace=pace),
         )
         assert shares == sorted(shares) and shares[-1] == pace.share == 1.0 and pace.left == 0.0
         return pace

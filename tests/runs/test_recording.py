@@ -56,7 +56,7 @@ def known(metrics, name):
 @pytest.mark.parametrize(("estimator", "objective"), PAIRS)
 def test_a_finished_run_has_ten_points_unless_it_took_fewer_steps(store, estimator, objective):
     run = start(store, estimator, objective)
-    summary = execute(run, threads=1).to_dict()
+    summary = execute(run, Work(threads=1)).to_dict()
     metrics = run.metrics()
     lines = metrics.get("step", np.zeros(0))
     taken = summary["steps"] + sum(int(known(metrics, name).max(initial=0)) for name in ("swaps", "dual_steps"))
@@ -76,7 +76,7 @@ def test_a_finished_run_has_ten_points_unless_it_took_fewer_steps(store, estimat
 
 def test_facility_tells_picks_swaps_and_steps_of_the_dual(store):
     run = start(store, "relaxed", "facility")
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     metrics = run.metrics()
     picks, swaps, steps = (np.isfinite(metrics[name]) for name in ("picks", "swaps", "dual_steps"))
     assert (metrics["picks"][picks][-1] == 120 and picks.sum() == swaps.sum() == ENOUGH) or swaps.sum() > ENOUGH
@@ -99,12 +99,12 @@ def test_stopped_between_steps_and_resumed_has_the_lines_of_an_unbroken_run(
     store, estimator, objective, where, monkeypatch
 ):
     whole, broken = start(store, estimator, objective), start(store, estimator, objective)
-    execute(whole, threads=1)
+    execute(whole, Work(threads=1))
     monkeypatch.setattr(recording.Recorder, "traced", traced := counted(recording.Recorder.traced, where))
-    assert execute(broken, Work.of(lambda: traced.reached), threads=1) is None
+    assert execute(broken, Work.of(lambda: traced.reached, threads=1)) is None
     assert np.isfinite(broken.metrics()[where]).any()
     monkeypatch.undo()
-    execute(broken, threads=1)
+    execute(broken, Work(threads=1))
     for name in ("step", "joint", "picks", "swaps", "dual_steps", "upper_bound"):
         assert (name in whole.metrics()) == (name in broken.metrics())
         np.testing.assert_array_equal(broken.metrics().get(name), whole.metrics().get(name))

@@ -51,7 +51,7 @@ def queued(pool, config, start_from=None):
 
 def ran(pool, config, start_from=None):
     run = queued(pool, config, start_from)
-    execute(run, threads=1, pool=pool)
+    execute(run, Work(threads=1), pool=pool)
     return run
 
 
@@ -132,9 +132,9 @@ def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
     def should_stop():
         return len(run.metrics().get("step", ())) >= 4
 
-    assert execute(run, Work.of(should_stop), threads=1, pool=pool) is None
+    assert execute(run, Work.of(should_stop, threads=1), pool=pool) is None
     RunStore(pool.cache_dir.parent).remove(parent.id)
-    summary = execute(run, threads=1, pool=pool).to_dict()
+    summary = execute(run, Work(threads=1), pool=pool).to_dict()
     assert summary["steps"] == 10 and summary["warm_from"] == parent.id
     assert run.rows()["selected"].equals(whole.rows()["selected"])
 
@@ -151,9 +151,9 @@ def test_stopped_before_its_first_step_it_still_knows_its_start(pool, estimator,
     def should_stop():
         return "warm_from" in run.facts()  # a learner has begun
 
-    assert execute(run, Work.of(should_stop), threads=1, pool=pool) is None
+    assert execute(run, Work.of(should_stop, threads=1), pool=pool) is None
     RunStore(pool.cache_dir.parent).remove(parent.id)
-    assert execute(run, threads=1, pool=pool).to_dict()["warm_from"] == parent.id
+    assert execute(run, Work(threads=1), pool=pool).to_dict()["warm_from"] == parent.id
     assert run.rows()["selected"].equals(whole.rows()["selected"])
 
 

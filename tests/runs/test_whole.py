@@ -19,15 +19,16 @@ from datamask.api import select
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
-from datamask.errors import InputError, OptionError, Stopped, StoreError
+from datamask.errors import InputError, OptionError, StoreError
 from datamask.options import Quota
 from datamask.out_of_core import scratch, scratch_writing, solvers
 from datamask.out_of_core.scratch import KINDS
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.recipes.weights import Weights
-from datamask.runs import whole
+from datamask.runs import whole_writing
 from datamask.runs.attempt import attempt
-from datamask.runs.execute import RunPoll, execute
+from datamask.runs.callbacks import Callbacks
+from datamask.runs.execute import execute
 from datamask.runs.exports import filtered_rows, mask_per_shard
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import Run, RunStore
@@ -60,7 +61,7 @@ def _created(root, folder, **options) -> Run:
 def done(folder, tmp_path_factory):
     root = tmp_path_factory.mktemp("done")
     run, notes = _created(root, folder), []
-    execute(run, note=notes.append)
+    execute(run, callbacks=Callbacks(note=notes.append))
     return run, notes
 
 
@@ -355,7 +356,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
 def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path, monkeypatch):
     """The first batch waits until it is."""
     run, heard = _created(tmp_path, folder), threading.Event()
-    add, poll = scratch_writing._add, RunPoll.__call__
+    add, stop_requested = scratch_writing._add, Run.stop_requested
 
     def asked(*given):
         run.request_stop()
@@ -363,16 +364,13 @@ def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path
         return add(*given)
 
     def hears(self):
-        try:
-            poll(self)
-        except Stopped:
+        if requested := stop_requested(self):
             heard.set()
-        if heard.is_set():
-            raise Stopped("stopped on request")
+        return requested
 
     with monkeypatch.context() as patched:
         patched.setattr(scratch_writing, "_add", asked)
-        patched.setattr(RunPoll, "__call__", hears)
+        patched.setattr(Run, "stop_requested", hears)
         assert attempt(run).status.state == "stopped"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     assert kept.is_dir() and not (kept / "scratch.json").exists()
@@ -381,7 +379,7 @@ def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path
 
 def test_a_run_that_is_removed_takes_its_scratch_along(folder, tmp_path, monkeypatch):
     run = _created(tmp_path, folder)
-    monkeypatch.setattr(whole.WholeExecution, "sample_rows", lambda *given: 1 / 0)
+    monkeypatch.setattr(whole_writing, "_selected_of_sample", lambda execution: 1 / 0)
     assert attempt(run).status.state == "failed"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     assert run.whole["scratch"] == str(kept) and kept.is_dir()

@@ -15,6 +15,7 @@ from datamask.corpus.shared_corpora import shared_corpora
 from datamask.dashboard.data.openings import Openings
 from datamask.dashboard.runs import provenance
 from datamask.runs.attempt import attempt
+from datamask.runs.callbacks import Callbacks
 from datamask.runs.store import RunStore
 from datamask.storage import patience
 from datamask.storage.remote import RemoteFile
@@ -92,13 +93,13 @@ def test_a_stopped_run_reads_them_again_and_ends_in_the_same_ids(folder, bucket,
     selection = SelectionConfig.from_options(estimator="counterfactual", n_epochs=20, n_rollout=16, device="cpu")
     config = RunConfig(CorpusConfig((bucket.url("corpus"),)), selection)
     whole, stopped = (RunStore("runs").create(config) for _ in range(2))
-    assert attempt(whole, threads=1).status.state == "done"
-    outcome = attempt(stopped, Work.of(lambda: len(stopped.metrics().get("step", ())) >= 5), threads=1)
+    assert attempt(whole, Work(threads=1)).status.state == "done"
+    outcome = attempt(stopped, Work.of(lambda: len(stopped.metrics().get("step", ())) >= 5, threads=1))
     assert outcome.status.state == "stopped" and (stopped.path / "checkpoint.npz").exists()
     shared_corpora()._slots.clear()  # as in a process of its own
     fetched = []
     monkeypatch.setattr(RemoteFile, "_piece", lambda *args, read=RemoteFile._piece: fetched.append(1) or read(*args))
-    assert attempt(stopped, threads=1).status.state == "done" and fetched
+    assert attempt(stopped, Work(threads=1)).status.state == "done" and fetched
     assert stopped.selection().equals(whole.selection())
 
 
@@ -205,7 +206,7 @@ def test_a_first_pass_that_the_store_breaks_off_leaves_a_run_to_go_on_with(folde
     monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "2")
     selection = SelectionConfig.from_options(objective="pairwise", device="cpu", scratch_dir=str(folder / "scratch"))
     started = RunStore("runs").create(RunConfig(CorpusConfig((bucket.url("corpus"),), rows=60), selection))
-    failed = attempt(started, note=lambda sentence: proxy.arm("cut", 0))
+    failed = attempt(started, callbacks=Callbacks(note=lambda sentence: proxy.arm("cut", 0)))
     assert failed.status.state == "failed" and "breaks off" in failed.status.error and not failed.faulty
     proxy.heal()
     assert attempt(started).status.state == "done"

@@ -153,7 +153,7 @@ def half_done(setting: str) -> Path:
         metrics = run.path / "metrics.jsonl"
         return metrics.is_file() and len(metrics.read_bytes().splitlines()) >= 2
 
-    attempt(run, Work.of(stop), threads=1)
+    attempt(run, Work.of(stop, threads=1))
     return root
 
 

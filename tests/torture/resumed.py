@@ -11,6 +11,7 @@ import numpy as np
 
 from datamask.errors import DatamaskError
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.torture import materials
 from tests.torture.contract import Finding
 from tests.torture.judging import Family, check_sentence, trace
@@ -72,7 +73,7 @@ def finish(run, expected: tuple[str, ...], what: str) -> str:
     """
     from datamask.runs.attempt import attempt
 
-    outcome = attempt(run, threads=1)
+    outcome = attempt(run, Work(threads=1))
     if outcome.error is None:
         if outcome.status.state != "done":
             raise Finding(f"{what}: ended {outcome.status.state} although nobody stopped it")

@@ -123,8 +123,7 @@ def start(
                 done = sweep(
                     RunStore(root),
                     plan,
-                    Work(job.poll, report),
-                    threads=cores,
+                    Work(job.poll, report, cores),
                     reuse=True,
                     turn=functools.partial(turn, device),
                 )

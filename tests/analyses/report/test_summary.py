@@ -14,6 +14,7 @@ from datamask.corpus import open_corpus
 from datamask.runs.ablation_results import save
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.context import Work
 from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_runs import finish_run, write_shard
 
@@ -89,7 +90,7 @@ def test_removed_duplicates_are_counted(world, tmp_path):
     store, corpus, config = world
     settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", collapse="0.9", select_ratio=0.1)
     run = store.create(RunConfig(config, settings))
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     x = corpus.features.astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     # families of rows linked by a cosine of at least 0.9, of which one row each could be selected

@@ -31,6 +31,7 @@ from datamask.runs.execute import execute
 from datamask.runs.labels import Result
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import Work
 
 VALUES = (None, "", "x", "<b>", [], {}, -1, 2**70, 10**400, True, [1], {"a": 1}, 0.5, 1e300, float("nan"))
 ROWS, DIM = 80, 4
@@ -66,7 +67,7 @@ def made(tmp_path_factory) -> Path:
     run = RunStore(folder / "runs").create(
         RunConfig(CorpusConfig((str(folder / "shard.parquet"),)), selection), run_id="altered"
     )
-    execute(run, threads=1)
+    execute(run, Work(threads=1))
     run.attach([Result("task", 0.5)])
     run.relabel(tags=["a"])
     shutil.copytree(run.path, folder / "runs" / "whole")
