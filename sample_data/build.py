@@ -153,7 +153,7 @@ def keep_points(output: Path) -> None:
         cache = Path(RESULTS) / "cache"
         for old in cache.glob("*/lambda-points-*"):
             old.unlink()
-        _copy([points(corpus)], Path(scratch), cache)
+        _copy([points(corpus, Path(scratch))], Path(scratch), cache)
     facts = json.loads((output / FACTS).read_text())
     write_text(output / FACTS, json.dumps({**facts, "files": _digests(output)}, indent=1) + "\n")
 
@@ -175,11 +175,12 @@ def _copy(kept: list[Entry], cache_dir: Path, target: Path) -> None:
         shutil.copy(path, target / entry.subject / path.name)
 
 
-def points(corpus: Corpus) -> Entry:
+def points(corpus: Corpus, cache_dir: Path) -> Entry:
     """Return the name of the selections along λ."""
     from datamask.dashboard.tradeoff import kept_points, lambda_points
 
-    return kept_points.points_entry(corpus.fingerprint, kept_points.key_of(corpus, lambda_points.settings_of(None)))
+    problem = kept_points.key_of(corpus, lambda_points.settings_of(None))
+    return kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir).entry
 
 
 def entries(corpus: Corpus, cache_dir: Path) -> list[Entry]:
@@ -187,10 +188,10 @@ def entries(corpus: Corpus, cache_dir: Path) -> list[Entry]:
     from datamask.corpus.projections.layouts import stored_layout
     from datamask.dashboard.linked.topics import stored_topics
     from datamask.dashboard.map.map_layout import stored_crowding
-    from datamask.runs.ablation_results import result_entry
+    from datamask.runs.ablation_results import stored_result
 
     drawn = [stored(corpus, cache_dir).entry for stored in (stored_layout, stored_crowding, stored_topics)]
-    return [*drawn, result_entry(corpus.fingerprint, QUESTION.key), points(corpus)]
+    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key).entry, points(corpus, cache_dir)]
 
 
 def _digests(folder: Path) -> dict[str, str]:
