@@ -118,7 +118,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.facility:Facility",
         (),
         "Facility location",
-        "Every row should be near a selected row. Sees duplicates.",
+        "Every row should be near a selected row. Duplicates earn little credit.",
         needs_neighbors=True,
         proof="dual",
         warm=True,
@@ -133,7 +133,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.pairwise:Pairwise",
         ("pair_simi", "pairsimi", "pair-simi"),
         "Pair-wise similarity",
-        "Selected rows should be dissimilar on average. Thins out crowded directions; does not see duplicates.",
+        "Selected rows should be dissimilar on average. Thins out crowded directions; does not avoid duplicates.",
         proof="relaxation",
         warm=True,
         live="quick",
@@ -149,7 +149,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.disf:DiSF",
         (),
         "DiSF (feature decorrelation)",
-        "The feature dimensions of the selected rows should be uncorrelated. Does not see duplicates; needs many "
+        "The feature dimensions of the selected rows should be uncorrelated. Does not avoid duplicates; needs many "
         "more selected rows than dimensions.",
         live="slow",
         effort=0.85,
@@ -160,7 +160,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.vendi:Vendi",
         (),
         "Vendi entropy",
-        "Selected rows should point in many directions evenly: the logarithm of the Vendi score. Does not see "
+        "Selected rows should point in many directions evenly: the logarithm of the Vendi score. Does not avoid "
         "duplicates.",
         proof="relaxation",
         live="slow",
@@ -186,7 +186,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "datamask.objectives.graphcut:GraphCut",
         ("graph-cut", "graph_cut"),
         "Graph cut",
-        "Selected rows should not be near neighbors of each other. Sees duplicates and is fast on any corpus.",
+        "Selected rows should not be near neighbors of each other. Avoids duplicates; fast on any corpus.",
         needs_neighbors=True,
         more=True,
         effort=0.11,

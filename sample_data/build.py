@@ -54,7 +54,7 @@ PER_SOURCE = 490
 LONGEST = 2_000
 """Characters. Longer docstrings are left out, none is cut."""
 
-RUN_ID, RUN_NAME = "demo-masks", "demo: learned masks"
+RUN_ID, RUN_NAME = "demo-masks", "Demo (learned masks)"
 SELECTION = {"estimator": "counterfactual", "lamb": 0.5}
 QUESTION = AblationQuestion(
     label="source", methods=(*SIMPLE, GREEDY), lambdas=(0.0, 0.5, 0.85), objectives=("facility",), seeds=6

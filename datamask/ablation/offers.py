@@ -71,7 +71,7 @@ def _recommended(track: Track, result: AblationResult) -> Offer | None:
         method = summary.method
         name = f"λ {method.lamb:g}" if _moves(method, objective) else method.label
         behind = (
-            f"is the safest for an unknown target: {within(summary.regret, result)}."
+            f"is the safest method for an unknown target: {within(summary.regret, result)}."
             if summary.regret > 0
             else f"is the best on each of {len(at)} targets."
         )

@@ -11,7 +11,7 @@ from datamask.ablation.result import AblationResult, MethodSummary
 CIRCULAR = (
     "This target is circular, because it is made from the quality that methods select by. Nothing is recommended."
 )
-POOL_NOTE = "Random is hard to beat on held-out text of the pool, because both have the same distribution."
+POOL_NOTE = "A random subset is hard to beat on held-out text of the same corpus, because it has the same distribution."
 
 
 def pool_note(result: AblationResult) -> list[str]:
@@ -22,7 +22,7 @@ def pool_note(result: AblationResult) -> list[str]:
 def headline(result: AblationResult) -> str:
     """The answer in one to three sentences.
 
-    Example: ``For an unknown target, Facility location λ 0.35 is the safest: at most 0.120 nats per word behind ...``
+    Example: ``For an unknown target, Facility location λ 0.35 is the safest method: at most 0.120 nats ...``
     """
     if result.provisional:
         return (
@@ -49,17 +49,18 @@ def several_targets(result: AblationResult) -> str:
     )
     compared = other if recommended.method == result.methods[0] else recommended
     return (
-        f"For an unknown target, {recommended.method.label} is the safest: {within(recommended.regret, result)}. "
-        f"The safest {kind} is {other.method.label} ({other.regret:.3f}). {counts(compared, result)}"
+        f"For an unknown target, {recommended.method.label} is the safest method: "
+        f"{within(recommended.regret, result)}. The safest {kind} is {other.method.label} "
+        f"({other.regret:.3f}). {counts(compared, result)}"
     )
 
 
 def within(regret: float, result: AblationResult) -> str:
     """How far a method is behind the best one where it is furthest: a largest regret, in words.
 
-    Example: ``at most 0.120 nats per word behind the best on 12 targets``.
+    Example: ``at most 0.120 nats per word behind the best method of each of 12 targets``.
     """
-    return f"at most {regret:.3f} {result.unit} behind the best on {len(result.targets)} targets"
+    return f"at most {regret:.3f} {result.unit} behind the best method of each of {len(result.targets)} targets"
 
 
 def counts(summary: MethodSummary, result: AblationResult) -> str:
@@ -125,12 +126,11 @@ def method_note(result: AblationResult) -> str:
     used = "all rows" if not result.training else f"{result.training:,} {result.counts}"
     return " ".join(
         (
-            f"Select ratio {result.question.ratio:g}; {result.seeds} of {result.question.seeds} seeds, each with "
-            f"{result.rows:,} rows of its own, of which {result.selected:,} are selected; {used} of each selection are "
-            f"compared ({result.judge}).",
-            "Intervals are paired by seed and hold for all comparisons together.",
+            f"Select ratio {result.question.ratio:g}, {result.seeds} of {result.question.seeds} seeds. For each seed, "
+            f"every method selects {result.selected:,} of {result.rows:,} rows. The proxy model ({result.judge}) then "
+            f"uses {used} of each selection.",
+            "Confidence intervals use paired differences by seed and are corrected for multiple comparisons.",
             *result.notes,
-            *pool_note(result),
         )
     )
 

@@ -56,7 +56,7 @@ class FeatureProbe:
     """What the features of a corpus can do.
 
     Attributes:
-        rows: that were looked at, no two with the same features.
+        rows: that were looked at, no two with the same features. sampled: rows at random that these are of.
         correlation: Spearman's of quality and prediction on rows that the probe has not seen; None: too few rows, or
             all of one quality. shuffled: the mean of the same over `SHUFFLES` shuffles of the quality.
         labels: of the first `LABEL_COLUMNS` label columns.
@@ -66,6 +66,7 @@ class FeatureProbe:
     correlation: float | None
     shuffled: float | None
     labels: tuple[SharedLabel, ...]
+    sampled: int
 
     def sentences(self) -> list[str]:
         """Return what was found, a sentence each."""
@@ -77,8 +78,8 @@ class FeatureProbe:
                 f"(shuffled: {_number(self.shuffled)})."
             ]
         return said + [
-            f"Same {label.column}: {100 * label.share:.0f} % of the {NEIGHBORS} nearest rows (shuffled: "
-            f"{100 * label.shuffled:.0f} %)."
+            f"{100 * label.share:.0f} % of a row's {NEIGHBORS} nearest rows have the same {label.column} (shuffled "
+            f"labels: {100 * label.shuffled:.0f} %)."
             for label in self.labels
         ]
 
@@ -114,7 +115,7 @@ def probe_features(corpus: Corpus, work: Work = UNWATCHED) -> FeatureProbe:
     work.poll()
     work.report(0.7, "Comparing the nearest rows")
     labels = _labels(corpus, rows, features) if len(rows) >= LEAST else ()
-    return FeatureProbe(len(rows), correlation, shuffled, labels)
+    return FeatureProbe(len(rows), correlation, shuffled, labels, len(sample))
 
 
 def _probe(features: np.ndarray, quality: np.ndarray, poll: Poll) -> tuple[float, float]:

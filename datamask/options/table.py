@@ -34,8 +34,8 @@ class SelectionOptions:
         always=True,
         varied="",
         flags=("--objective", "--algorithm"),
-        help="The meaning of diversity in this run. Facility location, pair-wise similarity, Vendi entropy and DiSF "
-        "with fixed scale have a proved gap; DiSF and graph cut have none.",
+        help="How diversity is measured. Facility location, pair-wise similarity, Vendi entropy and DiSF "
+        "with fixed scale report a gap; DiSF and graph cut do not.",
     )
     lamb: float = option(
         Number("a number from 0 (diversity alone) to 1", 0, 1),
@@ -83,8 +83,8 @@ class SelectionOptions:
         always=True,
         unset="auto",
         varied="",
-        help="The method that selects. Automatic takes the fastest solver with a proof, else Counterfactual; the "
-        "baselines are for comparison.",
+        help="The method that selects. Automatic takes the fastest solver that reports a gap. If none supports the "
+        "objective, it learns masks (Counterfactual).",
     )
     preset: str | None = option(
         Choice({"paper": "the paper's"}),
@@ -103,8 +103,8 @@ class SelectionOptions:
         default="calibrated",
         varied="scale",
         control=Control(),
-        help="Calibrated: λ weighs quality and diversity from 0 % (random) to 100 % (best possible). Raw: λ "
-        "weighs the plain values, as in the paper.",
+        help="Calibrated: λ weighs quality and diversity after scaling both to 0 % (random) and 100 % (best possible). "
+        "Raw: λ weighs the unscaled values, as in the paper.",
     )
     n_rollout: int | None = option(
         Whole(1, least={"reinforce": 2}),
@@ -172,7 +172,7 @@ class SelectionOptions:
         owners={"counterfactual": "same", "reinforce": "quality"},
         varied="init",
         control=Control(),
-        help="The logits at the start: all equal, or in proportion to quality.",
+        help="The starting logit of each row: equal for all rows, or proportional to quality.",
     )
     score: str | None = option(
         Choice({"mask": "by membership, as in the paper", "exact": "by the draw's probability"}),
@@ -188,7 +188,7 @@ class SelectionOptions:
         "the draw's probability gives the exact gradient.",
     )
     readout: str | None = option(
-        Choice({"top": "the strongest rows", "sample": "one last draw"}),
+        Choice({"top": "the highest logits", "sample": "one last draw"}),
         "Final subset",
         "how logits become the selection: top (the strongest rows) or sample (one random draw)",
         "HOW",
@@ -196,7 +196,7 @@ class SelectionOptions:
         owners={"counterfactual": "top", "reinforce": "top"},
         varied="readout",
         control=Control(),
-        help="How the final subset is taken from the logits: the strongest rows, or one random draw.",
+        help="How the final subset is taken from the logits: the rows with the highest logits, or one random draw.",
     )
     polish: str | None = option(
         Choice({"swaps": "swap rows while it helps", "none": "no"}),
@@ -266,8 +266,8 @@ class SelectionOptions:
         listed="Features centered",
         default=False,
         control=Control(),
-        help="Subtracts the mean of the corpus from the features. Use it for embeddings with high cosines "
-        "everywhere, such as E5.",
+        help="Subtracts the mean of the corpus from the features. Use it for embeddings whose cosines "
+        "are all high, such as E5.",
     )
     prune: float = option(
         Number("a share from 0 to below 1", 0, 1, below=True),
@@ -279,7 +279,7 @@ class SelectionOptions:
         default=0.0,
         varied="pruned",
         control=Control({"min_value": 0.0, "max_value": 0.99, "step": 0.1, "format": "%.3g"}),
-        help="Skips this share of the rows, the worst by quality, before learning. Learning gets faster.",
+        help="Removes this share of the rows, those of lowest quality, before learning. This speeds up learning.",
     )
     collapse: str = option(
         Copies(),
@@ -293,7 +293,7 @@ class SelectionOptions:
         varied="copies",
         control=Control(),
         help="How to treat duplicates before selecting. Rows with identical features are exact duplicates; "
-        "pair-wise similarity and DiSF do not see them.",
+        "pair-wise similarity and DiSF do not avoid them.",
     )
     pin: str | None = option(
         IdFile(),

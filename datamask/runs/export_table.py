@@ -166,9 +166,9 @@ EXPORTS: list[Export] = [
         name="ids",
         metavar="OUT.csv|OUT.parquet",
         about="the selected ids with rank, logit and marginals",
-        heading="The selected ids",
-        caption="One row per selected id with rank, score, quality, marginals and place in the shards. For fewer "
-        "rows, solve a smaller ratio instead of cutting this list.",
+        heading="Selected ids",
+        caption="One row per selected id: rank, score, quality, marginal diversity, shard and row number. For fewer "
+        "rows, solve again with a smaller ratio.",
         write=_write_ids,
         downloads=(
             Download(
@@ -176,7 +176,7 @@ EXPORTS: list[Export] = [
                 "Download ids (Parquet)",
                 ".parquet",
                 PARQUET,
-                "The file of `datamask select`, with the settings in its metadata.",
+                "The file that `datamask select` writes, with the settings in its metadata.",
                 _selection,
                 stored="selection.parquet",
             ),
@@ -195,7 +195,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="Each row gets a weight from 0 to 1, and a whole number of repeats in proportion to it.",
+        caption="Each row gets a weight from 0 to 1 and a number of repeats proportional to it.",
         write=_write_weights,
         downloads=(
             Download(
@@ -245,7 +245,7 @@ EXPORTS: list[Export] = [
         metavar="FOLDER",
         about="per shard, a parquet with 0 or 1 for each of its rows",
         heading="Mask per shard",
-        caption="A small parquet per shard with the columns selected and considered, in the order of the shard.",
+        caption="One small Parquet file per shard, in row order, with two columns: `selected` and `considered`.",
         write=_write_masks,
         downloads=(
             Download(

@@ -24,7 +24,7 @@ def test_several_targets_recommend_the_method_that_is_never_far_behind():
     (offer,) = offers(track(stored, "facility", 0.3))
     recommended = stored[0].recommendation
     assert offer.method == recommended.method and offer.moves and offer.method.lamb == 0.7
-    assert offer.sentence.startswith("λ 0.7 is the safest for an unknown target: at most 0.1")
+    assert offer.sentence.startswith("λ 0.7 is the safest method for an unknown target: at most 0.1")
     assert f"{recommended.regret:.3f} nats per word" in offer.sentence
 
 
@@ -59,7 +59,7 @@ def test_a_simple_baseline_that_is_most_robust_is_offered_as_a_run():
     assert stored[0].summaries[2].better_than_simple
     (offer,) = offers(track(stored, "facility", 0.3))
     assert offer.method == stored[0].recommendation.method and offer.method.simple and not offer.moves
-    assert offer.sentence.startswith("Top quality is the safest for an unknown target: at most 0.")
+    assert offer.sentence.startswith("Top quality is the safest method for an unknown target: at most 0.")
 
 
 def test_a_recommendation_without_a_claim_over_random_says_so():

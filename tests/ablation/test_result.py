@@ -24,7 +24,7 @@ def test_the_method_with_the_smallest_largest_regret_is_recommended():
     assert (robust.better_than_simple, robust.worse_than_simple) == (1, 1)
     assert result.recommendation is robust
     said = wording.headline(result)
-    assert "For an unknown target, Facility location λ 0.7 is the safest: at most 0.1" in said
+    assert "For an unknown target, Facility location λ 0.7 is the safest method: at most 0.1" in said
     assert "The safest simple baseline is Random (0." in said
     assert "the best simple baseline it is better on 1 and worse on 1" in said
     assert "worst target is target 2" in wording.method_sentence(result, 1)
@@ -33,7 +33,7 @@ def test_the_method_with_the_smallest_largest_regret_is_recommended():
 def test_where_random_is_the_robust_choice_the_sentence_is_about_the_best_joint_method():
     result = made_result(np.array([[5.0, 5.0], [4.8, 5.6], [5.3, 5.3], [5.1, 5.4]]))
     said = wording.headline(result)
-    assert "For an unknown target, Random is the safest: at most 0." in said
+    assert "For an unknown target, Random is the safest method: at most 0." in said
     assert "The safest joint method is Facility location λ 0.7 (0." in said
     assert "Random is better than random" not in said and "and worse on 2. Against" in said
 

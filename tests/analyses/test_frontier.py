@@ -133,7 +133,7 @@ def test_what_one_estimator_proved_holds_for_all_under_the_same_rules_alone(made
         curves = [trace for trace in figure.data if trace.mode == "lines" and trace.fill is None]
         assert len(curves) == joined
         assert charts.legend([focus], {focus.key: "it"}).count("border-top") == joined
-        assert traces(figure, "proved out of reach")
+        assert traces(figure, "provably unreachable")
 
 
 def test_a_hair_less_than_the_share_still_keeps_it(made):
@@ -199,11 +199,11 @@ def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     spot = line.spots[3]
     figure = charts.frontier(survey.lines, focus=line, chosen=spot)
     assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio == 1
-    (tangent,) = traces(figure, "trade-off at the point")
+    (tangent,) = traces(figure, "tangent at the point")
     slope = (tangent.y[1] - tangent.y[0]) / (tangent.x[1] - tangent.x[0])
     assert slope == pytest.approx(-spot.lamb / (1 - spot.lamb))
     assert (np.mean(tangent.x), np.mean(tangent.y)) == pytest.approx((spot.quality, spot.diversity))
-    (shade,) = traces(figure, "proved out of reach")
+    (shade,) = traces(figure, "provably unreachable")
     # every corner of the shaded part is on or beyond some bound, or on the window's edge
     corners = np.column_stack([shade.x, shade.y])
     window = (*figure.layout.xaxis.range, *figure.layout.yaxis.range)
@@ -220,7 +220,7 @@ def test_without_a_price_there_is_a_ring_and_no_tangent(made):
     circle(made, 3)
     survey = found(made)
     figure = charts.frontier(survey.lines, survey.named, chosen=survey.named[0])
-    assert not traces(figure, "trade-off at the point") and figure.data[-1].marker.symbol == "circle-open"
+    assert not traces(figure, "tangent at the point") and figure.data[-1].marker.symbol == "circle-open"
 
 
 def test_baselines_with_options_are_points_named_by_them(made):

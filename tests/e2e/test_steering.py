@@ -30,7 +30,7 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
     with served(tmp_path) as address:
         page = browser_page
         page.goto(f"{address}/?corpus={opening.key}&run={first.id}")
-        page.get_by_role("tab", name="Borderline reader").click()
+        page.get_by_role("tab", name="Borderline rows").click()
         expect(page.get_by_role("button", name="Keep")).to_be_visible(timeout=LONG)
         expect(page.get_by_text("Text 1 of 40")).to_be_visible(timeout=LONG)
         for key, place in (("1", 2), ("2", 3), ("0", 4)):

@@ -16,7 +16,7 @@ def test_a_server_that_stopped_is_said_in_one_sentence(tmp_path, browser_page: P
     page = browser_page
     with served(tmp_path) as address:
         page.goto(f"{address.replace('127.0.0.1', host)}/data")
-        expect(page.get_by_test_id("stMain").get_by_text("Where from")).to_be_visible()
+        expect(page.get_by_test_id("stMain").get_by_text("Source", exact=True)).to_be_visible()
         page.wait_for_function(STILL)
     said = page.get_by_role("dialog")
     expect(said).to_contain_text(re.compile("server does not answer.*reload this page"))

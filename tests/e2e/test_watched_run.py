@@ -31,7 +31,7 @@ def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_
         expect(page).to_have_url(re.compile("run="), timeout=LONG)
         run = next(run for run in store.list() if run.config.name != "another one")
         expect(done).to_contain_text(run.config.name, timeout=LONG)
-        expect(page.get_by_role("button", name="Copy to the form")).to_be_visible()
+        expect(page.get_by_role("button", name="Copy settings to the form")).to_be_visible()
         page.get_by_role("radio", name="Diversity").or_(page.get_by_role("button", name="Diversity")).first.click()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
         assert named(page) == run.id

@@ -35,9 +35,13 @@ def test_explore_comes_back(page, opened, runs):
     asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Three classes"}
     app = page(corpus=opened.key, run=runs[0].id, **asked)
     assert app.selectbox(key="explore_second").value == "source"
-    assert app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == "Three classes"
+    assert (
+        app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == "Top quality and diversity"
+    )
     app.run()
-    assert {name: app.query_params[name] for name in asked} == asked
+    # the address then has the tab's name of today
+    now = asked | {"tab": "Top quality and diversity"}
+    assert {name: app.query_params[name] for name in asked} == now
     # from then on the address follows
     app.selectbox(key="explore_second").set_value("quality").run()
     assert "left" not in app.query_params and app.query_params["middle"] == "length"

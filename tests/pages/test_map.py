@@ -220,7 +220,7 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     assert not app.exception
     assert "Hexagons: all 240 rows" in captions(app)
     app.get_by_key("explore_layout").set_value("PCA").run()
-    assert "PCA keeps 3.0 of 15 nearest neighbors; it shows" in captions(app)
+    assert "PCA keeps 3.0 of 15 nearest neighbors on average; it shows" in captions(app)
 
 
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
@@ -492,7 +492,7 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     assert np.array_equal(sent["dimming"]["bright"] == 255, others[sent["ground"]["rows"]])
     listed = app.dataframe[0].value
     assert sorted(listed["chunk_id"]) == [f"doc-{row:04d}" for row in np.flatnonzero(inside)][:100]
-    app.session_state["explore_tab"] = "Three classes"
+    app.session_state["explore_tab"] = "Top quality and diversity"
     assert "All rows. The filter does not apply" in captions(app.run())
     app.button(key="chip_source").click().run()
     assert "source: web, code" not in chips(app) and len(chips(app)) == 3
@@ -624,7 +624,7 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
     finish_run(store, corpus, opened.config, -corpus.quality, name="for diversity", lamb=0.0)
     run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
     app = page(corpus=opened.key, run=run.id)
-    app.session_state["explore_tab"] = "Three classes"
+    app.session_state["explore_tab"] = "Top quality and diversity"
     app.run()
     assert not app.exception
     assert app.selectbox(key="classes_diverse").options == [
@@ -749,4 +749,4 @@ def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, 
     again = worker().find(topics.key_of(corpus))
     assert again.wait(240) and topics.load(corpus, store.cache_dir) is not None
     app.run()
-    assert not app.exception and any("the share of all rows" in caption.value for caption in app.caption)
+    assert not app.exception and any("the selected share of the corpus" in caption.value for caption in app.caption)

@@ -109,7 +109,7 @@ def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_
     run = pairwise[1]
     told = explainer_of(run)
     app = page(corpus=opened.key, run=run.id)
-    app.session_state["explore_tab"] = "Borderline reader"
+    app.session_state["explore_tab"] = "Borderline rows"
     app.run()
     app, job = waited(app, f"borderline {run.path} 20 0")
     deck = job.result

@@ -23,7 +23,7 @@ CLIP = 90
 
 
 def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, dark: bool = False) -> go.Figure:
-    """Differences to random of methods by targets: blue is better, orange is worse, a number is told apart from random.
+    """Differences from random of methods by targets: blue is better, orange is worse, gray is level with random.
 
     Args:
         cells: of `tables.cells`. unit: of a difference. regrets: the largest of each method, written at its row's end.
@@ -32,7 +32,8 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
     shape = (len(names), len(targets))
     difference = cells["difference"].to_numpy().reshape(shape)
     told = cells["verdict"].isin([VERDICTS["better"], VERDICTS["worse"]]).to_numpy().reshape(shape)
-    others = np.abs(difference[~cells["random"].to_numpy().reshape(shape)])
+    level = (cells["random"] | (cells["verdict"] == VERDICTS["level"])).to_numpy().reshape(shape)
+    others = np.abs(difference[~level])
     full = float(np.percentile(others, CLIP)) if others.size else 0.0
     drawn = figures.figure(
         figures.axis(
@@ -49,10 +50,21 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
         margin={"t": 110, "r": 90, "b": 40},
     )
     scale = [[place, color] for place, color in palette.share_scale(dark)]
+    gray = palette.shades(dark).grid
+    drawn.add_trace(
+        go.Heatmap(
+            z=np.where(level, 0.0, np.nan),
+            colorscale=[[0, gray], [1, gray]],
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            hoverinfo="skip",
+        )
+    )
     drawn.add_trace(
         go.Heatmap(
             # blue, which is better, is the upper end of the scale
-            z=-difference,
+            z=np.where(level, np.nan, -difference),
             zmin=-(full or 1.0),
             zmax=full or 1.0,
             colorscale=scale,
@@ -60,8 +72,8 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
             xgap=2,
             ygap=2,
             text=np.where(told, [[wording.signed(value) for value in row] for row in difference], ""),
+            # of no fixed size: in a narrow window the numbers shrink with their cells
             texttemplate="%{text}",
-            textfont={"size": 11},
             hoverinfo="skip",
         )
     )
@@ -139,7 +151,7 @@ def _hover(cell, unit: str) -> str:
     lines = [
         ("", cell.method),
         ("target", cell.target),
-        ("to random", f"{wording.signed(cell.difference)} {unit}"),
+        ("difference from random", f"{wording.signed(cell.difference)} {unit}"),
     ]
     if np.isfinite(cell.low):
         lines.append(("interval", f"{wording.signed(cell.low)} to {wording.signed(cell.high)}"))

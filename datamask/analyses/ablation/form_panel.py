@@ -82,8 +82,8 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         key="ablation_target" if readable else "ablation_target_without_texts",
         format_func=TARGETS.__getitem__,
         persist_state="session",
-        help="A small model learns from each selection and predicts held-out text of the target. Choose what "
-        "your own model should be good at, or several targets.",
+        help="A small model learns from each selection and predicts held-out text of the target. Choose the "
+        "text that your model should be good at, or several targets if you do not know.",
     )
     label = column = value = source = ""
     uploads, pasted = [], ""
@@ -235,8 +235,8 @@ def _label(corpus: Corpus) -> str:
         key="ablation_label",
         format_func=lambda name: names.get(name, name),
         help=(
-            "The targets are eight to twenty values of this column. Without labels they are regions: clusters "
-            "of the features."
+            "Each target is one value of this column, 8 to 20 in all. Without a label column, each target is a "
+            "cluster of the features."
         ),
     )
 

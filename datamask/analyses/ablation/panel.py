@@ -180,14 +180,13 @@ def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> No
         plot(
             chart.heat_map(cells, found.unit, tables.regrets(found), dark=session.dark()),
             key=opening_panel.MAP,
-            alt="Difference to random of each method on each target",
+            alt="Difference from random of each method on each target",
             on_select=opening_panel.cell_pressed,
         )
         st.caption(
-            f"Difference to random in {found.unit}; blue is better, orange is worse. Cells without a number are "
-            "level with random."
+            f"Difference from random in {found.unit}. Blue: better (below 0). Orange: worse. Gray: level with random."
             if not found.provisional
-            else f"Difference to random in {found.unit}, so far; blue is better, orange is worse."
+            else f"Difference from random in {found.unit}, so far. Blue: better (below 0). Orange: worse."
         )
         opening_panel.controls(found)
     else:
@@ -197,7 +196,7 @@ def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> No
                 cells, found.unit, "" if best is None else found.methods[best].label, dark=session.dark()
             ),
             key="ablation_intervals",
-            alt="Difference to random of all methods",
+            alt="Difference from random of all methods",
         )
     _confirmation(found, corpus, cache_dir)
     with st.expander("All numbers"):
@@ -247,7 +246,7 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
             st.caption(
                 "Only one proxy model has run.",
                 help="*Confirm* ranks the methods with a second proxy model, a small transformer. The page first "
-                "estimates its time.",
+                "estimates how long it takes.",
             )
         else:
             st.button(

@@ -13,7 +13,7 @@ from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import LEAST_AGREEMENT, MODELS, compare_models
 from datamask.dashboard.drawing import words
 
-VERDICTS = {BETTER: "better", WORSE: "worse", LEVEL: "cannot be told apart"}
+VERDICTS = {BETTER: "better", WORSE: "worse", LEVEL: "level"}
 MODEL_NAMES = dict(zip(MODELS, ("bigram model", "small transformer"))) | {"features": "distance in the features"}
 
 

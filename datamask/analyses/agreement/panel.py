@@ -29,9 +29,9 @@ SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
 
 ABOUT = (
-    f"Repeats the run with its settings on {agreed.PARTS} random subsets of the corpus, each without a fifth "
-    "of the rows. Of the subsets that contain a row, at least 90 % select it (stable), or "
-    f"{words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])} do (unstable)."
+    f"Repeats the run with its settings on {agreed.PARTS} random subsets of the corpus, each with 80 % "
+    "of the rows. A row is stable if at least 90 % of the runs that contain it select it, and unstable if "
+    f"{words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])} do."
 )
 
 

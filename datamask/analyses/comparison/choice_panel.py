@@ -131,9 +131,9 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
             anchor=False,
         )
         if runs:
-            st.write(f"The finished run on this corpus is **{words.named(names[runs[0].id], 80)}**.")
+            st.write(f"The only finished run on this corpus is **{words.named(names[runs[0].id], 80)}**.")
         if beside or needed > 1:
-            st.write("Choose another λ, objective or ratio, or a baseline such as random or top quality.")
+            st.write("Choose another λ, objective, ratio or method.")
         else:
             st.write("Start one, or store the current selection with *Keep as run*.")
         if st.session_state.get(session.SHOWN) == "Runs":

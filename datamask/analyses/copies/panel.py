@@ -13,8 +13,8 @@ from datamask.dashboard.shell import session
 from datamask.dashboard.shell.plots import plot
 
 ABOUT = (
-    "Counted: mean rate over uniform subsamples of this size. Projected: a negative binomial law fitted to the "
-    "rows with 0, 1 and 2 semantic duplicates, with a 90 % band."
+    "Counted: mean over random subsamples of each size. Projected: a negative binomial model, fitted to the numbers "
+    "of rows with 0, 1 and 2 semantic duplicates; the band is 90 %."
 )
 
 
@@ -56,7 +56,7 @@ def _words(growth: CopyGrowth) -> None:
         f"({words.percent(low, 1)} to {words.percent(high, 1)})."
     )
     st.markdown(
-        f"At that size, deduplicate at cosine **{cosine:.3f}** to remove the same share."
+        f"At that size, deduplicate at cosine **{cosine:.3f}** to remove {words.percent(growth.now, 1)} again."
         if cosine is not None
         else "At that size, remove exact duplicates only."
     )
@@ -65,7 +65,7 @@ def _words(growth: CopyGrowth) -> None:
         st.caption(f"Unreliable: {'; '.join(doubts)}.")
     projected = words.percent(growth.foretold, 1)
     st.caption(
-        f"Beyond {FARTHEST:g} times this size, the projection is a guess. A check: from half of these rows, it says "
-        f"{projected} for all of them.",
+        f"Do not project beyond {FARTHEST:g} times this size. Check: half of the rows project {projected} for all rows "
+        f"(measured: {words.percent(growth.now, 1)}).",
         help=ABOUT,
     )

@@ -37,7 +37,7 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
             st.markdown("**Downstream results**")
             st.write(
                 "Train a model on each selection, evaluate it on your tasks, and attach the scores here. The "
-                "page then draws them over λ, one curve for each objective and ratio."
+                "page then plots them against λ, one curve for each objective and ratio."
             )
             return
         _charts(scores)

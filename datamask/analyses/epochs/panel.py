@@ -15,7 +15,7 @@ from datamask.options.amounts import parse_tokens, tokens_text
 TRAINED, OWNED, PARAMETERS = "epochs_trained", "epochs_owned", "epochs_parameters"
 ABOUT = (
     "Up to four epochs of repeated text were worth nearly as much as new text in arXiv 2305.16264. The best "
-    "ratio depends on compute, data and model size (2404.07177, 2605.19407, 2507.12466)."
+    "select ratio depends on compute, data and model size (arXiv 2404.07177, 2605.19407, 2507.12466)."
 )
 
 
@@ -32,7 +32,8 @@ def show(corpus: Corpus) -> None:
                 "Available tokens",
                 OWNED,
                 tokens_text(measured) if measured else "such as 40B",
-                "Tokens of all rows before selection" + ("; empty: the sum of the length column." if measured else "."),
+                "Tokens of all rows before selection."
+                + (" If empty, the page uses the sum of the length column." if measured else ""),
             ),
             "Model size": _field("Model size", PARAMETERS, "optional", "Parameters of the model, such as 1.5B."),
         }
@@ -48,7 +49,7 @@ def show(corpus: Corpus) -> None:
     if trained is None or owned is None:
         fields = {"the tokens to train on": trained, "the available tokens": owned}
         missing = " and ".join(name for name, amount in fields.items() if amount is None)
-        st.caption(f"Enter {missing} to see epochs.")
+        st.caption(f"Enter {missing} to see the number of epochs.")
         return
     training = Training(trained, owned, parameters)
     st.markdown(_sentence(training))

@@ -6,23 +6,28 @@ import streamlit as st
 
 from datamask.analyses.feature_probe import probing
 from datamask.corpus import Corpus
+from datamask.corpus.feature_probe import FeatureProbe
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import asking
 
 ABOUT = (
-    "A ridge regression predicts the rank of quality from the features; near 0 the features do not predict "
+    "The linear probe is a ridge regression. A rank correlation near 0 means that the features do not predict "
     "quality. The share of nearest rows with the same label tests whether similar features mean similar text."
 )
 
 
 def show(corpus: Corpus) -> None:
     """Both numbers once they are there, with the same for shuffled labels; before that their progress."""
-    st.markdown("**Do the features predict quality?**", help=ABOUT)
+    st.markdown("**Do the features predict quality and labels?**", help=ABOUT)
     job = probing.ask(corpus)
     if not asking.settled(job, "features"):
         return
     for sentence in job.result.sentences():
         st.markdown(words.plain(sentence, 400))
-    st.caption(
-        f"Measured on {words.of_total(job.result.rows, len(corpus))}.", help="Rows with equal features count once."
-    )
+    st.caption(measured_on(job.result, len(corpus)), help="Rows with equal features count once.")
+
+
+def measured_on(found: FeatureProbe, n: int) -> str:
+    """Return which rows of a corpus of n were looked at, in a sentence."""
+    of = f"a random sample of {words.count(found.sampled)} rows" if found.sampled < n else f"{words.count(n)} rows"
+    return f"Measured on {of}, {words.count(found.rows)} of them with different features."

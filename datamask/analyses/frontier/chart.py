@@ -152,8 +152,8 @@ def legend(
     tone = palette.shades(dark)
     looks = styles(lines, dark)
     entries = [(names[line.key], *looks[line.key][:2], looks[line.key][2] if line.joined else "") for line in lines]
-    more = [("proved out of reach", tone.muted, "area", "")] if focus is not None and focus.planes else []
-    more += [("trade-off at the point", tone.text, "", "dot")] if chosen is not None and chosen.priced else []
+    more = [("provably unreachable", tone.muted, "area", "")] if focus is not None and focus.planes else []
+    more += [("tangent at the point", tone.text, "", "dot")] if chosen is not None and chosen.priced else []
     more += [("current selection", tone.best, "circle-open", "")] if here is not None else []
     return curve_key([*entries, *more])
 
@@ -223,7 +223,7 @@ def _proved(figure: go.Figure, line: Line, window: Window, dark: bool) -> None:
             hoverinfo="skip",
             line={"width": 0},
             fillcolor="rgba(154,166,178,0.22)" if dark else "rgba(122,133,144,0.20)",
-            name="proved out of reach",
+            name="provably unreachable",
         )
     )
 
@@ -473,7 +473,7 @@ def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:
                 y=[y1, y2],
                 mode="lines",
                 hoverinfo="skip",
-                name="trade-off at the point",
+                name="tangent at the point",
                 line={"color": tone.text, "width": 1.5, "dash": "dot"},
             )
         )

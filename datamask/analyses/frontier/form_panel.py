@@ -57,7 +57,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
     names = [entry.name for entry in catalogue.OBJECTIVES]
     started = "" if current is None else current.workspace.settings.objective
     started = started if started in names else QUICK  # a sum of objectives has no curve here
-    about = "The meaning of diversity. Each objective has its own scale and its own curve."
+    about = "How diversity is measured. Each objective has its own scale and its own curve."
     if "objective" in without:
         chosen = [names[0]]
     elif several:
@@ -110,7 +110,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             key="frontier_copies",
             persist_state="session",
             format_func=COPIES.__getitem__,
-            help="How to treat exact duplicates before selecting. Pair-wise similarity and DiSF do not see duplicates.",
+            help="How to treat exact duplicates before selecting. Pair-wise similarity and DiSF do not avoid them.",
         )
     return Shared(tuple(chosen), float(share), collapse)
 
@@ -118,12 +118,12 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
 def lambda_points(settings: Shared) -> tuple[Point, ...]:
     """The control of a sweep over lambda, and its points."""
     count = st.select_slider(
-        "Values of λ",
+        "Number of λ values",
         COUNTS,
         11,
         key="frontier_count",
         persist_state="session",
-        help="Evenly from 0 (diversity alone) to 1 (quality alone). Stored values are not solved again.",
+        help="Evenly spaced from 0 (diversity alone) to 1 (quality alone). Stored runs are not solved again.",
     )
     return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
 

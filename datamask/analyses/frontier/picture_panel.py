@@ -34,7 +34,7 @@ CHOSEN = "frontier_run_chosen"
 
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
-SHARES = "0 % is a random subset of the same size, 100 % the best quality or diversity alone."
+SHARES = "0 % is a random subset of the same size. 100 % is the best possible quality or diversity."
 
 
 def picture(opened: OpenCorpus, plans: Sequence[Plan], current: Current | None = None) -> None:
@@ -165,7 +165,8 @@ def _choose(lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str])
         required=True,
         key="frontier_how",
         persist_state="session",
-        help="Click a point, or choose a λ on a curve, or require a quality and get the most diverse point with it.",
+        help="Click a point, choose a λ on a curve, or set a minimum quality to get the most diverse point that "
+        "reaches it.",
     )
     if spot is None and lines:
         line = lines[0]
@@ -242,8 +243,8 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         # beside each other where both are whole, else below each other: half a number is none
         with st.container(horizontal=True, gap="medium"):
             for label, share, raw in (
-                ("Quality", spot.quality, f"Raw mean: {words.value(spot.raw_quality)}."),
-                ("Diversity", spot.diversity, f"Raw value: {words.value(spot.raw_diversity)}."),
+                ("Quality", spot.quality, f"Mean quality of the selected rows: {words.value(spot.raw_quality)}."),
+                ("Diversity", spot.diversity, f"Unscaled value: {words.value(spot.raw_diversity)}."),
             ):
                 st.metric(label, words.percent(share), width="content", help=f"{SHARES} {raw}")
         price = tables.price_words(spot)
@@ -331,7 +332,7 @@ def _clicked() -> None:
 def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
     notes = [SHARES]
     if line is not None and line.planes:
-        proof = f"Gray: proved out of reach for {words.plain(names[line.key], 120)}"
+        proof = f"Gray: provably unreachable for {words.plain(names[line.key], 120)}"
         if any(spot.plane is not None for spot in line.others):
             proof += f", by {len(line.planes)} runs of the same objective, size and rules"
         notes.append(f"{proof}.")

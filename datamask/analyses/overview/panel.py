@@ -26,8 +26,8 @@ ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 """Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
 
 NEAR_HELP = (
-    "Share of rows with another row at cosine 0.95 or more. Facility location sees semantic duplicates; "
-    "pair-wise similarity and DiSF do not, so deduplicate for them."
+    "Share of rows with another row at cosine 0.95 or more. Facility location gives little credit "
+    "for duplicates. Pair-wise similarity and DiSF do not avoid them: remove duplicates first."
 )
 
 
@@ -125,7 +125,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
         },
     )
     st.caption(
-        f"The first {min(tables.FIRST_ROWS, len(corpus))} rows, with long texts cut. Fingerprint "
+        f"The first {min(tables.FIRST_ROWS, len(corpus))} rows, with long texts cut. Corpus fingerprint: "
         f"{corpus.fingerprint[:12]}."
     )
 

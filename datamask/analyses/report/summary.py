@@ -85,8 +85,8 @@ def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
     result, place = next(found, (finished[0], None))
     if place is None:
         return [
-            f"Not measured for this selection: whether it helps. The ablation compared {len(result.methods)} other "
-            f"methods at select ratio {result.question.ratio:g}, without pins, bans or quotas."
+            f"Not measured for this selection: the ablation tested {len(result.methods)} other methods at "
+            f"select ratio {result.question.ratio:g}, without pins, bans or quotas."
         ]
     if any(target.circular for target in result.targets):
         return [
@@ -158,6 +158,6 @@ def _ids(kept: Kept) -> str:
     if not kept.run_id:
         return "The ids are in no run folder yet. Download them, or press Keep as run."
     return (
-        f"The ids are in selection.parquet in the folder of run {kept.run_id}. Export them, the rows or masks "
-        f"with datamask runs export {kept.run_id}."
+        f"The ids are in selection.parquet in the folder of run {kept.run_id}. To export ids, rows or masks, run "
+        f"datamask runs export {kept.run_id}."
     )

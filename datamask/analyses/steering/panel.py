@@ -27,11 +27,11 @@ KEY = "rules"
 SAID = {PIN: "Pinned", BAN: "Banned", GIVEN: "You have", QUOTA: "Quota"}
 ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inventory_2:", QUOTA: ":material/percent:"}
 OFFERS = {
-    PIN: ("Pin these {:,}", "The next run selects all of these rows at any score."),
+    PIN: ("Pin these {:,}", "The next run selects all of these rows, regardless of score."),
     BAN: ("Ban these {:,}", "The next run selects none of these rows."),
     GIVEN: (
         "I have these {:,}",
-        "You have these rows already. The next run selects rows that complement them and does not export them again.",
+        "You have these rows already. The next run selects rows that complement them. Its exports leave them out.",
     ),
 }
 
@@ -62,7 +62,7 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
             help="Filter rows on the map, by a search, a distribution or a group. Then pin or ban the rows "
             "shown, or add a quota. The rules apply to the next run. "
             + " ".join(f"*{label.removesuffix(' {:,}')}*: {about}" for label, about in OFFERS.values())
-            + " *Quota*: The lowest and highest share of the next selection that a group may have.",
+            + " *Quota*: The minimum and maximum share of a group in the next selection.",
         )
         if view.filters and count:
             description = ", ".join(condition.description for condition in view.filters.conditions)

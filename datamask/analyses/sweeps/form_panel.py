@@ -52,7 +52,7 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
         format_func=kinds.LABELS.__getitem__,
         key="sweep_vary",
         persist_state="session",
-        help="One setting, or a figure of the paper as in `datamask sweep --figure`.",
+        help="The setting to vary, or a figure of the paper to reproduce (`datamask sweep --figure`).",
     )
     given = "" if kinds.is_figure(word) else _values(word)
     # a figure over time and curves of parts are of one objective
@@ -111,7 +111,7 @@ def _values(word: str) -> str | Sequence[str]:
         kinds.VALUES[word],
         key=key,
         persist_state="session",
-        help="Separated by commas, or START:STOP:COUNT such as 0:1:11.",
+        help="Values separated by commas, or START:STOP:COUNT, such as 0:1:11.",
     )
 
 
@@ -172,7 +172,7 @@ def _lambda() -> float:
         step=0.05,
         key="sweep_lamb",
         persist_state="session",
-        help="The same for all runs.",
+        help="All runs of the sweep use this λ.",
     )
 
 

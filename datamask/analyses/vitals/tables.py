@@ -120,14 +120,14 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         ),
         Vital(
             "spread",
-            "Spread over the masks",
+            "Spread across masks",
             f"The spread of the joint value over the {config.n_rollout or 0} masks of a step. Near 0 all masks "
             "are alike and the paper's method learns nothing.",
             _tidy(metrics, {"batch_joint_std": "spread"}),
         ),
         Vital(
             "shares",
-            "What the reward varies by",
+            "Sources of reward variance",
             "Share of the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
             + " due to each term. Near 100 % for one term the others have no effect; below 0 a term opposes the "
@@ -137,7 +137,7 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         ),
         Vital(
             "overlap",
-            "Overlap with one term alone",
+            "Overlap with quality or diversity alone",
             "Rows in common with the selection of one term alone, over the rows in either. Dashed: two random "
             "selections.",
             _tidy(metrics, _terms(metrics, "overlap_")),
@@ -146,7 +146,7 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         ),
         Vital(
             "missed",
-            "Rows uncovered",
+            "Rows not covered",
             "The share of rows without a selected row among their listed neighbors. The learner treats them as "
             "uncovered; reported values use the true nearest selected row.",
             _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),

@@ -67,7 +67,7 @@ UMAP = Projection(
     "UMAP",
     "umap",
     "UMAP keeps neighbors together and is computed once per corpus.",
-    "island sizes and gaps mean nothing",
+    "cluster sizes and gaps mean nothing",
     fit=fit,
     fit_all=300_000,
     fit_sample=100_000,

@@ -46,8 +46,8 @@ LOOK_SECONDS = 30.0
 """A page waits so long for a store; what is opened then is read behind it."""
 
 HELP = {
-    "place": "The demo is ready to open. A path is on the machine of this server; upload small files through the "
-    "browser.",
+    "place": "Demo: a corpus that comes with datamask. Path: files on the server. Upload: small files from your "
+    "computer.",
     "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Addresses such as "
     "s3://bucket/shards work if this server allows them.",
     "upload": "Stored once in the runs folder, so that runs can read them again.",
@@ -76,7 +76,7 @@ def corpus_form(opening: Opening | None) -> Named | None:
     """
     weight: Weight = "secondary" if opening is not None and opening.ready else "primary"
     place = st.segmented_control(
-        "Where from",
+        "Source",
         list(PLACES),
         default="sample",
         key="corpus_place",
@@ -106,8 +106,8 @@ def offer_sample(weight: Weight, opening: Opening | None = None) -> None:
         opening: the session's; None: none.
     """
     st.markdown(
-        "5,988 docstrings from Python and 13 packages, with embeddings. Quality counts the uses of a name outside "
-        "its module."
+        "5,988 docstrings from Python and 13 packages, with embeddings. Quality is the logarithm "
+        "of the uses of a name outside its module."
     )
     if opening is not None and opening.ready and opening.config == demo.config():
         st.caption("The demo is open.")

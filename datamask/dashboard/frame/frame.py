@@ -71,8 +71,12 @@ it lies at the window's lower edge; and a heading that only screen readers meet.
 
 WORDS = (
     ("Quality", "the score in your shards; higher is better"),
-    ("Diversity", "how little the selected rows repeat each other, by the chosen objective"),
+    ("Diversity", "how well the selection covers the corpus with little repetition; the objective defines the measure"),
     ("Balance λ", "1 is quality alone, 0 is diversity alone"),
+    ("Joint", "λ × quality + (1 − λ) × diversity, the value that joint methods maximize"),
+    ("Gap", "how far the joint value may be below the best possible one"),
+    ("Level with random", "no significant difference from a random selection"),
+    ("Largest regret", "how far a method is behind the best one on its worst target"),
     ("Select ratio", "the share of the rows to select"),
     ("Run", "one selection with its settings and results, stored in a folder"),
 )

@@ -36,7 +36,7 @@ class Section:
 
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "Runs": (
-        Section("All runs", "Which runs are there?"),
+        Section("All runs", "Which runs exist, and how good are they?"),
         Section("Frontier", "How much diversity does quality cost?", "frontier"),
         Section("Sweep", "How does a result change with a setting?", "sweep"),
         Section("Compare", "How do runs differ?", "compare"),

@@ -61,14 +61,17 @@ def show(
     )
     if small:
         return
-    caption = "Gray: all rows. Blue: rows that the filter shows. Each histogram is scaled to its own total."
+    caption = "Gray: all rows. Blue: filtered rows."
     if selected is not None:
         caption += (
-            " Dark: selected rows. A class shows its selected share."
+            " Dark: selected rows. The number at a group is its selected share."
             if not session.dark()
-            else " White: selected rows. A class shows its selected share."
+            else " White: selected rows. The number at a group is its selected share."
         )
-    st.caption(f"{caption} Drag over a histogram to filter by a range, or press a bar to filter by a class.")
+    st.caption(
+        f"{caption} Each layer is scaled to its own total. Drag over a histogram to filter by a range, or press a bar "
+        "to filter by a group."
+    )
 
 
 def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:

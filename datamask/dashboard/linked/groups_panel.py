@@ -87,8 +87,8 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
 
     st.markdown(
         "**Under- and over-represented**",
-        help=f"The selected share of each group; the line is the share of all rows, {words.percent(ratio)}. Shows "
-        f"the {len(drawn):,} of {len(table):,} groups that differ most, for the rows that the filter shows.",
+        help=f"The line is the selected share of the corpus, {words.percent(ratio)}. The chart shows the "
+        f"{len(drawn):,} of {len(table):,} groups farthest from it, among the filtered rows.",
     )
     component("strips", STRIPS)(
         key=FEW,
@@ -160,7 +160,7 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         alt="Selected share over mean quality and crowding of the clusters",
     )
     st.caption(
-        f"Orange: less than {words.percent(heat.ratio)}, the share of all rows. Blue: "
+        f"Orange: less than {words.percent(heat.ratio)}, the selected share of the corpus. Blue: "
         f"more.{_counted(view, CLUSTER)} Press a square to see its texts."
     )
 
@@ -226,10 +226,10 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         key="explore_dots",
         alt=f"Selected share of each {by} with its interval",
     )
-    more = f" Shows the {len(drawn):,} of {count:,} groups that differ most." if len(drawn) < count else ""
+    more = f" Shows the {len(drawn):,} of {count:,} groups farthest from it." if len(drawn) < count else ""
     st.caption(
-        f"Dashed: {words.percent(ratio)}, the share of all rows.{more}{_counted(view, by)} 95 % Wilson intervals: "
-        f"by chance about {max(1, round(0.05 * count)):,} of {count:,} groups lie outside theirs."
+        f"Dashed: {words.percent(ratio)}, the selected share of the corpus.{more}{_counted(view, by)} 95 % Wilson "
+        f"intervals: by chance about {max(1, round(0.05 * count)):,} of {count:,} groups lie outside theirs."
     )
     listed = table.assign(
         interval=[

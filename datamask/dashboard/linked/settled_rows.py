@@ -91,7 +91,7 @@ def about(name: str) -> str:
     """What the colours mean, for the help of the menu."""
     if name == BY_PROOF:
         return (
-            "Rows by proof: every equally good selection contains all required rows and no excluded row; the other "
+            "Rows by proof: every equally good selection contains all required rows and no excluded row. All other "
             "rows are interchangeable."
         )
     return (

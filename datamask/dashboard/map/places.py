@@ -57,7 +57,7 @@ class Places:
         n, m = len(self.points), len(self.drawn)
         drawn = f"all {n:,} rows" if m == n else f"{m:,} of {n:,} rows at random"
         if self.cells is None:
-            return f"Drawn: {drawn}. Zoom out to see far rows."
+            return f"Drawn: {drawn}. Zoom out to see rows outside the frame."
         return f"Hexagons: all {n:,} rows; a larger hexagon has more rows. Hover: {drawn}."
 
 

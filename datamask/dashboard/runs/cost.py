@@ -99,9 +99,7 @@ def sentence(cost: Cost, n: int) -> str:
 
 def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int) -> str:
     """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused."""
-    first = solve or learn
-    if first is None:
-        raise ValueError("solve and learn are both None: at least one of the ways must have a cost")
+    first = _sized(solve, learn)
     ways = [("Solve", solve), ("Learn masks", learn)]
     known = [
         f"{name}: about **{words.roughly(cost.seconds)}**." for name, cost in ways if cost and cost.seconds is not None
@@ -113,10 +111,22 @@ def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int) -> str:
 
 
 def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
-    """`details` of either way."""
-    return " ".join(
-        f"{name} {details(cost)}" for name, cost in (("Solve.", solve), ("Learn masks.", learn)) if cost is not None
-    )
+    """Where the estimates come from, for a help text: what both ways share is said once."""
+    first = _sized(solve, learn)
+    ways = [(name, cost) for name, cost in (("Solve", solve), ("Learn masks", learn)) if cost is not None]
+    if len({cost.basis for _, cost in ways}) == 1:
+        times = f"Time: {first.basis}."
+    else:
+        times = " ".join(f"Time of {name}: {cost.basis}." for name, cost in ways)
+    return _described(times, max(cost.memory for _, cost in ways), first)
+
+
+def _sized(solve: Cost | None, learn: Cost | None) -> Cost:
+    """The one of two ways that says how many tokens: both select by the same settings, so one that was measured."""
+    ways = [cost for cost in (solve, learn) if cost is not None]
+    if not ways:
+        raise ValueError("solve and learn are both None: at least one of the ways must have a cost")
+    return next((cost for cost in ways if cost.measured), ways[0])
 
 
 def _rows(cost: Cost, n: int) -> str:
@@ -132,14 +142,17 @@ def _rows(cost: Cost, n: int) -> str:
 
 def details(cost: Cost) -> str:
     """Where the estimate comes from, for a help text."""
-    text = f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbor lists and masks."
+    return _described(f"Time: {cost.basis}.", cost.memory, cost)
+
+
+def _described(times: str, memory: int, cost: Cost) -> str:
+    text = f"{times} Memory: at least {words.size(memory)} for features, neighbor lists and masks."
     if cost.tokens is None or not cost.exact:
         return text
     return text + (
-        " Tokens: from earlier runs like this one."
+        " Tokens: from stored runs with these settings."
         if cost.measured
-        else " Tokens: for rows of mean length and for the rows of best quality. The first run like this one measures "
-        "them."
+        else " Tokens: one end assumes rows of mean length, the other the rows of best quality."
     )
 
 

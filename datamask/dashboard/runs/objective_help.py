@@ -17,7 +17,10 @@ ALT = (
     "Four panels of one made-up corpus: a crowd in the middle, families of duplicates around it, a niche of good rows, "
     "outliers. Facility location keeps one row of each family, the other objectives several"
 )
-CAPTION = "Blue: the 15 % that each objective keeps of one made-up corpus at λ 0.5. Duplicates are drawn apart."
+CAPTION = (
+    "Example: each objective selects 15 % (blue) of the same made-up corpus at λ 0.5. Duplicates are shifted so that "
+    "all are visible."
+)
 
 
 @functools.cache

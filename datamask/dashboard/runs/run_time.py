@@ -69,7 +69,7 @@ def expected(
     for run, spent in _measured(config, runs, 1):
         rest = (spent.after + spent.graph + spent.ends) * n / run.facts()["n"]
         return _stepping(run, spent, config, n, dim) + rest, "scaled from a run on another corpus"
-    return None, "no run like this one has been made here yet"
+    return None, "no estimate until a run like this one finishes"
 
 
 def work(config: SelectionConfig, n: int, dim: int) -> float:

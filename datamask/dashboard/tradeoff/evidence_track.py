@@ -16,7 +16,7 @@ from datamask.dashboard.map.places import cut
 TARGET = "evidence_target"
 """Of the session: the name of the target that the track is about; "": all of them."""
 
-NAMES = {BETTER: "better than random", LEVEL: "undecided", WORSE: "worse than random"}
+NAMES = {BETTER: "better than random", LEVEL: "level with random", WORSE: "worse than random"}
 """The verdicts as the track's key has them."""
 
 
@@ -78,7 +78,6 @@ def header(shown: Track, offers: Sequence[Offer]) -> dict[str, Any]:
 def point_words(point: TrackPoint, shown: Track) -> str:
     """One tried lambda in a sentence, such as ``λ 0.7: better than random on 6 of 8 targets, worse on 1``."""
     if point.targets == 1:
-        verdict = "level with random" if point.verdict == LEVEL else NAMES[point.verdict]
-        return f"λ {point.lamb:g}: {verdict} for {cut(shown.targets[0].label, 60)}"
+        return f"λ {point.lamb:g}: {NAMES[point.verdict]} for {cut(shown.targets[0].label, 60)}"
     worse = f", worse on {point.worse}" if point.worse else ""
     return f"λ {point.lamb:g}: better than random on {point.better} of {point.targets} targets{worse}"

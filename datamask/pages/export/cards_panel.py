@@ -97,7 +97,7 @@ def _amount(run: Run) -> Amount:
                 "Count in",
                 ("rows", "tokens"),
                 key=f"weights_unit_{run.id}",
-                help="The total number of repeats, in rows or in tokens.",
+                help="The unit of the total: rows or tokens.",
             )
             == "tokens"
         )
@@ -111,9 +111,7 @@ def _amount(run: Run) -> Amount:
             value=tokens,
             format="%.0f",
             key=f"weights_tokens_{run.id}",
-            help=(
-                "The tokens of all repeats together, exact up to one row. The default is the tokens of the selection."
-            ),
+            help="The total after repeats, exact up to one row. The default is the tokens of the selection.",
         )
         return Amount(tokens=float(wanted))
     samples = number.number_input(
@@ -122,7 +120,7 @@ def _amount(run: Run) -> Amount:
         max_value=MOST,
         value=selected,
         key=f"weights_samples_{run.id}",
-        help="The number of all repeats together. The default is the number of selected rows.",
+        help="The total after repeats. The default is the number of selected rows.",
     )
     return Amount(samples=int(samples))
 

@@ -47,8 +47,8 @@ MAP, TAB, RUN = "explore_map", "explore_tab", "explore_run"
 DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
     "Distributions",
     "Under- and over-represented",
-    "Three classes",
-    "Borderline reader",
+    "Top quality and diversity",
+    "Borderline rows",
 )
 # what each map is coloured by: the menu's label and key
 MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Third map", "explore_third"))
@@ -62,7 +62,7 @@ ABOUT = (
 
 def show() -> None:
     """Draw the page: the map of the open corpus; before there is one, the way to it."""
-    current = frame("Map", "Which rows are kept, and where do they lie?", texts_panel.ABOUT)
+    current = frame("Map", "Which rows are selected, and where are they on the map?", texts_panel.ABOUT)
     opening = session.current_opening()
     if opening is None and not session.outside():
         welcome_panel.show()

@@ -303,7 +303,7 @@ def _settings(run: Run) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.caption("This run: " + words.plain(outcome.headline(run), 300), width="content")
         st.button(
-            "Copy to the form",
+            "Copy settings to the form",
             key="use_settings",
             icon=":material/content_copy:",
             type="tertiary",

@@ -102,7 +102,7 @@ KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
 WAYS = {form_panel.SOLVE: "Solve", form_panel.LEARN: "Learn masks"}
 
 HELP = {
-    form_panel.SOLVE: "Solves with the fastest method that has a proof. More settings has others.",
+    form_panel.SOLVE: "Uses the fastest method that reports a gap. Choose another under More settings.",
     form_panel.LEARN: "Learns masks as in the paper: samples, scores and reinforces candidate subsets.",
 }
 

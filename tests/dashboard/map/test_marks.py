@@ -174,7 +174,7 @@ def test_few_rows_are_all_drawn_in_random_order(points):
     places = place(points)
     assert sorted(places.drawn) == list(range(1000)) and places.cells is None
     assert not np.array_equal(places.drawn, np.arange(1000))
-    assert places.caption == "Drawn: all 1,000 rows. Zoom out to see far rows."
+    assert places.caption == "Drawn: all 1,000 rows. Zoom out to see rows outside the frame."
 
 
 def test_many_rows_become_hexagons_and_a_sample():
@@ -185,7 +185,7 @@ def test_many_rows_become_hexagons_and_a_sample():
     assert "10,000 of 20,005 rows" in places.caption and "all 20,005" in places.caption
     assert len(place(many, hexagons=False).drawn) == len(many)
     more = place(np.zeros((MAX_POINTS + 5, 2)), hexagons=False)
-    assert more.caption == ("Drawn: 50,000 of 50,005 rows at random. Zoom out to see far rows.")
+    assert more.caption == ("Drawn: 50,000 of 50,005 rows at random. Zoom out to see rows outside the frame.")
 
 
 def test_the_view_ignores_far_outliers_and_is_square(points):

@@ -118,6 +118,12 @@ def test_either_way_has_its_time_and_the_rows_are_said_once(tmp_path):
     assert said == "Keeps **300** of 1,000 rows. Learn masks: about **10 s**. Solve: no estimate yet."
     assert cost.sentence_of_two(None, learn, 1000).endswith("rows. Learn masks: about **10\u00a0s**.")
     assert cost.sentence_of_two(solve, None, 1000).endswith("rows. No estimate of the time yet.")
-    assert cost.details_of_two(solve, None).startswith("Solve. Time: no run like this one")
+    assert cost.details_of_two(solve, None).startswith("Time: no estimate until a run")
+    # both select by the same settings: one stored run says how many tokens either selects
+    stored = made(tmp_path / "with-tokens", estimator="counterfactual", tokens=31_234)
+    ways = [estimate(stored, tokens=100_000.0, estimator=name) for name in ("relaxed", "counterfactual")]
+    assert "(about 31.2\u00a0k tokens)" in cost.sentence_of_two(*ways, 1000)
+    assert cost.details_of_two(*ways).count("Tokens: ") == 1
+    assert "Tokens: from stored runs with these settings." in cost.details_of_two(*ways)
     with pytest.raises(ValueError, match="solve and learn are both None"):
         cost.sentence_of_two(None, None, 1000)
