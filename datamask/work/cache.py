@@ -1,5 +1,7 @@
 """Results that took long, kept on disk and found again: the one place that knows where they lie.
 
+Users describe a result by `datamask.work.stored.StoredResult`, which finds, locks and keeps it here.
+
 *Layout.* ``<root>/<subject>/<name>-v<version>[-<key>].cache``; the root is ``<runs>/.cache``, the subject mostly the
 fingerprint of a corpus. `datamask.work.result_file` is the file.
 
@@ -86,25 +88,6 @@ class Cache:
         """Hold the lock of a result while it is computed; see `datamask.work.locks.only_one`."""
         name = _safe(entry.name) + (f"-{_safe(entry.key)}" if entry.key else "")
         return only_one(self.folder(entry.subject) / f"{name}.lock", poll)
-
-    def once(
-        self,
-        entry: Entry,
-        find: Callable[[], object],
-        compute: Callable[[], object],
-        poll: Poll = no_poll,
-    ) -> None:
-        """Have a result kept, computed by one process at a time: who comes second waits, and finds it.
-
-        Args:
-            find: gives the kept result, None where it is not there. compute: computes it and keeps it.
-
-        Raises:
-            Stopped: from `poll` while another process computes it; or whatever `compute` raises.
-        """
-        with self.lock(entry, poll):
-            if find() is None:
-                compute()
 
     def find(self, entry: Entry, read: Callable[[Content], T]) -> T | None:
         """The kept result, as `read` makes it; None where nothing is kept that can be believed.
