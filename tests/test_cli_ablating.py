@@ -17,9 +17,9 @@ from datamask.evaluation.lambdas import proxy_models
 from datamask.evaluation.lambdas import sources as trial
 from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import ablation_results
-from datamask.work.cache import Cache
 from tests.ablation.made import ROBUST, made_result
 from tests.evaluation.lambdas.planted import language
+from tests.work.raw import RawCache
 
 QUICK = ["--methods", "top-quality", "--objectives", "pairwise", "--lambdas", "0,0.5", "--seeds", "6"]
 
@@ -64,7 +64,7 @@ def test_a_damaged_or_foreign_result_is_not_shown(shard, tmp_path, capsys):
     cache_dir = tmp_path / "runs" / ".cache"
     entry = ablation_results.stored_result(cache_dir, found["fingerprint"], found["key"]).entry
     assert ablation_results.load(cache_dir, found["fingerprint"], "../../secret") is None
-    Cache(cache_dir).keep(entry, {**found, "losses": [[["x"]]]})
+    RawCache(cache_dir).keep(entry, {**found, "losses": [[["x"]]]})
     assert ablation_results.results(cache_dir, found["fingerprint"]) == []
 
 

@@ -3,20 +3,32 @@
 Where a result is computed, one function describes it: where it lies, how it is read and checked, and how it is written.
 Callers say ``stored_layout(corpus, cache_dir).find()`` or ``.find_or_compute(compute, poll)``. `datamask.work.cache`
 knows where files lie and makes room.
+
+*Trust.* What is found is checked three times: the digest, so that a damaged file is none; what the file says it is, so
+that a copy of another result is none; and by `read`, which knows what such a result can look like. A file that fails is
+logged in one line and passed over, as if nothing were kept: the result is computed anew. Only regular files are opened,
+so nothing else under the name can block. What cannot be written is logged and not kept.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from datamask.files import sweep
+import numpy as np
+
+from datamask.errors import Stopped, StoreError
+from datamask.files import replacing, sweep
 from datamask.polling import Poll, no_poll
-from datamask.work.cache import Cache
-from datamask.work.result_file import Content, Entry
+from datamask.work.cache import SUFFIX, Cache, remove, safe, touch, warn_once
+from datamask.work.locks import only_one
+from datamask.work.old_results import load_old, old_file
+from datamask.work.result_file import Content, Entry, Implausible, load, store
 
 T = TypeVar("T")
 
@@ -51,31 +63,44 @@ class StoredResult(Generic[T]):
     @property
     def path(self) -> Path:
         """The file."""
-        return self._cache.path(self.entry)
+        return self._folder / f"{safe(self.entry.name)}-v{self.entry.version}{self._key}{SUFFIX}"
 
     @property
     def exists(self) -> bool:
         """Whether there is a file, good or bad."""
-        return self.root is not None and self._cache.has(self.entry)
+        with contextlib.suppress(OSError):  # a folder that may not be looked into
+            return self.root is not None and any(path.is_file() for path in self._files)
+        return False
 
     def find(self) -> T | None:
-        """Return the kept result; None where no file can be believed.
+        """Return the kept result; None where no file can be believed. Never blocks.
 
         Raises:
             Stopped: from `read`.
         """
-        return None if self.root is None else self._cache.find(self.entry, self.read)
+        if self.root is None:
+            return None
+        path = self.path
+        try:
+            content = load(path, self.entry)
+        except FileNotFoundError:
+            return self._from_before()
+        except Exception as error:  # whatever a damaged file makes a parser raise, it is a result that is not there
+            _warn_passed_over(path, error)
+            return None
+        result = self._accepted(path, content)
+        if result is not None:
+            touch(path.parent)
+        return result
 
     def keep(self, result: T) -> bool:
-        """Write a result, whole or not at all; return whether it was written.
+        """Write a result, whole or not at all; return whether it was written. Never blocks.
 
         Raises:
-            StoreError: it cannot be written, and it is required.
+            StoreError: the folder cannot be written or the disk is full, and the result is required.
+            ValueError: a value that JSON cannot hold, or an array of objects.
         """
-        if self.root is None:
-            return False
-        content = self.write(result)
-        return self._cache.keep(self.entry, content.value, content.arrays, sync=self.sync, required=self.required)
+        return self.root is not None and self._write(self.write(result), self.required)
 
     def find_or_compute(
         self, compute: Callable[[], T], poll: Poll = no_poll, enough: Callable[[T], bool] = lambda result: True
@@ -92,31 +117,106 @@ class StoredResult(Generic[T]):
         """
         if (found := self._found(enough)) is not None:
             return found
-        if self.root is None:
-            return compute()
-        with self._cache.lock(self.entry, poll):
+        if self.root is None or not self.locked:
+            return self._computed(compute)
+        with self.lock(poll):
             if (found := self._found(enough)) is not None:
                 return found
-            sweep(self._cache.folder(self.entry.subject))
-            result = compute()
-            self.keep(result)
-            return result
+            sweep(self._folder)
+            return self._computed(compute)
+
+    def lock(self, poll: Poll = no_poll) -> AbstractContextManager[None]:
+        """Hold the lock of the result while it is computed; see `datamask.work.locks.only_one`."""
+        return only_one(self._folder / f"{safe(self.entry.name)}{self._key}.lock", poll)
 
     def drop(self) -> None:
-        """Forget the result."""
+        """Forget the result, in whatever layout it was kept."""
         if self.root is not None:
-            self._cache.drop(self.entry)
+            remove(self._files)
 
     def keys(self) -> list[str]:
         """Return the keys of all such results of the subject, newest first; the own key must be ``*``."""
-        return [] if self.root is None else self._cache.keys(self.entry)
+        if self.root is None:
+            return []
+        times: dict[str, float] = {}
+        new = self._folder / f"{safe(self.entry.name)}-v{self.entry.version}-*{SUFFIX}"
+        for pattern in (new, *self._files[1:]):
+            before, _, after = pattern.name.partition("*")
+            for path in pattern.parent.glob(pattern.name):
+                with contextlib.suppress(OSError):
+                    times.setdefault(path.name.removeprefix(before).removesuffix(after), path.stat().st_mtime)
+        return sorted(times, key=lambda key: -times[key])
+
+    @property
+    def _folder(self) -> Path:
+        return Cache(self.root or "").folder(self.entry.subject)
+
+    @property
+    def _key(self) -> str:
+        return f"-{safe(self.entry.key)}" if self.entry.key else ""
+
+    @property
+    def _files(self) -> list[Path]:
+        """The file, and the old one where the kind had one."""
+        old = old_file(self._folder, self.entry)
+        return [self.path, *([] if old is None else [old])]
 
     def _found(self, enough: Callable[[T], bool]) -> T | None:
         found = self.find()
         return found if found is not None and enough(found) else None
 
-    @property
-    def _cache(self) -> Cache:
-        if self.root is None:
-            raise ValueError("a result without a root lies nowhere")
-        return Cache(self.root)
+    def _computed(self, compute: Callable[[], T]) -> T:
+        result = compute()
+        self.keep(result)
+        return result
+
+    def _write(self, content: Content, required: bool) -> bool:
+        path, cache = self.path, Cache(self.root or "")
+        try:
+            with replacing(path, sync=self.sync) as part:
+                arrays = {name: np.asarray(array) for name, array in content.arrays.items()}
+                store(part, self.entry, content.value, arrays)
+            written = path.stat().st_size
+        except OSError as error:
+            if required:
+                raise (
+                    error if isinstance(error, StoreError) else StoreError(f"{path} cannot be written: {error}")
+                ) from error
+            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+            # of the folder, not of the file: an ablation keeps hundreds of files
+            warn_once(f"{cache.root} cannot be written ({cause.strerror or cause}), so results are not kept")
+            return False
+        remove(self._files[1:])
+        cache.bound(self.entry.subject, written)
+        return True
+
+    def _from_before(self) -> T | None:
+        path = old_file(self._folder, self.entry)
+        if path is None:
+            return None
+        try:
+            used, content = path.stat().st_mtime, load_old(path)
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            _warn_passed_over(path, error)
+            return None
+        result = self._accepted(path, content)
+        if result is not None and self._write(content, required=False):
+            with contextlib.suppress(OSError):  # what was newer stays newer
+                os.utime(self.path, (used, used))
+        return result
+
+    def _accepted(self, path: Path, content: Content) -> T | None:
+        try:
+            return self.read(content)
+        except Stopped:
+            raise
+        except Exception as error:  # values of another shape or kind than any `read` expects
+            _warn_passed_over(path, error)
+            return None
+
+
+def _warn_passed_over(path: Path, error: Exception) -> None:
+    reason = str(error) if isinstance(error, (Implausible, OSError)) else f"{type(error).__name__}: {error}"
+    warn_once(f"{path} is damaged or not what it should be, and is made anew: {' '.join(reason.split())[:300]}")

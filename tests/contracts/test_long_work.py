@@ -19,10 +19,10 @@ from datamask.errors import InputError
 from datamask.runs import stored_measures
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from datamask.work.cache import Cache
 from datamask.work.context import Work
 from datamask.work.job import ENDED, Job
 from datamask.work.lanes import Priority, lane
+from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 from tests.contracts.long_work import KEPT, WORK, World
 from tests.dashboard.made_runs import write_shard
@@ -213,13 +213,13 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.runs import measuring
 from datamask.runs.store import RunStore
-from datamask.work.cache import Cache
+from datamask.work.stored import StoredResult
 from tests.contracts.long_work import WORK, World
 
 torch.set_num_threads(1)
 config = CorpusConfig((sys.argv[1],))
 corpus = open_corpus(config)
-rename, keep, names, waited = Path.replace, Cache.keep, [], []
+rename, keep, names, waited = Path.replace, StoredResult.keep, [], []
 
 def half(path, target):
     if str(target).endswith(".cache") and not waited:
@@ -228,15 +228,15 @@ def half(path, target):
         assert os.read(0, 100) == b"go on\\n"
     return rename(path, target)
 
-def keeping(cache, entry, *args, **options):
-    names.append(str(cache.path(entry)))
-    return keep(cache, entry, *args, **options)
+def keeping(stored, result):
+    names.append(str(stored.path))
+    return keep(stored, result)
 
 while words := os.read(0, 1000).decode().strip():
     name, root, run_id = words.split("|")
     child = os.fork()
     if child == 0:
-        Path.replace, Cache.keep = half, keeping
+        Path.replace, StoredResult.keep = half, keeping
         store = RunStore(root)
         job = WORK[name].start(World(config, corpus, store, store.get(run_id), brief=True))
         job.wait()
@@ -298,14 +298,14 @@ def test_all_that_is_kept_is_damaged_somewhere():
 @pytest.mark.parametrize("name", KEPT)
 def test_two_processes_compute_it_once(name, world, other, monkeypatch):
     world = dataclasses.replace(world, brief=True)
-    computed, keep = [], Cache.keep
+    computed, keep = [], StoredResult.keep
 
-    def keeping(cache, entry, *args, **options):
-        computed.append(str(cache.path(entry)))
-        return keep(cache, entry, *args, **options)
+    def keeping(stored, result):
+        computed.append(str(stored.path))
+        return keep(stored, result)
 
     other.begin(name, world)
-    monkeypatch.setattr(Cache, "keep", keeping)
+    monkeypatch.setattr(StoredResult, "keep", keeping)
     assert WORK[name].kept(world) is None
     job = WORK[name].start(world)
     assert not job.wait(0.5)

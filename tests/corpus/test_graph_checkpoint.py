@@ -15,8 +15,8 @@ from datamask.corpus import exact_search, graph_checkpoint, kernels, neighbors, 
 from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.errors import Stopped
-from datamask.work.cache import Cache
 from datamask.work.context import Work
+from tests.work.raw import RawCache
 
 BUILDER = """
 import sys, time
@@ -81,7 +81,7 @@ ENTRY = graph_checkpoint.stored_lists("f" * 32, None).entry
 
 
 def kept(folder):
-    return Cache(folder).path(ENTRY)
+    return RawCache(folder).path(ENTRY)
 
 
 def stopped_half_way(corpus, folder, total, count, asked, **options):
@@ -96,7 +96,7 @@ def stopped_half_way(corpus, folder, total, count, asked, **options):
     with pytest.raises(Stopped):
         neighbors_for(corpus, 12, folder, work=Work.of(should_stop, threads=2), **options)
     assert kept(folder).is_file()
-    return Cache(folder).find(ENTRY, lambda content: content.arrays["done"])
+    return RawCache(folder).find(ENTRY, lambda content: content.arrays["done"])
 
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])
@@ -133,7 +133,7 @@ def test_the_device_path_goes_on_too(features, make_corpus, tasks_done, tmp_path
     polls = iter(range(10**6))
     with pytest.raises(Stopped):
         neighbors_for(corpus, 12, tmp_path, device="cpu:0", work=Work.of(lambda: next(polls) >= 24))
-    done = Cache(tmp_path).find(ENTRY, lambda content: content.arrays["done"])
+    done = RawCache(tmp_path).find(ENTRY, lambda content: content.arrays["done"])
     assert done.sum() == 4, "five column blocks to a block of rows; one poll while waiting for the lock"
     polls = iter(range(10**6))
     graph = neighbors_for(corpus, 12, tmp_path, device="cpu:0", work=Work.of(lambda: next(polls) < 0))

@@ -14,8 +14,8 @@ from datamask.corpus.neighbors import NeighborGraph, build_neighbors, neighbors_
 from datamask.errors import OptionError, Stopped
 from datamask.files import replacing
 from datamask.polling import poll_of
-from datamask.work.cache import Cache
 from datamask.work.context import Work
+from tests.work.raw import RawCache
 
 
 def unit(rows):
@@ -216,7 +216,7 @@ def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_
             (tmp_path / corpus.fingerprint).mkdir(exist_ok=True)
             np.savez(tmp_path / corpus.fingerprint / "neighbors.npz", **arrays)
         elif all(not array.dtype.hasobject for array in arrays.values()):
-            Cache(tmp_path).keep(stored_graph(corpus, None).entry, arrays=arrays)
+            RawCache(tmp_path).keep(stored_graph(corpus, None).entry, arrays=arrays)
 
     put(arrays)
     assert stored_graph(corpus, tmp_path).find() is not None
@@ -251,7 +251,7 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
             lists.similarities[:] = 0.5
         return lists
 
-    Cache(tmp_path).keep(
+    RawCache(tmp_path).keep(
         graph_checkpoint.stored_lists(corpus.fingerprint, None).entry,
         {"plan": "all pairs in blocks of 1024"},
         {

@@ -20,8 +20,8 @@ from datamask.corpus.neighbors import (
 )
 from datamask.corpus.partition_search import Probing, nearby_pairs, probing
 from datamask.errors import OptionError, Stopped
-from datamask.work.cache import Cache
 from datamask.work.context import Work
+from tests.work.raw import RawCache
 
 
 def unit(rows):
@@ -182,7 +182,7 @@ def test_the_cache_keeps_recall_and_an_exact_graph_takes_the_place_of_an_approxi
     corpus = make_corpus(clustered(1200))
     rough = neighbors_for(corpus, 8, tmp_path, search="approximate")
     assert not rough.exact and stored_graph(corpus, tmp_path).find().recall == rough.recall
-    Cache(tmp_path).keep(
+    RawCache(tmp_path).keep(
         stored_graph(corpus, None).entry,
         arrays={
             "indices": rough.indices,

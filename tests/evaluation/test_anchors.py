@@ -23,9 +23,9 @@ from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Term
 from datamask.objectives.quality import Quality
 from datamask.polling import no_poll
-from datamask.work.cache import Cache
 from tests.evaluation.made import made_corpus
 from tests.reference import truth
+from tests.work.raw import RawCache
 
 N, SIZE = 300, 60
 OBJECTIVES = {"pairwise": "relaxed", "facility": "relaxed", "graphcut": "counterfactual", "disf": "counterfactual"}
@@ -90,7 +90,7 @@ CHANGES = [ten_times, not_far, random_lower, proved, another_subset]
 def test_an_altered_anchor_changes_no_selection_even_where_its_digest_fits(corpus, straight, name, change, tmp_path):
     good, folder = straight[name]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    cache, entry = Cache(tmp_path), stored_ends(pool_of(corpus, tmp_path), name, SIZE).entry
+    cache, entry = RawCache(tmp_path), stored_ends(pool_of(corpus, tmp_path), name, SIZE).entry
     content = cache.find(entry, lambda content: content)
     first, value = dict(content.value), dict(content.value)
     change(value, content.arrays)
@@ -104,7 +104,7 @@ def test_a_subset_that_is_not_the_best_is_not_taken_for_proved(corpus, straight,
     """Its value is its own, and so is the proof that is kept with it: nothing but the bound by that tells."""
     good, folder = straight[name]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    pool, cache = pool_of(corpus, tmp_path), Cache(tmp_path)
+    pool, cache = pool_of(corpus, tmp_path), RawCache(tmp_path)
     entry = stored_ends(pool, name, SIZE).entry
     content = cache.find(entry, lambda content: content)
     members = np.unpackbits(content.arrays["mask"], count=N).astype(bool)
@@ -168,7 +168,7 @@ def test_an_approximate_graph_serves_the_same_anchor(tmp_path, monkeypatch):
     anchor = diversity_anchor(pool, "facility", 240)
     assert pool.graph_facts().approximate
     assert stored_ends(rough(), "facility", 240).find()[0] == anchor
-    cache, entry = Cache(tmp_path), stored_ends(pool, "facility", 240).entry
+    cache, entry = RawCache(tmp_path), stored_ends(pool, "facility", 240).entry
     content = cache.find(entry, lambda content: content)
     cache.keep(entry, {**content.value, "best": 10 * anchor.best}, content.arrays)
     assert stored_ends(rough(), "facility", 240).find() is None
@@ -257,7 +257,7 @@ def kept_proof(tmp_path_factory):
 
 
 def test_a_kept_proof_of_pairwise_takes_a_number_per_dimension(kept_proof):
-    arrays = Cache(kept_proof.cache_dir).find(
+    arrays = RawCache(kept_proof.cache_dir).find(
         stored_ends(kept_proof, "pairwise", 500).entry, lambda content: content.arrays
     )
     assert set(arrays) == {"mask", "y"} and arrays["y"].shape == (4,)
@@ -268,7 +268,7 @@ def test_a_kept_proof_of_pairwise_takes_a_number_per_dimension(kept_proof):
 def test_a_y_that_proves_nothing_is_not_believed(kept_proof, y, tmp_path):
     shutil.copytree(kept_proof.cache_dir, tmp_path, dirs_exist_ok=True)
     pool = Pool(kept_proof.corpus, torch.device("cpu"), tmp_path)
-    cache, entry = Cache(tmp_path), stored_ends(pool, "pairwise", 500).entry
+    cache, entry = RawCache(tmp_path), stored_ends(pool, "pairwise", 500).entry
     content = cache.find(entry, lambda content: content)
     arrays = {name: array for name, array in content.arrays.items() if name != "y"}
     assert cache.keep(entry, content.value, arrays if y is None else {**arrays, "y": y})

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import entropy as scipy_entropy
 
 from datamask.evaluation.measures.clusters import cluster_labels, entropy, stored_clusters
-from datamask.work.cache import Cache
 from tests.evaluation.made import corpus_of, ground_of, made_corpus, reading
+from tests.work.raw import RawCache
 
 
 def test_entropy_is_scipys(rng):
@@ -28,7 +28,7 @@ def test_labels_are_kept_and_made_anew_where_damaged(tmp_path):
     corpus = made_corpus(texts=False)
     first = cluster_labels(corpus, tmp_path)
     assert first.dtype == np.int32 and first.shape == (1200,)
-    cache, entry = Cache(tmp_path), stored_clusters(corpus, None).entry
+    cache, entry = RawCache(tmp_path), stored_clusters(corpus, None).entry
     path = cache.path(entry)
     for damage in (b"", b"no archive", path.read_bytes()[:200]):
         path.write_bytes(damage)

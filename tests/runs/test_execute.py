@@ -22,10 +22,10 @@ from datamask.corpus.neighbors import GRAPH_VERSION
 from datamask.errors import InputError, OptionError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from datamask.work.cache import Cache
 from datamask.work.context import Work
 from datamask.work.result_file import Entry
 from tests.reference import truth
+from tests.work.raw import RawCache
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "sample_data" / "tiny")
@@ -79,7 +79,7 @@ def test_reported_values_are_those_of_the_written_ids(store, raw, objective, est
 def listed(run, members):
     """Graph cut is defined on the corpus's neighbour lists: those of the cache, summed with numpy."""
     entry = Entry(run.facts()["fingerprint"], "neighbors", GRAPH_VERSION)
-    indices, similarities = Cache(run.path.parent / ".cache").find(
+    indices, similarities = RawCache(run.path.parent / ".cache").find(
         entry, lambda content: (content.arrays["indices"], content.arrays["similarities"])
     )
     chosen = np.zeros(1200, dtype=bool)

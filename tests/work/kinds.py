@@ -26,11 +26,11 @@ from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
 from datamask.evaluation.measures.clusters import cluster_labels, stored_clusters
 from datamask.evaluation.pool import Pool
 from datamask.runs import ablation_results, lambda_answers, stored_measures
-from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry
 from tests.ablation.made import ROBUST, made_result
 from tests.dashboard.made_answers import made_answer
 from tests.evaluation.made import made_corpus
+from tests.work.raw import RawCache
 
 N, SIZE = 240, 60
 RUNS = [SimpleNamespace(id=f"run-{letter}") for letter in "ab"]
@@ -444,7 +444,7 @@ def computed(entry: Entry, make: Callable[[Path], Any]) -> Content:
     """What is kept when something is computed in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder))
-        return Cache(folder).find(entry, lambda content: content)
+        return RawCache(folder).find(entry, lambda content: content)
 
 
 @functools.cache
@@ -455,8 +455,8 @@ def kind_of(name: str) -> Kind:
 
 def kept(kind: Kind, folder: Path) -> Path:
     """A good file of that kind; where it lies."""
-    assert Cache(folder).keep(kind.entry, kind.content.value, kind.content.arrays)
-    return Cache(folder).path(kind.entry)
+    assert RawCache(folder).keep(kind.entry, kind.content.value, kind.content.arrays)
+    return RawCache(folder).path(kind.entry)
 
 
 def plain(result: Any) -> Any:

@@ -15,9 +15,10 @@ import pytest
 from datamask.errors import Stopped
 from datamask.polling import poll_of
 from datamask.work import cache as cache_module
-from datamask.work.cache import NOTES, Cache
+from datamask.work.cache import NOTES
 from datamask.work.locks import only_one
 from datamask.work.result_file import Content, Entry, Implausible, require
+from tests.work.raw import RawCache
 
 
 def entry(subject: str, key: str = "") -> Entry:
@@ -26,7 +27,7 @@ def entry(subject: str, key: str = "") -> Entry:
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "", ".", "..", "a/b", "x" * 200, "\0", "ü\udcff"])
 def test_whatever_a_name_is_its_file_lies_in_the_folder_of_its_subject(name, tmp_path):
-    cache = Cache(tmp_path / "root")
+    cache = RawCache(tmp_path / "root")
     for named in (Entry(name, "result", 1), Entry("abc", name, 1), Entry("abc", "result", 1, name)):
         path = cache.path(named)
         assert path.resolve().parent.parent == (tmp_path / "root").resolve()
@@ -45,8 +46,8 @@ def test_whatever_a_name_is_its_file_lies_in_the_folder_of_its_subject(name, tmp
     ],
 )
 def test_arrays_come_back_as_they_were(array, tmp_path):
-    assert Cache(tmp_path).keep(entry("abc"), {"text": "ä\n\udcff"}, {"first": array, "second": array})
-    content = Cache(tmp_path).find(entry("abc"), lambda content: content)
+    assert RawCache(tmp_path).keep(entry("abc"), {"text": "ä\n\udcff"}, {"first": array, "second": array})
+    content = RawCache(tmp_path).find(entry("abc"), lambda content: content)
     assert content.value == {"text": "ä\n\udcff"} and list(content.arrays) == ["first", "second"]
     for stored in content.arrays.values():
         assert stored.dtype == array.dtype and stored.shape == array.shape
@@ -56,18 +57,18 @@ def test_arrays_come_back_as_they_were(array, tmp_path):
 @pytest.mark.parametrize("value, arrays", [({"a": float("nan")}, {}), ({}, {"a": np.array([{}], object)})])
 def test_what_could_not_be_read_safely_is_not_written(value, arrays, tmp_path):
     with pytest.raises(ValueError):
-        Cache(tmp_path).keep(entry("abc"), value, arrays)
+        RawCache(tmp_path).keep(entry("abc"), value, arrays)
     assert not list(tmp_path.rglob("*.*"))
 
 
 def test_a_stop_inside_a_check_is_a_stop(tmp_path):
-    Cache(tmp_path).keep(entry("abc"))
+    RawCache(tmp_path).keep(entry("abc"))
 
     def stopped(content):
         raise Stopped("stopped")
 
     with pytest.raises(Stopped):
-        Cache(tmp_path).find(entry("abc"), stopped)
+        RawCache(tmp_path).find(entry("abc"), stopped)
 
 
 def test_require_says_why():
@@ -77,7 +78,7 @@ def test_require_says_why():
 
 
 def test_keys_are_listed_newest_first_in_either_layout(tmp_path):
-    cache = Cache(tmp_path)
+    cache = RawCache(tmp_path)
 
     def named(key):
         return Entry("abc", "lambda-answer", 1, key)
@@ -92,11 +93,11 @@ def test_keys_are_listed_newest_first_in_either_layout(tmp_path):
     assert cache.find(named("third"), lambda content: content) == Content() and not before.exists()
     assert cache.keys(named("*")) == ["third", "second", "first"]
     cache.drop(named("second"))
-    assert cache.keys(named("*")) == ["third", "first"] and Cache(tmp_path / "none").keys(named("*")) == []
+    assert cache.keys(named("*")) == ["third", "first"] and RawCache(tmp_path / "none").keys(named("*")) == []
 
 
 def test_sizes_are_told_and_freed(tmp_path):
-    cache = Cache(tmp_path)
+    cache = RawCache(tmp_path)
     assert cache.sizes() == {} and cache.size() == 0 and cache.free() == 0
     for subject in ("one", "two"):
         cache.keep(entry(subject), arrays={"a": np.zeros(10_000)})
@@ -129,7 +130,7 @@ def test_nothing_is_removed_that_is_no_result(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     there = sorted(tmp_path.rglob("*"))
     monkeypatch.setenv("DATAMASK_CACHE_GB", "0")
-    cache = Cache(tmp_path)
+    cache = RawCache(tmp_path)
     for subject in ("abc", "def"):
         assert cache.keep(entry(subject), arrays={"a": np.zeros(1000)})
     assert list(cache.sizes()) == ["def"] and cache.free() > 8000
@@ -150,12 +151,12 @@ def test_results_from_before_are_counted_and_freed_too(tmp_path):
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"x" * 100)
-    assert Cache(tmp_path).sizes() == {folder.name: 400} and Cache(tmp_path).free() == 400
+    assert RawCache(tmp_path).sizes() == {folder.name: 400} and RawCache(tmp_path).free() == 400
     assert [path.name for path in folder.iterdir() if path.is_file()] == ["mine.txt"]
 
 
 def test_beyond_the_bound_what_was_used_longest_ago_goes_but_not_what_is_in_use(tmp_path, monkeypatch):
-    cache = Cache(tmp_path)
+    cache = RawCache(tmp_path)
     for age, subject in enumerate(("locked", "old", "read", "newer")):
         assert cache.keep(entry(subject), arrays={"a": np.zeros(10_000)})
         os.utime(tmp_path / subject, (1e9 + age, 1e9 + age))
@@ -174,7 +175,7 @@ def test_beyond_the_bound_what_was_used_longest_ago_goes_but_not_what_is_in_use(
 @pytest.mark.parametrize("said", ["much", "-1", "nan"])
 def test_a_bound_that_is_none_is_told_and_the_usual_one_is_taken(said, monkeypatch, caplog):
     monkeypatch.setenv("DATAMASK_CACHE_GB", said)
-    cache_module._warn_once.cache_clear()
+    cache_module.warn_once.cache_clear()
     with caplog.at_level(logging.WARNING):
         assert cache_module.bound_bytes() == 20e9
     assert "DATAMASK_CACHE_GB must be a number of gigabytes" in caplog.text
@@ -212,7 +213,7 @@ def test_a_lock_that_is_no_file_is_done_without(what, tmp_path, caplog):
     os.mkfifo(path) if what == "pipe" else path.mkdir()
     with caplog.at_level(logging.WARNING), only_one(path):
         assert "cannot be locked" in caplog.text
-    assert Cache(tmp_path.parent).free(tmp_path.name) >= 0
+    assert RawCache(tmp_path.parent).free(tmp_path.name) >= 0
 
 
 def test_where_the_file_system_knows_no_locks_work_goes_on_without(tmp_path, monkeypatch, caplog):
@@ -229,11 +230,11 @@ def test_many_writers_and_readers_never_see_half_a_result(tmp_path):
 
     def write(number):
         while time.monotonic() < ends:
-            Cache(tmp_path).keep(entry("abc"), {"n": number}, {"a": np.full(50_000, number)}, sync=False)
+            RawCache(tmp_path).keep(entry("abc"), {"n": number}, {"a": np.full(50_000, number)}, sync=False)
 
     def read():
         while time.monotonic() < ends:
-            content = Cache(tmp_path).find(entry("abc"), lambda content: content)
+            content = RawCache(tmp_path).find(entry("abc"), lambda content: content)
             if content is not None and not (content.arrays["a"] == content.value["n"]).all():
                 wrong.append(content.value)
 
@@ -243,4 +244,4 @@ def test_many_writers_and_readers_never_see_half_a_result(tmp_path):
         thread.start()
     for thread in threads:
         thread.join(120)
-    assert not wrong and Cache(tmp_path).find(entry("abc"), lambda content: content) is not None
+    assert not wrong and RawCache(tmp_path).find(entry("abc"), lambda content: content) is not None

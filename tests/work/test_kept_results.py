@@ -16,18 +16,18 @@ import pytest
 
 from datamask.errors import StoreError
 from datamask.work import cache as cache_module
-from datamask.work.cache import Cache
 from datamask.work.old_results import READ, old_file
 from datamask.work.result_file import Content, Entry
 from tests.evaluation.made import made_corpus
 from tests.work.kinds import FROM_BEFORE, KINDS, N, kept, kind_of, plain
+from tests.work.raw import RawCache
 
 every = pytest.mark.parametrize("name", KINDS)
 
 
 @pytest.fixture(autouse=True)
 def said_anew():
-    cache_module._warn_once.cache_clear()
+    cache_module.warn_once.cache_clear()
 
 
 @every
@@ -89,7 +89,7 @@ def test_the_file_of_another_subject_key_version_or_kind_is_none(name, tmp_path)
         Entry(entry.subject, entry.name, entry.version + 1, entry.key),
         Entry(entry.subject, "another", entry.version, entry.key),
     ):
-        elsewhere = Cache(tmp_path / "elsewhere")
+        elsewhere = RawCache(tmp_path / "elsewhere")
         assert elsewhere.keep(other, kind.content.value, kind.content.arrays)
         shutil.copy(elsewhere.path(other), path)
         assert kind.read(tmp_path) is None
@@ -104,19 +104,19 @@ def test_what_no_such_result_can_hold_is_refused_though_the_digest_fits(name, tm
     for wrong, spoil in kind.wrong.items():
         value, arrays = copy.deepcopy(kind.content.value), {key: a.copy() for key, a in kind.content.arrays.items()}
         spoil(value, arrays)
-        assert Cache(tmp_path).keep(kind.entry, value, arrays)
+        assert RawCache(tmp_path).keep(kind.entry, value, arrays)
         with caplog.at_level(logging.WARNING):
             assert kind.read(tmp_path) is None, wrong
         assert caplog.records or wrong == "other plan", "lists of another plan are no fault"
         caplog.clear()
-        cache_module._warn_once.cache_clear()
+        cache_module.warn_once.cache_clear()
 
 
 @every
 @pytest.mark.parametrize("what", ["pipe", "folder", "socket", "loop"])
 def test_what_is_no_file_does_not_block_and_is_no_result(name, what, tmp_path):
     kind = kind_of(name)
-    path = Cache(tmp_path).path(kind.entry)
+    path = RawCache(tmp_path).path(kind.entry)
     path.parent.mkdir(parents=True, exist_ok=True)
     if what == "pipe":
         os.mkfifo(path)
@@ -127,7 +127,7 @@ def test_what_is_no_file_does_not_block_and_is_no_result(name, what, tmp_path):
     else:
         os.mknod(path, stat.S_IFSOCK | 0o644)
     assert kind.read(tmp_path) is None
-    written = Cache(tmp_path).keep(kind.entry, kind.content.value, kind.content.arrays)
+    written = RawCache(tmp_path).keep(kind.entry, kind.content.value, kind.content.arrays)
     assert written is (kind.read(tmp_path) is not None)
     assert written is (what != "folder"), "only a folder is in the way"
 
@@ -141,20 +141,20 @@ def test_a_full_disk_or_a_folder_in_the_way_means_not_kept(name, tmp_path, monke
 
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
         patch.setattr("pathlib.Path.replace", full)
-        assert not Cache(tmp_path).keep(kind.entry, kind.content.value, kind.content.arrays)
+        assert not RawCache(tmp_path).keep(kind.entry, kind.content.value, kind.content.arrays)
         with pytest.raises(StoreError, match="No space left"):
-            Cache(tmp_path).keep(kind.entry, kind.content.value, kind.content.arrays, required=True)
+            RawCache(tmp_path).keep(kind.entry, kind.content.value, kind.content.arrays, required=True)
     assert len(caplog.records) == 1 and "No space left" in caplog.text
     assert kind.read(tmp_path) is None and not list(tmp_path.rglob("*.part"))
     (tmp_path / "file").write_text("in the way")
-    assert not Cache(tmp_path / "file").keep(kind.entry, kind.content.value, kind.content.arrays)
+    assert not RawCache(tmp_path / "file").keep(kind.entry, kind.content.value, kind.content.arrays)
     assert kind.read(tmp_path / "file") is None
 
 
 @pytest.mark.parametrize("name", FROM_BEFORE)
 def test_a_file_from_before_is_taken_where_it_can_be_true_and_written_anew(name, tmp_path):
     kind = kind_of(name)
-    cache = Cache(tmp_path)
+    cache = RawCache(tmp_path)
     path = old_file(cache.folder(kind.entry.subject), kind.entry)
 
     def write(value, arrays):
@@ -197,7 +197,7 @@ def test_every_old_file_that_is_read_belongs_to_a_kind_of_this_version():
 def test_a_read_only_folder_serves_what_it_holds(tmp_path, monkeypatch):
     """Rights do not hold for root, so the file system says no by itself."""
     entry = Entry("abc", "result", 1)
-    assert Cache(tmp_path).keep(entry, {"a": 1})
+    assert RawCache(tmp_path).keep(entry, {"a": 1})
 
     def refused(*args, **kwargs):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -205,9 +205,9 @@ def test_a_read_only_folder_serves_what_it_holds(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.mkstemp", refused)
     monkeypatch.setattr("os.utime", refused)
     monkeypatch.setattr(cache_module, "TOUCHED_SECONDS", -1.0)
-    assert Cache(tmp_path).find(entry, lambda content: content) == Content({"a": 1})
-    assert not Cache(tmp_path).keep(entry, {"a": 2})
-    assert Cache(tmp_path).find(entry, lambda content: content.value["a"]) == 1
+    assert RawCache(tmp_path).find(entry, lambda content: content) == Content({"a": 1})
+    assert not RawCache(tmp_path).keep(entry, {"a": 2})
+    assert RawCache(tmp_path).find(entry, lambda content: content.value["a"]) == 1
 
 
 def test_a_read_only_folder_is_said_once_for_all_files(tmp_path, monkeypatch, caplog):
@@ -217,5 +217,5 @@ def test_a_read_only_folder_is_said_once_for_all_files(tmp_path, monkeypatch, ca
     monkeypatch.setattr("tempfile.mkstemp", refused)
     with caplog.at_level(logging.WARNING):
         for key in ("a", "b", "c"):
-            assert not Cache(tmp_path).keep(Entry("abc", "result", 1, key), {"a": 1})
+            assert not RawCache(tmp_path).keep(Entry("abc", "result", 1, key), {"a": 1})
     assert len(caplog.records) == 1 and str(tmp_path) in caplog.text and "Read-only" in caplog.text

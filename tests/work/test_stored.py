@@ -14,9 +14,9 @@ import pytest
 import datamask
 from datamask.errors import Stopped, StoreError
 from datamask.polling import poll_of
-from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
+from tests.work.raw import RawCache
 
 ROOT = Path(datamask.__file__).parents[1]
 
@@ -58,7 +58,7 @@ def test_a_damaged_file_is_computed_anew(tmp_path):
 
 
 def test_what_a_result_cannot_be_is_computed_anew(tmp_path):
-    Cache(tmp_path).keep(stored(tmp_path).entry, {"n": 100})
+    RawCache(tmp_path).keep(stored(tmp_path).entry, {"n": 100})
     assert stored(tmp_path).find_or_compute(lambda: 5) == stored(tmp_path).find() == 5
 
 
@@ -177,3 +177,9 @@ def test_of_two_processes_one_computes_and_of_a_killed_one_the_other(killed, tmp
         other.kill()
         other.communicate()
     assert found == ([5] if killed else [3]) and bool(computed) == killed
+
+
+def test_a_part_that_is_not_locked_is_computed_without_waiting(tmp_path):
+    with RawCache(tmp_path).lock(stored(tmp_path).entry):
+        assert stored(tmp_path, locked=False).find_or_compute(lambda: 3) == 3
+    assert stored(tmp_path, locked=False).find_or_compute(never) == 3
