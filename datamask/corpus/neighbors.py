@@ -212,7 +212,7 @@ def neighbors_for(
 
     Of several callers, threads or processes, one builds and the others wait for it. A build that was stopped or killed
     is gone on with. An exact graph serves whatever is asked for; an approximate one that is found where an exact one is
-    asked for is replaced. What is kept is checked (`datamask.work.cache`, and cosines on random rows).
+    asked for is replaced. What is kept is checked (`datamask.work.stored`, and cosines on random rows).
 
     Args:
         search: ``auto``, ``exact`` or ``approximate``; see `search_for` and `build_neighbors`.

@@ -21,14 +21,12 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from datamask.work.locks import none_held
 from datamask.work.old_results import old_files
 from datamask.work.result_file import is_result, require
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 MOST_GB = 20.0
 """Bound on everything that is kept under one root, unless ``DATAMASK_CACHE_GB`` says otherwise."""
@@ -42,9 +40,11 @@ SWEPT_SHARE = 0.02
 TOUCHED_SECONDS = 600.0
 """The time of last use is noted at most so often."""
 
+SUFFIX = ".cache"
+"""Of the file of a result."""
+
 _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,120}")
 _FINGERPRINT = re.compile(r"[0-9a-f]{32,64}(-centered)?")
-SUFFIX = ".cache"
 _written: dict[Path, float] = {}
 
 

@@ -1,4 +1,4 @@
-"""The layouts of a corpus: one per projection, computed on request and kept (`datamask.work.cache`).
+"""The layouts of a corpus: one per projection, computed on request and kept (`datamask.work.stored`).
 
 A fit runs in a child process (`datamask.corpus.projections.child`), so that it can be killed; who asks for the layout
 waits for the child, outside the lane of the device that it may be in.
