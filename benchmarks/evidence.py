@@ -50,14 +50,13 @@ from benchmarks.evidence_corpora import (
 from benchmarks.evidence_results import COPIES, PROXIES, RANDOM, RESULTS, methods_of
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
-from datamask.evaluation.lambdas.kept import Lessons
+from datamask.evaluation.lambdas.kept import Kept
 from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy, cut
 from datamask.evaluation.lambdas.transformer import SMALL, Size, read_bytes
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.files import replacing, write_text
 from datamask.learning.loop import learn
-from datamask.work.cache import Cache
 
 DRAWS = 4
 """Random selections of a cell. The bigram model takes the mean of their values, the transformer the first."""
@@ -277,8 +276,8 @@ class Study:
         rows = self.selections(setting, cell, [name for name in cell.methods if name != RANDOM])
         rows[RANDOM] = random_draws(setting, len(next(iter(rows.values()))), seed)[0][0]
         texts = pa.chunked_array(setting.corpus.metadata["text"].cast(pa.large_string()).chunks)
-        lessons = Lessons(Cache(self.work / "cache"), setting.corpus.fingerprint, "evidence-")
-        proxy = TransformerProxy(read_bytes(texts, setting.words.cut), torch.device("cpu"), self.size, lessons)
+        kept = Kept(self.work / "cache", setting.corpus.fingerprint, "evidence-")
+        proxy = TransformerProxy(read_bytes(texts, setting.words.cut), torch.device("cpu"), self.size, kept)
         targets = {name: first_bytes(proxy, of) for name, of in setting.targets.items()}
         budget = min(BYTES, *(int(proxy.lengths[of].sum()) for of in rows.values()))
         stored = self.report["transformer"].get(cell.key, {})

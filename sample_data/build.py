@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,8 +40,7 @@ from datamask.corpus.embedders.model2vec import Model2Vec  # noqa: E402
 from datamask.corpus.opening import open_corpus  # noqa: E402
 from datamask.corpus.preparation import count_tokens, feature_array  # noqa: E402
 from datamask.files import replacing_folder, write_text  # noqa: E402
-from datamask.work.cache import Cache  # noqa: E402
-from datamask.work.result_file import Entry  # noqa: E402
+from datamask.work.stored import StoredResult  # noqa: E402
 from sample_data.docstrings import collect, is_public, python_files  # noqa: E402
 from sample_data.notice import notice, versions  # noqa: E402
 from sample_data.uses import Uses, count_uses  # noqa: E402
@@ -137,7 +137,7 @@ def keep_results(shard: Path, folder: Path) -> None:
             raise SystemExit(f"the run failed: {run.status().error}")
         compute(corpus, QUESTION, store.cache_dir, work=Work(report=_say))
         _solve(corpus, store.cache_dir)
-        _copy(entries(corpus, store.cache_dir), store.cache_dir, folder / "cache")
+        _copy(results(corpus, store.cache_dir), folder / "cache")
         shutil.copytree(run.path, folder / RUN_ID, ignore=shutil.ignore_patterns("*lock", "queue", "checkpoint.npz"))
         facts_file = folder / RUN_ID / "config.json"
         record = json.loads(facts_file.read_text())
@@ -153,7 +153,7 @@ def keep_points(output: Path) -> None:
         cache = Path(RESULTS) / "cache"
         for old in cache.glob("*/lambda-points-*"):
             old.unlink()
-        _copy([points(corpus, Path(scratch))], Path(scratch), cache)
+        _copy([points(corpus, Path(scratch))], cache)
     facts = json.loads((output / FACTS).read_text())
     write_text(output / FACTS, json.dumps({**facts, "files": _digests(output)}, indent=1) + "\n")
 
@@ -168,30 +168,30 @@ def _solve(corpus: Corpus, cache_dir: Path) -> None:
         raise SystemExit(f"λ was not solved: {session.error}")
 
 
-def _copy(kept: list[Entry], cache_dir: Path, target: Path) -> None:
-    for entry in kept:
-        path = Cache(cache_dir).path(entry)
-        (target / entry.subject).mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target / entry.subject / path.name)
+def _copy(kept: list[StoredResult[Any]], target: Path) -> None:
+    for stored in kept:
+        folder = target / stored.entry.subject
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(stored.path, folder / stored.path.name)
 
 
-def points(corpus: Corpus, cache_dir: Path) -> Entry:
-    """Return the name of the selections along λ."""
+def points(corpus: Corpus, cache_dir: Path) -> StoredResult[Any]:
+    """Describe the selections along λ."""
     from datamask.dashboard.tradeoff import kept_points, lambda_points
 
     problem = kept_points.key_of(corpus, lambda_points.settings_of(None))
-    return kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir).entry
+    return kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir)
 
 
-def entries(corpus: Corpus, cache_dir: Path) -> list[Entry]:
-    """Return the names of the results in the cache that travel with the corpus."""
+def results(corpus: Corpus, cache_dir: Path) -> list[StoredResult[Any]]:
+    """Describe the results in the cache that travel with the corpus."""
     from datamask.corpus.projections.layouts import stored_layout
     from datamask.dashboard.linked.topics import stored_topics
     from datamask.dashboard.map.map_layout import stored_crowding
     from datamask.runs.ablation_results import stored_result
 
-    drawn = [stored(corpus, cache_dir).entry for stored in (stored_layout, stored_crowding, stored_topics)]
-    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key).entry, points(corpus, cache_dir)]
+    drawn = [stored(corpus, cache_dir) for stored in (stored_layout, stored_crowding, stored_topics)]
+    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key), points(corpus, cache_dir)]
 
 
 def _digests(folder: Path) -> dict[str, str]:

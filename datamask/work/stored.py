@@ -45,6 +45,8 @@ class StoredResult(Generic[T]):
         write: the reverse of `read`. Values are finite, and arrays hold no objects.
         sync: see `datamask.files.replacing`.
         required: a result that cannot be written raises `StoreError`; without it the result is only given.
+        locked: one thread or process computes, and others wait for it. False is for parts of a result that is locked:
+            hundreds of parts would leave hundreds of locks.
 
     Example:
         >>> entry = Entry("four", "double", 1)
@@ -59,6 +61,7 @@ class StoredResult(Generic[T]):
     write: Callable[[T], Content]
     sync: bool = True
     required: bool = False
+    locked: bool = True
 
     @property
     def path(self) -> Path:
@@ -105,7 +108,7 @@ class StoredResult(Generic[T]):
     def find_or_compute(
         self, compute: Callable[[], T], poll: Poll = no_poll, enough: Callable[[T], bool] = lambda result: True
     ) -> T:
-        """Return the kept result, or compute and keep it. One thread or process computes; others wait and find it.
+        """Return the kept result, or compute and keep it, once over threads and processes where it is `locked`.
 
         Args:
             compute: may keep what is half done.

@@ -22,7 +22,7 @@ from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import kept_points
 from datamask.evaluation.anchors import diversity_anchor, stored_ends
-from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
+from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, Kept
 from datamask.evaluation.measures.clusters import cluster_labels, stored_clusters
 from datamask.evaluation.pool import Pool
 from datamask.runs import ablation_results, lambda_answers, stored_measures
@@ -330,12 +330,12 @@ def _plain(result: AblationResult | None) -> dict | None:
 
 
 def selection(corpus: Corpus) -> Kind:
-    kept = kept_for("", corpus.fingerprint, "0123456789ab")
+    kept = Kept("", corpus.fingerprint, "0123456789ab-")
     arrays = {"rows": np.arange(0, 120, 2, dtype=np.int32)}
     return Kind(
-        kept.entry("1-0-0"),
+        kept.any("1-0-0").entry,
         Content({}, arrays),
-        lambda folder: kept_for(folder, corpus.fingerprint, "0123456789ab").find("1-0-0", SIZE, N),
+        lambda folder: Kept(folder, corpus.fingerprint, "0123456789ab-").selection("1-0-0", SIZE, N).find(),
         {
             "no row": put("rows", -1, N),
             "twice": put("rows", 1, 0),
@@ -345,26 +345,26 @@ def selection(corpus: Corpus) -> Kind:
 
 
 def losses(corpus: Corpus) -> Kind:
-    lessons = kept_for("", corpus.fingerprint, "0123456789ab").lessons()
+    kept = Kept("", corpus.fingerprint, "0123456789ab-")
     return Kind(
-        lessons.entry("of-one", LOSSES),
+        kept.any("of-one", LOSSES).entry,
         Content({}, {"losses": np.linspace(0, 9, SIZE)}),
-        lambda folder: kept_for(folder, corpus.fingerprint, "0123456789ab").lessons().find("of-one", SIZE),
+        lambda folder: Kept(folder, corpus.fingerprint, "0123456789ab-").losses("of-one", SIZE).find(),
         {"NaN": put("losses", 0, np.nan), "below nothing": put("losses", 1, -1.0), "other texts": cut("losses")},
     )
 
 
 def training(corpus: Corpus) -> Kind:
-    lessons = kept_for("", corpus.fingerprint, "0123456789ab").lessons()
+    kept = Kept("", corpus.fingerprint, "0123456789ab-")
     vectors = ("weights", "mean", "square")
 
     def read(folder: Path) -> dict | None:
-        of_question = kept_for(folder, corpus.fingerprint, "0123456789ab").lessons()
-        state = of_question.training("of-one", 30, torch.device("cpu"))
+        of_question = Kept(folder, corpus.fingerprint, "0123456789ab-")
+        state = of_question.training("of-one", 30, torch.device("cpu")).find()
         return None if state is None else {"step": state.step, **state.arrays()}
 
     return Kind(
-        lessons.entry("of-one", TRAINING),
+        kept.any("of-one", TRAINING).entry,
         Content({"step": 100}, {name: np.linspace(0, 1, 30, dtype=np.float32) for name in vectors}),
         read,
         {

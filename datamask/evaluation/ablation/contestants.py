@@ -110,13 +110,12 @@ def measuring(name: str) -> str:
 def _selected(pool: Pool, config: SelectionConfig, poll: Poll, kept: Kept) -> np.ndarray:
     """The selection of one setting."""
     name, size = _digest(pool, config), config.size(len(pool))
-    stored = kept.find(name, size, len(pool))
-    if stored is not None:
-        return stored
-    learned = learn(learning.load(config.estimator)(pose(pool, config, poll).problem, config), poll=poll)
-    rows = np.flatnonzero(learned.mask.cpu().numpy())
-    kept.put(name, rows)
-    return rows
+
+    def learned() -> np.ndarray:
+        estimator = learning.load(config.estimator)(pose(pool, config, poll).problem, config)
+        return np.flatnonzero(learn(estimator, poll=poll).mask.cpu().numpy())
+
+    return kept.selection(name, size, len(pool)).find_or_compute(learned)
 
 
 def _digest(pool: Pool, config: SelectionConfig) -> str:

@@ -12,7 +12,7 @@ from datamask.errors import InputError
 from datamask.evaluation.lambdas import proxy_models
 from datamask.evaluation.lambdas.aiming import nearest_cosine
 from datamask.evaluation.lambdas.holdout import hashed
-from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
+from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll
@@ -63,11 +63,11 @@ class TextMeter:
 
     Args:
         proxy: of the corpus's texts, and of own texts after them. words: of the same texts. most: words or bytes that a
-            selection trains on at most. lessons: what is kept of trainings.
+            selection trains on at most. kept: what is stored of trainings.
     """
 
-    def __init__(self, proxy: ProxyModel, words: Words, most: int, lessons: Lessons = NO_LESSONS) -> None:
-        self._proxy, self._words, self._most, self._lessons = proxy, words, most, lessons
+    def __init__(self, proxy: ProxyModel, words: Words, most: int, kept: Kept = NOTHING_KEPT) -> None:
+        self._proxy, self._words, self._most, self._kept = proxy, words, most, kept
         self.judge, self.counts = proxy.judge, proxy.counts
         self.unit = f"nats per {proxy.counts.removesuffix('s')}"
 
@@ -101,12 +101,9 @@ class TextMeter:
         for tokens in (*learned, *asked):
             digest.update(tokens.astype("<i4").tobytes() + b"|")
         name = f"bigram{digest.hexdigest()[:20]}"
-        stored = self._lessons.find(name, len(texts))
-        if stored is not None:
-            return stored
-        sums = self._proxy.sums(trained, budget, texts, seed, poll)
-        self._lessons.put(name, sums)
-        return sums
+        return self._kept.losses(name, len(texts)).find_or_compute(
+            lambda: self._proxy.sums(trained, budget, texts, seed, poll)
+        )
 
 
 class FeatureMeter:

@@ -79,9 +79,8 @@ def ablate(
         poll=poll,
         progress=lambda share, what: progress(0.6 * PREPARED * share, what),
     )
-    lessons = keep.lessons()
     planned = plan(
-        pool, pool.graph(GRAPH_NEIGHBORS), question, texts, examples, lessons, lambda s, w: progress(0.08, w), poll
+        pool, pool.graph(GRAPH_NEIGHBORS), question, texts, examples, keep, lambda s, w: progress(0.08, w), poll
     )
     contestants = Contestants(question)
     texts_of = Texts(planned)

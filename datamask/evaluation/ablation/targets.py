@@ -35,7 +35,7 @@ from datamask.evaluation.lambdas.holdout import (
     target_rows,
     units_of,
 )
-from datamask.evaluation.lambdas.kept import Lessons
+from datamask.evaluation.lambdas.kept import Kept
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.sources import read_proxy, text_column
 from datamask.evaluation.measures.copies import NEAR
@@ -93,7 +93,7 @@ def plan(
     question: AblationQuestion,
     texts: Sequence[str],
     examples: Examples | None,
-    lessons: Lessons,
+    kept: Kept,
     progress: Report,
     poll: Poll,
 ) -> Plan:
@@ -101,14 +101,14 @@ def plan(
 
     Args:
         graph: of the pool. texts: of a target that is the person's own texts. examples: with features, of a target of
-            which half scores. lessons: of earlier trainings.
+            which half scores. kept: what earlier trainings gave.
 
     Raises:
         InputError: too few texts, rows or examples. OptionError: a target or label that the corpus does not have.
     """
     corpus, target = pool.corpus, question.target
     if target is not None and target.steers and examples is not None:
-        return _example_plan(pool, graph, question, target, examples, lessons, progress, poll)
+        return _example_plan(pool, graph, question, target, examples, kept, progress, poll)
     own = target is not None and target.kind == "texts"
     if text_column(corpus) is None:
         if own or question.judge != "bigram":
@@ -119,8 +119,8 @@ def plan(
         meter: Meter = FeatureMeter(corpus.features, corpus.lengths)
         words, units, askable = None, units_of_features(corpus, graph), np.ones(len(corpus), bool)
     else:
-        words, proxy = read_proxy(pool, texts, question.judge, lessons, progress, poll)
-        meter = TextMeter(proxy, words, question.most, lessons)
+        words, proxy = read_proxy(pool, texts, question.judge, kept, progress, poll)
+        meter = TextMeter(proxy, words, question.most, kept)
         units, askable = units_of(graph, words), words.lengths[: len(corpus)] > 0
     if own and words is not None and target is not None:
         numbers, leaving = own_texts(len(corpus), words, Meaning(words, question.seed, poll), poll)
@@ -290,7 +290,7 @@ def _example_plan(
     question: AblationQuestion,
     target: Target,
     examples: Examples,
-    lessons: Lessons,
+    kept: Kept,
     progress: Report,
     poll: Poll,
 ) -> Plan:
@@ -309,8 +309,8 @@ def _example_plan(
         words, units = None, units_of_features(corpus, graph)
         meter: Meter = FeatureMeter(np.concatenate([corpus.features, features]), corpus.lengths)
     else:
-        words, proxy = read_proxy(pool, texts, question.judge, lessons, progress, poll)
-        meter, units = TextMeter(proxy, words, question.most, lessons), units_of(graph, words)
+        words, proxy = read_proxy(pool, texts, question.judge, kept, progress, poll)
+        meter, units = TextMeter(proxy, words, question.most, kept), units_of(graph, words)
         askable = words.lengths[n:] > 0
         repeating = np.isin(words.text_of[:n], words.text_of[n:][askable])
     aimed = aim(corpus.features, features, texts, askable, question.seed, poll)

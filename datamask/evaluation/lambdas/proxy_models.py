@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from datamask.evaluation.lambdas.holdout import hashed
-from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
+from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.transformer import SMALL, ByteTexts, Size, nats, steps_of, train
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import Words
@@ -88,15 +88,13 @@ class TransformerProxy:
     """Trains a small transformer; what a training gave, or where it was stopped, is kept.
 
     Args:
-        texts: as bytes. device: where it is trained. size: of the model. lessons: what is kept of earlier trainings.
+        texts: as bytes. device: where it is trained. size: of the model. kept: what is stored of earlier trainings.
     """
 
     judge, counts, least, says = "transformer", "bytes", 5_000, "a small transformer"
 
-    def __init__(
-        self, texts: ByteTexts, device: torch.device, size: Size = SMALL, lessons: Lessons = NO_LESSONS
-    ) -> None:
-        self._texts, self._device, self._size, self._lessons = texts, device, size, lessons
+    def __init__(self, texts: ByteTexts, device: torch.device, size: Size = SMALL, kept: Kept = NOTHING_KEPT) -> None:
+        self._texts, self._device, self._size, self._kept = texts, device, size, kept
 
     @property
     def lengths(self) -> np.ndarray:
@@ -114,20 +112,14 @@ class TransformerProxy:
         name = hashlib.sha256(
             repr((self._size, seed)).encode() + tokens.astype("<i2").tobytes() + b"|" + asked.astype("<i2").tobytes()
         ).hexdigest()[:24]
-        stored = self._lessons.find(name, len(texts))
-        if stored is not None:
-            return stored
-        weights = train(
-            self._size,
-            tokens,
-            seed,
-            self._device,
-            poll,
-            self._lessons.training(name, self._size.parameters, self._device),
-            lambda state: self._lessons.keep_training(name, state),
-        )
-        sums = nats(self._size, weights, self._texts, texts, poll)
-        self._lessons.put(name, sums)
+        training = self._kept.training(name, self._size.parameters, self._device)
+
+        def trained_sums() -> np.ndarray:
+            weights = train(self._size, tokens, seed, self._device, poll, training.find(), training.keep)
+            return nats(self._size, weights, self._texts, texts, poll)
+
+        sums = self._kept.losses(name, len(texts)).find_or_compute(trained_sums)
+        training.drop()
         return sums
 
 

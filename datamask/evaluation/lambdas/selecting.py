@@ -72,13 +72,13 @@ def select_all(
     for lamb in lambdas:
         poll()
         tick(lamb)
-        rows = kept.find(f"{lamb:g}", size, len(pool))
-        if rows is None:
+
+        def selected(lamb: float = lamb) -> np.ndarray:
             joint = Joint(pool.quality, terms, lamb, whole.problem.joint.quality_scale)
             problem = Problem(joint, size, eligible, ties, pool.features)
-            rows = np.flatnonzero(select_quickly(problem, replace(config, lamb=lamb), poll).cpu().numpy())
-            kept.put(f"{lamb:g}", rows)
-        selections.append(rows)
+            return np.flatnonzero(select_quickly(problem, replace(config, lamb=lamb), poll).cpu().numpy())
+
+        selections.append(kept.selection(f"{lamb:g}", size, len(pool)).find_or_compute(selected))
     return selections
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.text_space import features_of_texts
 from datamask.evaluation.examples import Examples, check_count, distinct
-from datamask.evaluation.lambdas.kept import Lessons
+from datamask.evaluation.lambdas.kept import Kept
 from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy
 from datamask.evaluation.lambdas.transformer import SMALL, read_bytes
 from datamask.evaluation.measures.words import Words, read_words
@@ -43,7 +43,7 @@ def in_space(corpus: Corpus, examples: Examples, progress: Report, poll: Poll = 
 
 
 def read_proxy(
-    pool: Pool, more: Sequence[str], judge: str, lessons: Lessons, progress: Report, poll: Poll
+    pool: Pool, more: Sequence[str], judge: str, lessons: Kept, progress: Report, poll: Poll
 ) -> tuple[Words, ProxyModel]:
     """The words of the corpus's texts and of more texts after them, and who learns from them."""
     progress(0.0, "reading the texts")

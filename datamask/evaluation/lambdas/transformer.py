@@ -206,7 +206,7 @@ def train(
     device: torch.device,
     poll: Poll = no_poll,
     start: Training | None = None,
-    keep: Callable[[Training], None] = lambda state: None,
+    keep: Callable[[Training], object] = lambda state: None,
 ) -> Tensor:
     """The weights after a training.
 

@@ -13,7 +13,7 @@ from scipy.special import erf
 from datamask.errors import Stopped
 from datamask.evaluation.ablation.meters import TextMeter
 from datamask.evaluation.lambdas import proxy_models, transformer
-from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
+from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, Kept
 from datamask.evaluation.lambdas.proxy_models import TransformerProxy
 from datamask.evaluation.lambdas.transformer import (
     BEFORE,
@@ -177,8 +177,8 @@ def test_what_a_training_gave_or_where_it_was_is_found_again(tmp_path, monkeypat
     plain = TransformerProxy(texts, CPU, TINY).sums(trained, 1_000, asked, 4)
     steps = len(done)
     assert steps == steps_of(TINY, 1_000)
-    kept = kept_for(tmp_path, "f" * 32, "0123456789ab")
-    proxy = TransformerProxy(texts, CPU, TINY, kept.lessons())
+    kept = Kept(tmp_path, "f" * 32, "0123456789ab-")
+    proxy = TransformerProxy(texts, CPU, TINY, kept)
 
     def poll():
         if len(done) >= steps + 12:
