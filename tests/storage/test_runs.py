@@ -104,16 +104,16 @@ def test_a_stopped_run_reads_them_again_and_ends_in_the_same_ids(folder, bucket,
 
 
 def test_an_object_written_anew_while_the_run_goes_on_is_noted(folder, bucket, capsys, monkeypatch):
-    from datamask.runs import execute
+    from datamask.runs import stages
 
-    digests = execute.digests.digests
+    digests = stages.digests.digests
 
     def rewriting(*args, **more):
         shard = table()
         bucket.put("corpus/in.parquet", shard.append_column("text", pa.array(["other"] * len(shard))))
         return digests(*args, **more)
 
-    monkeypatch.setattr(execute.digests, "digests", rewriting)
+    monkeypatch.setattr(stages.digests, "digests", rewriting)
     assert run("select", bucket.url("corpus"), "--output", "out.parquet", *FAST, "--json") == 0
     name = last_json(capsys)["run_id"]
     assert run("runs", "export", name, "--rows", "rows.parquet") == 2
