@@ -12,7 +12,7 @@ from datamask.ablation import wording
 from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS, compare_models
-from datamask.cli.common import DONE, check_device, stop_on_signals
+from datamask.cli.common import DONE, check_device, command_work
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_aside, print_text
@@ -23,7 +23,6 @@ from datamask.files import write_text
 from datamask.runs.formats import to_plain
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
-from datamask.work.context import Work
 from datamask.work.pace import RoundPace
 
 
@@ -55,8 +54,8 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
     cache_dir: Path = RunStore(options.runs_dir).cache_dir
     results: list[tuple[AblationResult, float | None]] = []
     pace = RoundPace()
-    with stop_on_signals() as stop, Progress(pace=pace) as progress:
-        work = Work.of(stop.is_set, progress)
+    progress = Progress(pace=pace)
+    with command_work(progress=progress) as work:
         corpus = read_corpus(corpus_wanted, work)
         examples = None if named is None else read_examples(*named, corpus)
         if options.confirm:

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from datamask import endings
-from datamask.cli.output import print_json, say, summary_text
+from datamask.cli.output import Progress, print_json, say, summary_text
 from datamask.cli.streams import print_aside, print_text
 from datamask.evaluation.result import RunResult
 from datamask.options.amounts import parse_tokens
+from datamask.polling import poll_of
 from datamask.repeats import Amount, check_amounts
 from datamask.runs import exports
 from datamask.runs.store import Run, default_root
+from datamask.work.context import Work
 
 DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
 """Exit codes; `datamask.cli` says what they mean."""
@@ -49,6 +51,23 @@ def stop_on_signals(ending: str = "and saving a checkpoint") -> Iterator[threadi
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def command_work(
+    ending: str = "and saving a checkpoint",
+    progress: Progress | None = None,
+    sentence: str = "stopped on request",
+) -> Iterator[Work]:
+    """Yield the work of a command: Ctrl-C or a polite kill stops it, and stderr has its progress.
+
+    Args:
+        ending: what stopping does, behind that word.
+        progress: draws the progress; None: a new one.
+        sentence: the message of the `Stopped` it raises.
+    """
+    with stop_on_signals(ending) as stop, progress or Progress() as drawn:
+        yield Work(poll_of(stop.is_set, sentence), drawn)
 
 
 def check_device(device: str) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from datamask.cli.common import DONE, stop_on_signals
-from datamask.cli.output import Progress, percent, print_json, say
+from datamask.cli.common import DONE, command_work
+from datamask.cli.output import percent, print_json, say
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
-from datamask.work.context import Work
 
 if TYPE_CHECKING:
     from datamask.corpus.copy_growth import CopyGrowth
@@ -37,8 +36,7 @@ def copies(options: argparse.Namespace) -> int:
         raise OptionError(f"--times must be above 1 and at most {MOST_TIMES:,.0f}, got {options.times:g}")
     if not 0 < options.cosine <= 1:
         raise OptionError(f"--cosine must be above 0 and at most 1, got {options.cosine:g}")
-    with stop_on_signals("and keeping what is built of the neighbor graph") as stop, Progress() as progress:
-        work = Work.of(stop.is_set, progress)
+    with command_work("and keeping what is built of the neighbor graph") as work:
         corpus = read_corpus(absolute_corpus(corpus_config(options)), work)
         graph = neighbors_for(
             corpus,

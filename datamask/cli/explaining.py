@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datamask.cli.common import DONE, stop_on_signals
-from datamask.cli.output import Progress, check_output, print_json, say
+from datamask.cli.common import DONE, command_work
+from datamask.cli.output import check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.streams import print_text
 from datamask.errors import InputError, OptionError
 from datamask.runs.store import RunStore
-from datamask.work.context import Work
 
 if TYPE_CHECKING:
     from datamask.corpus.corpus import Corpus
@@ -43,8 +42,7 @@ def explain(options: argparse.Namespace) -> int:
     from datamask.evaluation.id_lists import read_rows
     from datamask.runs.explaining import explainer_of
 
-    with stop_on_signals() as stop, Progress() as progress:
-        work = Work.of(stop.is_set, progress)
+    with command_work() as work:
         explainer = explainer_of(run, work.part(0.0, 0.5))
         corpus = explainer.pool.corpus
         if options.all:
@@ -56,7 +54,7 @@ def explain(options: argparse.Namespace) -> int:
         explanations: list[Explanation] = []
         for part in _parts(rows):
             explanations += explainer.explain(part, poll=work.poll)
-            progress(0.5 + 0.5 * len(explanations) / len(rows), f"{len(explanations):,} of {len(rows):,} samples")
+            work.report(0.5 + 0.5 * len(explanations) / len(rows), f"{len(explanations):,} of {len(rows):,} samples")
     if output is not None:
         _write(explanations, corpus, output)
     if options.json:

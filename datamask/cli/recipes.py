@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from datamask.cli.common import DONE, stop_on_signals
-from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say
+from datamask.cli.common import DONE, command_work
+from datamask.cli.output import check_apart, check_output, percent, print_json, say
 from datamask.cli.parser import inputs
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
@@ -20,7 +20,6 @@ from datamask.recipes.batches import Judge
 from datamask.recipes.refit import check_refittable, kept_refit, refit
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.store import Run, RunStore
-from datamask.work.context import Work
 
 
 def recipe(options: argparse.Namespace) -> int:
@@ -76,8 +75,8 @@ def _refit_facts(recipe: Recipe) -> dict[str, Any] | None:
 def _recipe_of(run: Run) -> Recipe:
     from datamask.runs.recipe import recipe_of
 
-    with stop_on_signals("and writing nothing") as stop, Progress() as progress:
-        return recipe_of(run, Work.of(stop.is_set, progress))
+    with command_work("and writing nothing") as work:
+        return recipe_of(run, work)
 
 
 def apply(options: argparse.Namespace) -> int:
@@ -90,8 +89,7 @@ def apply(options: argparse.Namespace) -> int:
     recipe = read_recipe(options.recipe)
     folder = Path(options.output).absolute()
     check_apart("output", str(folder), paths)
-    with stop_on_signals("and keeping the shards that are done") as stop, Progress() as progress:
-        work = Work.of(stop.is_set, progress)
+    with command_work("and keeping the shards that are done") as work:
         source = open_source("input", paths, work.part(0.0, LOOKED))
         asked = Judge(
             recipe,

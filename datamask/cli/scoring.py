@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamask import catalogue
-from datamask.cli.common import DONE, check_device, stop_on_signals
-from datamask.cli.output import Progress, board_text, print_json, score_text
+from datamask.cli.common import DONE, check_device, command_work
+from datamask.cli.output import board_text, print_json, score_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
-from datamask.polling import poll_of
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
@@ -32,8 +31,7 @@ def score(options: argparse.Namespace) -> int:
         raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")
     check_device(options.device)
     store = RunStore(options.runs_dir)
-    with stop_on_signals() as stop, Progress() as progress:
-        work = Work(poll_of(stop.is_set, "scoring was stopped; nothing was written"), progress)
+    with command_work(sentence="scoring was stopped; nothing was written") as work:
         corpus = read_corpus(absolute_corpus(corpus_config(options)), work)
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
         own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]

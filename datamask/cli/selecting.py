@@ -14,11 +14,11 @@ from datamask.cli.common import (
     FAULT,
     STOPPED,
     check_device,
+    command_work,
     deliver,
     of_run,
     repeat_amount,
     shell,
-    stop_on_signals,
 )
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
 from datamask.cli.own import check_typed
@@ -34,7 +34,6 @@ from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
 from datamask.work import lanes
-from datamask.work.context import Work
 from datamask.work.pace import PhasePace
 
 
@@ -135,12 +134,13 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
     say(f"run {run.id} in {run.path}")
     # loading torch on a cold machine takes longer than a queued run without an owner is believed
     pace = PhasePace(lanes.clock)
-    with run.queued(), stop_on_signals() as stop, Progress(pace=pace) as progress:
+    progress = Progress(pace=pace)
+    callbacks = Callbacks(warn=progress.warn, note=progress.note, pace=pace)
+    with run.queued(), command_work(progress=progress) as work:
         if not new:
             with run.writer() as writer:
                 writer.set_status("queued")
-        callbacks = Callbacks(warn=progress.warn, note=progress.note, pace=pace)
-        outcome = attempt(run, Work.of(stop.is_set, progress), callbacks=callbacks)
+        outcome = attempt(run, work, callbacks=callbacks)
     error = outcome.error
     if error is not None and outcome.faulty:
         traceback.print_exception(error)
@@ -170,7 +170,7 @@ def prepare(options: argparse.Namespace) -> int:
 
     paths, embedder = list(inputs(options)), embedder_of(options.embedder)
     ending = "without output" if embedder is None else "and keeping what is embedded"
-    with stop_on_signals(ending) as stop, Progress() as progress:
+    with command_work(ending) as work:
         report = prepare_shards(
             paths,
             options.output,
@@ -179,7 +179,7 @@ def prepare(options: argparse.Namespace) -> int:
             embedder=embedder,
             dim=options.dim,
             seed=options.seed,
-            work=Work.of(stop.is_set, progress),
+            work=work,
         )
     if options.json:
         print_json(report)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from datamask.cli.common import DONE, check_device, deliver, of_run, repeat_amount, shell, stop_on_signals
-from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
+from datamask.cli.common import DONE, check_device, command_work, deliver, of_run, repeat_amount, shell
+from datamask.cli.output import check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
 from datamask.cli.streams import print_text
 from datamask.errors import DatamaskError, OptionError, RunStateError
@@ -25,7 +25,6 @@ from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
 from datamask.storage.address import harmless, is_address
-from datamask.work.context import Work
 
 STOP_SECONDS, ASK_SECONDS = 10.0, 0.05
 """A run hears a request to stop within a second, and then writes its checkpoint; looked at so often."""
@@ -155,8 +154,7 @@ def runs_export(options: argparse.Namespace) -> int:
     written: dict[str, str | list[str]] = {}
     if any(export.needs_shards for export in asked) and (doubt := exports.unchecked(run)):
         say(f"warning: {doubt}")
-    with stop_on_signals() as stop, Progress() as progress:
-        work = Work.of(stop.is_set, progress)
+    with command_work() as work:
         for export in asked:
             wanted = {"amount": amount, "report": say} if export.amounts else {}
             written[export.name] = export.write(run, paths[export.name], work, **wanted)
@@ -182,6 +180,6 @@ def runs_import(options: argparse.Namespace) -> int:
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
     check_device(config.selection.device)
     config = replace(config, corpus=absolute_corpus(config.corpus), ids=str(user_path(options.ids).absolute()))
-    with stop_on_signals() as stop, Progress() as progress:
-        run = import_ids(RunStore(options.runs_dir), config, Work.of(stop.is_set, progress))
+    with command_work() as work:
+        run = import_ids(RunStore(options.runs_dir), config, work)
     return deliver(run, None, run.status().result or NO_RESULT, options)

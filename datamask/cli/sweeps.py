@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from datamask.cli.common import BAD, DONE, FAULT, STOPPED, check_device, stop_on_signals
+from datamask.cli.common import BAD, DONE, FAULT, STOPPED, check_device, command_work
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.cli.streams import print_text
@@ -18,7 +18,6 @@ from datamask.runs.paper_figures import SEEDS, arms, points_of
 from datamask.runs.rooted import absolute_corpus, rooted
 from datamask.runs.store import RunStore
 from datamask.runs.varying import FIGURES, Plan, Point, parse_vary, points
-from datamask.work.context import Work
 from datamask.work.pace import TELLING_RUNS, RunPace
 
 if TYPE_CHECKING:
@@ -35,8 +34,9 @@ def sweep(options: argparse.Namespace) -> int:
         sweeps.table_format(options.output)
         options.output = check_output(options.output, plan.corpus.inputs)
     pace = RunPace()
-    with stop_on_signals() as stop, Progress(pace=pace if len(spanned) > TELLING_RUNS else None) as progress:
-        done = sweeps.sweep(RunStore(options.runs_dir), plan, Work.of(stop.is_set, progress), turn=pace.run)
+    progress = Progress(pace=pace if len(spanned) > TELLING_RUNS else None)
+    with command_work(progress=progress) as work:
+        done = sweeps.sweep(RunStore(options.runs_dir), plan, work, turn=pace.run)
     # paths were made absolute in the plan, so points and results meet by place
     named = [{"arm": arm_of[point.selection]} if arm_of else {} for point in spanned]
     rows = sweeps.whole_rows([arm | point_done.row() for arm, point_done in zip(named, done)])

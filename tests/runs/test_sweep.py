@@ -286,13 +286,12 @@ def test_a_stopped_command_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     store = RunStore("runs")
 
-    class AfterOne:
-        def is_set(self):
-            return sum(run.status().state == "done" for run in store.list()) >= 1
+    def after_one():
+        return sum(run.status().state == "done" for run in store.list()) >= 1
 
     words = ["sweep", TINY, "--vary", "lamb=0.2,0.6", "--objective", "pairwise", "--n_epochs", "3", "--device", "cpu"]
     with monkeypatch.context() as patch:
-        patch.setattr(cli_sweeps, "stop_on_signals", lambda: contextlib.nullcontext(AfterOne()))
+        patch.setattr(cli_sweeps, "command_work", lambda progress: contextlib.nullcontext(Work.of(after_one)))
         assert cli.main(words) == 130
     assert "1 of 2 points; the same command goes on" in capsys.readouterr().err
     assert cli.main(words) == 0 and len(store.list()) == 2
