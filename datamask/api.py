@@ -17,7 +17,6 @@ from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import UNWATCHED, ShareWatch, learn
-from datamask.polling import poll_of
 from datamask.work.context import Work
 
 
@@ -75,14 +74,14 @@ def select(
             "scratch_dir selects from all rows out of core, and this corpus is open in memory; leave it out, or give "
             "runs_dir too"
         )
-    poll = poll_of(should_stop)
+    work = Work.of(should_stop, progress)
+    poll = work.poll
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:
         pool = Pool(
             corpus,
             resolve(config.device),
             Path(cache_dir or scratch),
-            poll=poll,
-            progress=progress,
+            work=work,
             center=config.center,
             neighbors=config.neighbors,
         )

@@ -8,7 +8,6 @@ copies, which some objectives see and others do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +26,7 @@ from datamask.learning.problem import Problem
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.facility import list_length
 from datamask.objectives.joint import Joint, Term
-from datamask.polling import Poll, no_poll
+from datamask.work.context import UNWATCHED, Work
 
 RESAMPLES, KEPT = 20, 0.8
 CORE, FLIP = 0.9, (0.3, 0.7)
@@ -67,10 +66,9 @@ class Agreement:
 def agreement(
     pool: Pool,
     config: SelectionConfig,
+    work: Work = UNWATCHED,
     *,
     resamples: int = RESAMPLES,
-    poll: Poll = no_poll,
-    progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> Agreement:
     """Select again on `resamples` random parts of the pool.
 
@@ -82,27 +80,27 @@ def agreement(
 
     Raises:
         OptionError: the settings have pins, quotas, given rows or a budget, which mean nothing on a part.
-        Stopped: from `poll`.
+        Stopped: from `work`.
     """
     if config.ruled or config.budget is not None:
         raise OptionError(
             "agreement is found by selecting from random parts of the corpus, in which --pin, --quota, "
             "--given and --budget mean something else; make a run without them to see it"
         )
-    posed = pose(pool, config, poll)
+    posed = pose(pool, config, work.poll)
     n = len(pool)
     appeared, selected = np.zeros(n, np.int32), np.zeros(n, np.int32)
     random = np.random.default_rng(config.seed)
     for part in range(resamples):
-        poll()
-        progress(part / resamples, f"selecting again, {part + 1} of {resamples}")
+        work.poll()
+        work.report(part / resamples, f"selecting again, {part + 1} of {resamples}")
         rows = np.sort(random.choice(n, max(2, round(KEPT * n)), replace=False))
         part_config = replace(config, seed=(config.seed + part + 1) % 2**63)
         problem = _within(pool, posed.problem, part_config, rows)
-        learned = learn(learning.load(config.estimator)(problem, part_config), poll=poll)
+        learned = learn(learning.load(config.estimator)(problem, part_config), poll=work.poll)
         appeared[rows] += 1
         selected[rows[learned.mask.cpu().numpy()]] += 1
-    progress(1.0, "finishing")
+    work.report(1.0, "finishing")
     return Agreement(appeared, selected)
 
 

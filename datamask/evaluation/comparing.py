@@ -86,7 +86,8 @@ def scoreboard(
         >>> next(row["best"] for row in board["measures"] if row["measure"] == "quality")
         'best'
     """
-    pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress)
+    work = Work(poll, progress or no_report)
+    pool = Pool(corpus, resolve(device), Path(cache_dir), work=work)
     return compare(
         Ground(pool, poll, targets=targets),
         selections,
@@ -94,7 +95,7 @@ def scoreboard(
         references=references,
         cut=cut,
         calibrate=calibrate,
-        work=Work(poll, progress or no_report),
+        work=work,
         before=before,
         kept=kept,
     )

@@ -7,7 +7,7 @@ point starts from the one before.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,8 @@ from datamask.learning.certificates import certify
 from datamask.learning.loop import learn
 from datamask.learning.solvers import solver_of
 from datamask.objectives.joint import Joint
-from datamask.polling import Poll, no_poll
+from datamask.polling import Poll
+from datamask.work.context import UNWATCHED, Work
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,7 @@ def frontier(
     pool: Pool,
     config: SelectionConfig,
     lambdas: Sequence[float],
-    *,
-    poll: Poll = no_poll,
-    progress: Callable[[float, str], None] = lambda share, what: None,
+    work: Work = UNWATCHED,
 ) -> list[FrontierPoint]:
     """Select at every lambda.
 
@@ -69,14 +68,15 @@ def frontier(
         lambdas: each in [0, 1]; neighbours in value should be neighbours in the list.
 
     Raises:
-        OptionError: a lambda is out of range, or the settings do not fit the pool. Stopped: from `poll`.
+        OptionError: a lambda is out of range, or the settings do not fit the pool. Stopped: from `work`.
     """
+    poll = work.poll
     configs = [replace(config, lamb=float(lamb)) for lamb in lambdas]
     posed = pose(pool, config, poll)
     points: list[FrontierPoint] = []
     y: Tensor | None = None
     for place, point_config in enumerate(configs):
-        progress(place / len(configs), f"lambda {point_config.lamb:g}")
+        work.report(place / len(configs), f"lambda {point_config.lamb:g}")
         start = time.perf_counter()
         at = at_lambda(posed, point_config.lamb)
         bound: float | None
@@ -107,7 +107,7 @@ def frontier(
                 mask.cpu().numpy(),
             )
         )
-    progress(1.0, "finishing")
+    work.report(1.0, "finishing")
     return points
 
 

@@ -36,7 +36,7 @@ from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
-from datamask.work.context import Report
+from datamask.work.context import Report, Work, no_report
 
 GRID = (*(round(0.05 * k, 2) for k in range(20)), 0.99, 1.0)
 """Lambdas to solve first: the answers between them then stay within 1e-4 of the best for pair-wise similarity."""
@@ -68,8 +68,7 @@ def open_live(
         corpus,
         resolve(config.device),
         cache_dir,
-        poll=poll,
-        progress=progress,
+        work=Work(poll, progress or no_report),
         center=config.center,
         neighbors=config.neighbors,
     )

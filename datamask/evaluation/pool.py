@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,8 @@ from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.facility import list_length
 from datamask.objectives.quality import Quality
-from datamask.polling import Poll, no_poll
 from datamask.work import lanes
-from datamask.work.context import Report, Work, no_report
+from datamask.work.context import UNWATCHED, Report, Work
 from datamask.work.ledger import Reservation, in_words, ledger
 
 
@@ -50,20 +50,21 @@ class Pool:
         device: torch.device,
         cache_dir: Path,
         *,
-        poll: Poll = no_poll,
-        progress: Report | None = None,
+        work: Work = UNWATCHED,
         center: bool = False,
         neighbors: str = "auto",
     ) -> None:
-        """Args: center: subtract the corpus's mean from the features, which then take the memory of a second copy.
+        """Args:
+            work: whether to go on, and who hears how far long work on the pool is.
+            center: subtract the corpus's mean from the features, which then take the memory of a second copy.
             neighbors: ``auto``, ``exact`` or ``approximate``, how the neighbour graph is found.
 
         Raises:
             InputError: rows that equal the mean. NoRoomError: others hold the memory of the copy.
-            Stopped: from `poll`.
+            Stopped: from `work`.
         """
         self.corpus, self.device, self.cache_dir = corpus, device, Path(cache_dir)
-        self._poll, self._progress, self.center, self.neighbors = poll, progress, center, neighbors
+        self._work, self.center, self.neighbors = work, center, neighbors
         self.space = self._centered() if center else corpus
         self.features = tensor(self.space.features).to(device)
         self.quality = Quality(tensor(corpus.quality).to(device))
@@ -79,8 +80,8 @@ class Pool:
 
     def _centered(self) -> Corpus:
         what = f"A centered copy of {len(self.corpus):,} rows"
-        with ledger().reserve(self.corpus.features.nbytes, what, poll=self._poll) as room:
-            space = centered(self.corpus, self._poll)
+        with ledger().reserve(self.corpus.features.nbytes, what, poll=self._work.poll) as room:
+            space = centered(self.corpus, self._work.poll)
             room.pass_to(space)
             return space
 
@@ -95,7 +96,7 @@ class Pool:
                 self.cache_dir,
                 search=self.neighbors,
                 device=str(self.device),
-                work=Work(self._poll, self._progress or no_report),
+                work=self._work,
             )
             self.seconds_graph += lanes.clock() - start
         return self._graph
@@ -110,18 +111,17 @@ class Pool:
         return None if self._graph is None else self._graph.facts()
 
     @contextlib.contextmanager
-    def reporting(self, progress: Report | None) -> Iterator[None]:
+    def reporting(self, report: Report) -> Iterator[None]:
         """Inside, long work on the pool reports to this; afterwards to whoever it reported to before."""
-        before, self._progress = self._progress, progress
+        before, self._work = self._work, replace(self._work, report=report)
         try:
             yield
         finally:
-            self._progress = before
+            self._work = before
 
     def tell(self, share: float, what: str) -> None:
         """Pass on how far the work at hand is, from 0 to 1, to whoever asked for progress."""
-        if self._progress is not None:
-            self._progress(share, what)
+        self._work.report(share, what)
 
     @property
     def tokens(self) -> float | None:
@@ -175,7 +175,7 @@ class Pool:
                         tensor(graph.similarities[:, :k]).to(self.device),
                     )
                     exact = graph.exact
-                self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
+                self._functions[key] = objective.bind_polled(self.features, lists, exact, self._work.poll)
                 room.pass_to(self._functions[key])
         return self._functions[key]
 
@@ -196,7 +196,7 @@ class Pool:
                 "or features of fewer dimensions"
             )
         what = f"Objective {name!r} on {n:,} rows"
-        return ledger().reserve(0 if on_gpu else needed, what, poll=self._poll)
+        return ledger().reserve(0 if on_gpu else needed, what, poll=self._work.poll)
 
     def ties(self, seed: int) -> Tensor:
         """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""

@@ -67,9 +67,9 @@ def score_selection(
         raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")
     rows = np.sort(checked_rows(corpus, rows))
     size = len(rows)
-    pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress, center=center)
-    ground = Ground(pool, poll, resampling=panel)
     work = Work(poll, progress or no_report)
+    pool = Pool(corpus, resolve(device), Path(cache_dir), work=work, center=center)
+    ground = Ground(pool, poll, resampling=panel)
     result: dict[str, Any] = {
         "selected": size,
         "n": len(corpus),

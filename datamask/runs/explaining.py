@@ -32,8 +32,7 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
             corpus,
             torch.device("cpu"),
             run.path.parent / ".cache",
-            poll=work.poll,
-            progress=work.part(0.5, 0.8).report,
+            work=work.part(0.5, 0.8),
             center=run.config.selection.center,
             neighbors=run.config.selection.neighbors,
         )

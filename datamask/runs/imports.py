@@ -79,8 +79,7 @@ def import_ids(store: RunStore, config: RunConfig, work: Work = UNWATCHED) -> Ru
         corpus,
         device,
         store.cache_dir,
-        poll=work.poll,
-        progress=measuring,
+        work=replace(work, report=measuring),
         center=config.selection.center,
         neighbors=config.selection.neighbors,
     )

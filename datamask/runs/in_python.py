@@ -47,8 +47,7 @@ def select_as_run(
         corpus,
         device,
         store.cache_dir if cache_dir is None else Path(cache_dir),
-        poll=work.poll,
-        progress=work.report,
+        work=work,
         center=config.center,
         neighbors=config.neighbors,
     )

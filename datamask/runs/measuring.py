@@ -76,8 +76,9 @@ def write_agreement(
     def counted() -> tuple[np.ndarray, np.ndarray]:
         _selected(run, corpus)
         config, device = run.config.selection, torch.device("cpu")
-        pool = Pool(corpus, device, Path(cache_dir), poll=work.poll, center=config.center, neighbors=config.neighbors)
-        counts = agreement(pool, config, poll=work.poll, progress=work.report)
+        stoppable = Work(work.poll)
+        pool = Pool(corpus, device, Path(cache_dir), work=stoppable, center=config.center, neighbors=config.neighbors)
+        counts = agreement(pool, config, work)
         return counts.appeared, counts.selected
 
     stored_agreement(run, corpus.fingerprint, cache_dir).find_or_compute(counted, work.poll)

@@ -77,8 +77,7 @@ def _opened_pool(execution: Execution) -> Pool:
         shared_corpora().get(corpus_config, Work(poll, execution.say_opened)),
         device,
         execution.run.path.parent / ".cache",
-        poll=poll,
-        progress=execution.say_prepared,
+        work=Work(poll, execution.say_prepared),
         center=config.center,
         neighbors=config.neighbors,
     )

@@ -152,8 +152,7 @@ def open_pool(store: RunStore, plan: Plan, work: Work) -> Pool:
         corpus,
         resolve(first.device),
         store.cache_dir,
-        poll=work.poll,
-        progress=lambda share, what: work.report(0.05, what),
+        work=replace(work, report=lambda share, what: work.report(0.05, what)),
         center=first.center,
         neighbors=first.neighbors,
     )

@@ -165,7 +165,7 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int, block_row
     Raises:
         NoRoomError: others hold that memory.
     """
-    config, pool, poll, say = execution.config, execution.pool, execution.poll, execution.say_part
+    config, pool, poll = execution.config, execution.pool, execution.poll
     copies = 3 if config.center else 2
     if IN_MEMORY not in dict(config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * block_rows:
         return {}
@@ -173,8 +173,8 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int, block_row
         corpus = replace(execution.run.config.corpus, rows=None)
         if scratch.dropped or not fits_in_memory(corpus, poll):
             return {}
-        opened = read_corpus(corpus, Work(poll, say))
-        pool = Pool(opened, pool.device, pool.cache_dir, poll=poll, progress=say, center=pool.center)
+        work = Work(poll, execution.say_part)
+        pool = Pool(read_corpus(corpus, work), pool.device, pool.cache_dir, work=work, center=pool.center)
     return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, poll).to_dict()}
 
 

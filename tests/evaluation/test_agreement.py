@@ -20,6 +20,7 @@ from datamask.evaluation.agreement import agreement, lists_within
 from datamask.evaluation.pool import Pool
 from datamask.objectives import own
 from datamask.objectives.pairwise import Pairwise
+from datamask.work.context import Work
 from tests.evaluation.made import corpus_of, made_corpus
 
 
@@ -59,7 +60,7 @@ def test_a_learner_with_an_optimum_agrees_with_itself(tmp_path):
         objective="facility", estimator="counterfactual", select_ratio=0.2, n_epochs=10, lamb=0.7
     )
     seen = []
-    found = agreement(pool, config, resamples=5, progress=lambda share, what: seen.append(share))
+    found = agreement(pool, config, Work(report=lambda share, what: seen.append(share)), resamples=5)
     assert seen[0] == 0 and seen[-1] == 1 and sorted(seen) == seen
     assert found.selected.sum() == 5 * round(0.2 * 320)
     # by chance hardly a row would be in at least 90 % of the parts that hold it
@@ -116,4 +117,4 @@ def test_it_refuses_rules_and_stops(tmp_path):
         raise Stopped("now")
 
     with pytest.raises(Stopped):
-        agreement(pool, SelectionConfig.from_options(objective="pairwise"), poll=stop)
+        agreement(pool, SelectionConfig.from_options(objective="pairwise"), Work(stop))

@@ -13,6 +13,7 @@ from datamask.corpus import open_corpus
 from datamask.errors import OptionError, Stopped
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
+from datamask.work.context import Work
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
@@ -61,4 +62,4 @@ def test_it_refuses_and_stops(pool):
         raise Stopped("stop")
 
     with pytest.raises(Stopped):
-        frontier(pool, options(), [0.5], poll=poll)
+        frontier(pool, options(), [0.5], Work(poll))

@@ -24,7 +24,7 @@ from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
-from datamask.work.context import Report
+from datamask.work.context import Report, Work
 from datamask.work.pace import RoundPace
 
 PREPARED = 0.1
@@ -76,8 +76,7 @@ def ablate(
         corpus,
         resolve(device),
         Path(cache_dir),
-        poll=poll,
-        progress=lambda share, what: progress(0.6 * PREPARED * share, what),
+        work=Work(poll, lambda share, what: progress(0.6 * PREPARED * share, what)),
     )
     planned = plan(
         pool, pool.graph(GRAPH_NEIGHBORS), question, texts, examples, keep, lambda s, w: progress(0.08, w), poll
@@ -189,7 +188,7 @@ def one_seed(
     """
     question, remaining = contestants.question, planned.remaining[place]
     texts = np.concatenate(planned.texts)
-    pool = Pool(subset(planned.corpus, remaining), whole.device, cache_dir, poll=poll)
+    pool = Pool(subset(planned.corpus, remaining), whole.device, cache_dir, work=Work(poll))
     labels = {method.name: method.label for method in contestants.methods}
 
     def tick(name: str) -> None:
