@@ -11,7 +11,7 @@ from datamask.ablation.result import AblationResult, MethodSummary
 CIRCULAR = (
     "This target is circular, because it is made from the quality that methods select by. Nothing is recommended."
 )
-POOL_NOTE = "A random subset is hard to beat on held-out text of the same corpus, because it has the same distribution."
+POOL_NOTE = "Random is hard to beat on held-out text of the same corpus, which has the same distribution."
 
 
 def pool_note(result: AblationResult) -> list[str]:
@@ -58,9 +58,9 @@ def several_targets(result: AblationResult) -> str:
 def within(regret: float, result: AblationResult) -> str:
     """How far a method is behind the best one where it is furthest: a largest regret, in words.
 
-    Example: ``at most 0.120 nats per word behind the best method of each of 12 targets``.
+    Example: ``at most 0.120 nats per word behind the best on each of 12 targets``.
     """
-    return f"at most {regret:.3f} {result.unit} behind the best method of each of {len(result.targets)} targets"
+    return f"at most {regret:.3f} {result.unit} behind the best on each of {len(result.targets)} targets"
 
 
 def counts(summary: MethodSummary, result: AblationResult) -> str:

@@ -78,8 +78,8 @@ class FeatureProbe:
                 f"(shuffled: {_number(self.shuffled)})."
             ]
         return said + [
-            f"{100 * label.share:.0f} % of a row's {NEIGHBORS} nearest rows have the same {label.column} (shuffled "
-            f"labels: {100 * label.shuffled:.0f} %)."
+            f"Nearest rows of the same {label.column}: {100 * label.share:.0f} % (shuffled: "
+            f"{100 * label.shuffled:.0f} %)."
             for label in self.labels
         ]
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.linear_model import RidgeCV
 
+from datamask.analyses.feature_probe.panel import measured_on
 from datamask.corpus import feature_probe
 from datamask.corpus.feature_probe import NEIGHBORS, PENALTIES, probe_features
 from datamask.errors import Stopped
@@ -61,7 +62,7 @@ def test_what_is_planted_is_found_and_noise_is_not(planted):
     probe = replace(found, correlation=0.414, shuffled=-0.004, labels=(replace(kind, share=0.62, shuffled=0.09),))
     assert probe.sentences() == [
         "A linear probe predicts quality with rank correlation 0.41 on held-out rows (shuffled: 0.00).",
-        "62 % of a row's 10 nearest rows have the same kind (shuffled labels: 9 %).",
+        "Nearest rows of the same kind: 62 % (shuffled: 9 %).",
     ]
 
 
@@ -76,7 +77,10 @@ def test_copies_count_once(make_corpus):
 def test_a_large_corpus_is_sampled(planted, monkeypatch):
     monkeypatch.setattr(feature_probe, "SAMPLE", 100)
     found = probe_features(planted)
-    assert found.rows == 100 and probe_features(planted) == found
+    assert found.rows == found.sampled == 100 and measured_on(found, len(planted)).startswith(
+        "Measured on 100 random rows"
+    )
+    assert probe_features(planted) == found
     monkeypatch.setattr(feature_probe, "WIDE", 5)
     assert probe_features(planted).rows == 50
 

@@ -220,7 +220,7 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     assert not app.exception
     assert "Hexagons: all 240 rows" in captions(app)
     app.get_by_key("explore_layout").set_value("PCA").run()
-    assert "PCA keeps 3.0 of 15 nearest neighbors on average; it shows" in captions(app)
+    assert "PCA keeps 3.0 of 15 nearest neighbors; it shows" in captions(app)
 
 
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):

@@ -49,7 +49,7 @@ def show(corpus: Corpus) -> None:
     if trained is None or owned is None:
         fields = {"the tokens to train on": trained, "the available tokens": owned}
         missing = " and ".join(name for name, amount in fields.items() if amount is None)
-        st.caption(f"Enter {missing} to see the number of epochs.")
+        st.caption(f"Enter {missing}.")
         return
     training = Training(trained, owned, parameters)
     st.markdown(_sentence(training))

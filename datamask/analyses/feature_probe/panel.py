@@ -18,16 +18,18 @@ ABOUT = (
 
 def show(corpus: Corpus) -> None:
     """Both numbers once they are there, with the same for shuffled labels; before that their progress."""
-    st.markdown("**Do the features predict quality and labels?**", help=ABOUT)
+    st.markdown("**Do the features predict quality?**", help=ABOUT)
     job = probing.ask(corpus)
     if not asking.settled(job, "features"):
         return
     for sentence in job.result.sentences():
         st.markdown(words.plain(sentence, 400))
-    st.caption(measured_on(job.result, len(corpus)), help="Rows with equal features count once.")
+    st.caption(
+        measured_on(job.result, len(corpus)),
+        help="A random sample of 4,000 rows at most. Rows with equal features count once.",
+    )
 
 
 def measured_on(found: FeatureProbe, n: int) -> str:
     """Return which rows of a corpus of n were looked at, in a sentence."""
-    of = f"a random sample of {words.count(found.sampled)} rows" if found.sampled < n else f"{words.count(n)} rows"
-    return f"Measured on {of}, {words.count(found.rows)} of them with different features."
+    return f"Measured on {words.count(found.rows)} {'random' if found.sampled < n else 'different'} rows."

@@ -107,7 +107,7 @@ def offer_sample(weight: Weight, opening: Opening | None = None) -> None:
     """
     st.markdown(
         "5,988 docstrings from Python and 13 packages, with embeddings. Quality is the logarithm "
-        "of the uses of a name outside its module."
+        "of a name's uses outside its module."
     )
     if opening is not None and opening.ready and opening.config == demo.config():
         st.caption("The demo is open.")
