@@ -85,7 +85,7 @@ def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
     result, place = next(found, (finished[0], None))
     if place is None:
         return [
-            f"Not measured for this selection: the ablation tested {len(result.methods)} other methods at "
+            f"Not measured for this selection: the ablation compared {len(result.methods)} other methods at "
             f"select ratio {result.question.ratio:g}, without pins, bans or quotas."
         ]
     if any(target.circular for target in result.targets):
