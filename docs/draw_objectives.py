@@ -105,7 +105,7 @@ def solve(cache_dir: Path) -> dict[str, np.ndarray]:
         fingerprint,
         Provenance(("made up",), n, n, columns),
     )
-    pool = Pool(corpus, torch.device("cpu"), cache_dir, poll=no_poll)
+    pool = Pool(corpus, torch.device("cpu"), cache_dir)
     masks = {}
     for name in OBJECTIVES:
         config = SelectionConfig.from_options(objective=name, lamb=LAMBDA, select_ratio=RATIO)
