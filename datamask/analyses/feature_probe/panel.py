@@ -6,7 +6,7 @@ import streamlit as st
 
 from datamask.analyses.feature_probe import probing
 from datamask.corpus import Corpus
-from datamask.corpus.feature_probe import FeatureProbe
+from datamask.corpus.feature_probe import SAMPLE, WIDE, FeatureProbe
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import asking
 
@@ -26,7 +26,8 @@ def show(corpus: Corpus) -> None:
         st.markdown(words.plain(sentence, 400))
     st.caption(
         measured_on(job.result, len(corpus)),
-        help="A random sample of 4,000 rows at most. Rows with equal features count once.",
+        help=f"A sample of at most {SAMPLE:,} rows, half as many above {WIDE} dimensions. Rows with equal features "
+        "count once.",
     )
 
 
