@@ -127,9 +127,9 @@ def text_of(result: AblationResult, agreement: float | None = None) -> str:
     parts.append(_over_targets(result) if result.several else _on_one_target(result))
     if result.several:
         apart = "" if result.provisional else "; * can be told apart from random"
-        parts += ["", f"Difference to random in {result.unit}, lower is better{apart}", ""]
+        parts += ["", f"Difference from random in {result.unit}, lower is better{apart}", ""]
         parts.append(_by_target(result))
-    parts += ["", wording.method_note(result)]
+    parts += ["", " ".join([wording.method_note(result), *wording.pool_note(result)])]
     if agreement is not None:
         parts.append(f"The two proxy models rank the methods with a rank correlation of {agreement:.2f}.")
     return "\n".join(parts)

@@ -188,11 +188,16 @@ def prepare(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _tokens(tokens: int) -> str:
+    return f" of {tokens:,} tokens" if tokens else ""
+
+
 def _prepared(report: Mapping[str, Any], output: str) -> str:
     """What `prepare` wrote, for people, and the command that comes next."""
     files = report["files"]
     lines = [
-        f"Wrote {report['rows']:,} rows to {files[0] if len(files) == 1 else f'{len(files):,} files in {output}'}."
+        f"Wrote {report['rows']:,} rows{_tokens(report['tokens'])} to "
+        f"{files[0] if len(files) == 1 else f'{len(files):,} files in {output}'}."
     ]
     for reason, count in report["dropped"].items():
         lines.append(f"Left out {count:,} {'row' if count == 1 else 'rows'}: {reason}.")

@@ -23,6 +23,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from datamask.corpus.columns import TEXT_KEY
@@ -59,6 +60,7 @@ class Prepared(TypedDict):
 
     Attributes:
         files: written. rows_read, rows: read and written. dropped: reason -> rows.
+        tokens: of all rows written, the sum of `n_tokens`.
         dim, fitted_on: of the features, and on how many texts they were learned; None and 0 where they were there.
         embedder, digest: name of the model that made the features and its SHA-256; None: TF-IDF, or they were there.
         id_column: the column that the ids are from; None: they were made.
@@ -69,6 +71,7 @@ class Prepared(TypedDict):
     files: list[str]
     rows_read: int
     rows: int
+    tokens: int
     dropped: dict[str, int]
     dim: int | None
     fitted_on: int
@@ -200,7 +203,7 @@ def prepare_shards(
         metadata = metadata_of(embedder) if embedder is not None else None
         if isinstance(features, TextFeatures):
             metadata = tfidf_metadata(features.dim, len(counts.sample))
-        written, rows = _write(plan, counts.rows, target, features, metadata, work.part(begun, 1.0))
+        written, rows, tokens = _write(plan, counts.rows, target, features, metadata, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
     dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
@@ -213,6 +216,7 @@ def prepare_shards(
         "files": [str(path) for path in written],
         "rows_read": counts.rows,
         "rows": rows,
+        "tokens": tokens,
         "dropped": dropped,
         "dim": features.dim if features is not None else None,
         "fitted_on": fitted_on,
@@ -272,15 +276,15 @@ def _notes(
 
 def _write(
     plan: TextPlan, total: int, target: Path, features: Features | None, metadata: bytes | None, work: Work
-) -> tuple[list[Path], int]:
-    """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows.
+) -> tuple[list[Path], int, int]:
+    """Second reading: every row with its new columns, into one file or one shard per file: files, rows, tokens.
 
     Args:
         metadata: about what made the features, for the shards; None: they were there.
     """
     embeds = isinstance(features, KeptEmbeddings)
     doing = "Embedding" if embeds else "Scoring"
-    rows = done = 0
+    rows = tokens = done = 0
     single = target.suffix == ".parquet"
     with ExitStack() as stack:
         place = stack.enter_context(replacing(target) if single else replacing_folder(target))
@@ -293,6 +297,7 @@ def _write(
                 table = _with_columns(batch, plan, file, f"{stem}:", position, features, work.poll)
                 shard.add(_noted(table, plan.text_column, metadata), file)
                 position, done, rows = position + batch.num_rows, done + batch.num_rows, rows + table.num_rows
+                tokens += _token_total(table)
             if whole is None:
                 shard.close()
         if rows == 0:
@@ -301,7 +306,14 @@ def _write(
         if whole is not None:
             whole.close()
         written = [target] if single else [target / path.name for path in sorted(place.iterdir())]
-    return written, rows
+    return written, rows, tokens
+
+
+def _token_total(table: pa.Table) -> int:
+    """The sum of `n_tokens`; 0 where such a column was there already and holds no numbers."""
+    counts = table[TOKENS]
+    is_number = pa.types.is_integer(counts.type) or pa.types.is_floating(counts.type)
+    return int(pc.sum(counts).as_py() or 0) if is_number else 0
 
 
 class _Shard:

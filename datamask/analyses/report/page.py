@@ -276,7 +276,7 @@ def _ablation(fingerprint: str, cache_dir: Path | None) -> Section | None:
         "Which methods help",
         f"<p>{svg.escape(wording.headline(result))}</p>"
         + table_of(heads, rows, numbers=(1, 2, 4))
-        + f'<p class="small">{svg.escape(wording.method_note(result))}</p>',
+        + f'<p class="small">{svg.escape(" ".join([wording.method_note(result), *wording.pool_note(result)]))}</p>',
     )
 
 
