@@ -37,6 +37,7 @@ VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Of each page its path, what must stand before it is looked at, and of its other tabs those made of other things."""
 
 SERIOUS = ("serious", "critical")
+TRIES = 3
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
 COLOURS = {**OPTIONS, "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 """A page that turns dark keeps its elements, names and roles: only the rules about colours may answer anew."""
@@ -90,7 +91,12 @@ def barriers(page: Page, where: str, part: str | None = None, *, colours: bool =
     Args:
         part: a selector of what is looked at; None: the whole page. colours: ask the rules about colours alone.
     """
-    answer = Axe().run(page, part, COLOURS if colours else OPTIONS).response
+    for _ in range(TRIES):
+        answer = Axe().run(page, part, COLOURS if colours else OPTIONS).response
+        # what was drawn anew meanwhile was pale
+        if page.evaluate(STILL):
+            break
+        page.wait_for_function(STILL)
     rules = {rule["id"] for outcome in ("passes", "violations", "incomplete") for rule in answer[outcome]}
     assert rules >= {"color-contrast"} if colours else len(rules) > 4, f"axe looked at nothing: {where}"
     lines = []
