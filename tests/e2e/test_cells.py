@@ -36,6 +36,7 @@ def test_a_pressed_cell_opens_its_texts(tmp_path, browser_page: Page):
         shown = main.get_by_text(re.compile(rf"^{count} of 240 rows shown"))
         # by its place: the words on a cell lie over it; what is drawn above may still move it, also while it is pressed
         for attempt in range(20):
+            cells.first.scroll_into_view_if_needed()
             place = cells.first.bounding_box()
             page.mouse.move(place["x"] + 8 + attempt % 2, place["y"] + 8)
             with contextlib.suppress(AssertionError):

@@ -332,6 +332,8 @@ def test_a_waiting_run_says_its_place_in_the_queue(page, opened, store, runs_dir
         assert "Number 1 in the queue" in said(page("pages/runs.py", corpus=opened.key, run=first.id))
         for run in (first, second):
             run_queue(runs_dir).stop(run.id)
+    # the next test has the lane to itself
+    assert all(job.wait(120) for job in jobs)
 
 
 def test_a_queued_run_that_is_prepared_says_so_in_whole_sentences(page, opened, store, runs_dir, monkeypatch):
