@@ -115,7 +115,7 @@ class SelectionOptions:
         owners={"counterfactual": 2, "reinforce": 128},
         varied="G",
         control=Control({"min_value": 1, "max_value": 4096, "step": 2}),
-        help="G, the group size: how many candidate subsets (masks) each step samples and scores. 2 are enough "
+        help="G, the group size: how many candidate subsets (masks) each step samples and scores. Two are enough "
         "with exact credit (Counterfactual); the paper's REINFORCE uses 128.",
     )
     n_epochs: int | None = option(

@@ -50,7 +50,7 @@ def refusal(config: SelectionConfig) -> str:
         return "Imported ids have no rule; a recipe needs a run with pairwise or disf_fixed."
     unruled = [name for name, _ in config.terms if name not in catalogue.RULED]
     if unruled and config.lamb < 1:
-        way_out = f"Solve a run with {' or '.join(catalogue.RULED)}, or with both."
+        way_out = f"To get a recipe, solve a run with {' or '.join(catalogue.RULED)}, or a sum of them."
         if catalogue.objective(unruled[0]).proof == "relaxation":
             return f"Objective {unruled[0]} has no per-row rule. {way_out}"
         return f"Objective {unruled[0]} selects each row by its neighbors, so it has no per-row rule. {way_out}"

@@ -26,7 +26,7 @@ def show(corpus: Corpus) -> None:
         st.markdown(words.plain(sentence, 400))
     st.caption(
         measured_on(job.result, len(corpus)),
-        help=f"A sample of at most {SAMPLE:,} rows, half as many above {WIDE} dimensions. Rows with equal features "
+        help=f"A sample of at most {SAMPLE:,} rows ({SAMPLE // 2:,} above {WIDE} dimensions). Rows with equal features "
         "count once.",
     )
 

@@ -37,7 +37,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
         return
     chosen = _chosen(_stored(opened, asked), asked.word)
     if chosen is None:
-        _nothing("The chart appears after two values.")
+        _nothing("The chart appears when runs of two values have finished.")
         return
     label = kinds.LABELS[asked.word]
     dark, alt = session.dark(), f"{label}: {chosen.label}"
@@ -50,7 +50,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
         return
     ends = tables.ends(chosen)
     if ends.empty or ends["level"].nunique() < 2:
-        _nothing("The chart appears after two values.")
+        _nothing("The chart appears when runs of two values have finished.")
         return
     if not kinds.is_figure(asked.word) and kinds.counted(asked.word):
         percent = asked.word == "select_ratio"

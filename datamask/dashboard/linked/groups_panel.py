@@ -88,7 +88,7 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
     st.markdown(
         "**Under- and over-represented**",
         help=f"The line is the selected share of the corpus, {words.percent(ratio)}. The chart shows the "
-        f"{len(drawn):,} of {len(table):,} groups farthest from it, among the filtered rows.",
+        f"{len(drawn):,} of {len(table):,} groups farthest from it. Only filtered rows count.",
     )
     component("strips", STRIPS)(
         key=FEW,

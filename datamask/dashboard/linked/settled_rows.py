@@ -91,11 +91,11 @@ def about(name: str) -> str:
     """What the colours mean, for the help of the menu."""
     if name == BY_PROOF:
         return (
-            "Rows by proof: every equally good selection contains all required rows and no excluded row. All other "
-            "rows are interchangeable."
+            "By proof, a row is required (in every equally good selection), excluded (in none of them) or "
+            "interchangeable."
         )
     return (
-        f"Stability across subsets: rows that at least {CORE:.0%} of the random subsets select are stable, rows "
+        f"Stability across subsets: rows that at least {CORE:.0%} of the runs with them select are stable, rows "
         f"that {FLIP[0]:.0%} to {FLIP[1]:.0%} select are unstable."
     )
 
