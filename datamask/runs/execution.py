@@ -107,7 +107,7 @@ class Execution:
         self.work.report(self._share, what)
 
     def say(self, what: str) -> None:
-        """Tell the caller, and whoever reads the run folder."""
+        """Tell the caller, and those who read the run folder."""
         self.tell(what)
         left = self.pace.left if self.left_told else None
         self.writer.beat(0, self.config.n_epochs or 0, what if left is None else f"{what}, about {duration(left)} left")

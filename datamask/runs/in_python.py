@@ -6,15 +6,12 @@ from pathlib import Path
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.shards import list_files
 from datamask.errors import InputError, Stopped
-from datamask.evaluation.pool import Pool
 from datamask.evaluation.selection import Selection
-from datamask.learning.device import resolve
-from datamask.runs import digests
 from datamask.runs.attempt import attempt
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.rooted import rooted
+from datamask.runs.stages import open_pool
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import UNWATCHED, Work
 
@@ -39,19 +36,10 @@ def select_as_run(
     source = corpus.provenance.config
     if source is None:
         raise InputError("runs_dir must be None for a corpus that was not read from files: a run names its shards")
-    device = resolve(config.device)
     store = RunStore(Path(runs_dir).absolute())
     wanted = rooted(RunConfig(source, config))
-    stamps = digests.stamps(list_files(wanted.corpus.inputs, poll=work.poll), work.poll)
-    pool = Pool(
-        corpus,
-        device,
-        store.cache_dir if cache_dir is None else Path(cache_dir),
-        work=work,
-        center=config.center,
-        neighbors=config.neighbors,
-    )
-    pool.stamps = stamps
+    cache_folder = store.cache_dir if cache_dir is None else Path(cache_dir)
+    pool = open_pool(wanted.corpus, config, cache_folder, work, lambda: corpus)
     run = store.create(wanted)
     taken: list[Selection] = []
     outcome = attempt(run, work, pool=pool, callbacks=Callbacks(take=taken.append))

@@ -7,13 +7,16 @@ Each is a function of the `Execution`. `datamask.runs.execute` says which of the
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from datamask import catalogue, learning
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import search_for
 from datamask.corpus.shards import list_files
@@ -50,7 +53,14 @@ def load_corpus(execution: Execution) -> None:
     """
     config, run, writer, pool = execution.config, execution.run, execution.writer, execution.shared
     if pool is None or (pool.center, pool.neighbors) != (config.center, config.neighbors):
-        pool = _opened_pool(execution)
+        execution.say("opening the corpus")
+        pool = open_pool(
+            run.config.corpus,
+            config,
+            run.path.parent / ".cache",
+            Work(execution.poll, execution.say_prepared),
+            lambda: shared_corpora().get(run.config.corpus, Work(execution.poll, execution.say_opened)),
+        )
     execution.pool, execution.graph_before = pool, pool.seconds_graph
     corpus = pool.corpus
     execution.poll()
@@ -67,21 +77,18 @@ def load_corpus(execution: Execution) -> None:
     _plan_phases(execution)
 
 
-def _opened_pool(execution: Execution) -> Pool:
-    """The run's corpus, on its device."""
-    config, corpus_config, poll = execution.config, execution.run.config.corpus, execution.poll
+def open_pool(
+    corpus_config: CorpusConfig, config: SelectionConfig, cache_dir: Path, work: Work, open_corpus: Callable[[], Corpus]
+) -> Pool:
+    """Return a corpus on its device, with the stamps that its files had before it was opened.
+
+    Args:
+        work: whether to go on, and who hears how far the pool's preparation is. open_corpus: gives the corpus.
+    """
     device = resolve(config.device)
-    execution.say("opening the corpus")
-    opened = digests.stamps(list_files(corpus_config.inputs, poll=poll), poll)
-    pool = Pool(
-        shared_corpora().get(corpus_config, Work(poll, execution.say_opened)),
-        device,
-        execution.run.path.parent / ".cache",
-        work=Work(poll, execution.say_prepared),
-        center=config.center,
-        neighbors=config.neighbors,
-    )
-    pool.stamps = opened
+    stamps = digests.stamps(list_files(corpus_config.inputs, poll=work.poll), work.poll)
+    pool = Pool(open_corpus(), device, cache_dir, work=work, center=config.center, neighbors=config.neighbors)
+    pool.stamps = stamps
     return pool
 
 

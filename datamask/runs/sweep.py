@@ -19,14 +19,12 @@ from typing import Any
 import pyarrow as pa
 
 from datamask.config import RunConfig
-from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import DatamaskError, OptionError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import write_text
-from datamask.learning.device import resolve
-from datamask.runs import digests
+from datamask.runs import stages
 from datamask.runs.attempt import Outcome, attempt, fault_sentence, one_sentence
 from datamask.runs.exports import defused
 from datamask.runs.formats import to_plain, write_table
@@ -145,19 +143,13 @@ def _why_failed(outcome: Outcome) -> str | None:
 
 def open_pool(store: RunStore, plan: Plan, work: Work) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
-    opened = digests.stamps(list_files(plan.corpus.inputs, poll=work.poll), work.poll)
-    corpus = shared_corpora().get(plan.corpus, work.part(0.0, 0.05))
-    first = plan.points[0].selection
-    pool = Pool(
-        corpus,
-        resolve(first.device),
+    return stages.open_pool(
+        plan.corpus,
+        plan.points[0].selection,
         store.cache_dir,
-        work=replace(work, report=lambda share, what: work.report(0.05, what)),
-        center=first.center,
-        neighbors=first.neighbors,
+        replace(work, report=lambda share, what: work.report(0.05, what)),
+        lambda: shared_corpora().get(plan.corpus, work.part(0.0, 0.05)),
     )
-    pool.stamps = opened
-    return pool
 
 
 def known_runs(store: RunStore, plan: Plan, fingerprint: str, reuse: bool = False) -> dict[Any, Run]:

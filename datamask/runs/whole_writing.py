@@ -49,7 +49,7 @@ def write_all_rows(execution: Execution) -> None:
     _write_rule(execution, result.certificate.gap)
     execution.update_whole(scratch=None)
     finish_run(execution, solution.ending)
-    remove_scratch(scratch.folder, run.id)  # last: whoever is killed before goes on with it
+    remove_scratch(scratch.folder, run.id)  # last: a run that is killed before resumes with it
 
 
 def _selected_of_sample(execution: Execution) -> np.ndarray:

@@ -18,6 +18,7 @@ from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
+from datamask.runs import stages
 from datamask.runs import store as stores
 from datamask.runs import sweep as sweeps
 from datamask.runs.execute import execute
@@ -107,7 +108,7 @@ def test_the_id_follows_from_the_settings():
 def test_points_equal_single_runs_and_repeating_skips_them(tmp_path, monkeypatch):
     plan = plan_of(BASE, "lamb=0.2,0.8", "init=same,quality", "objective=pairwise,facility")
     opened = []
-    monkeypatch.setattr(sweeps, "Pool", lambda *a, **k: opened.append(1) or Pool(*a, **k))
+    monkeypatch.setattr(stages, "Pool", lambda *a, **k: opened.append(1) or Pool(*a, **k))
     store = RunStore(tmp_path / "runs")
     done = sweep(store, plan)
     assert len(done) == 8 and len(opened) == 1
