@@ -121,7 +121,7 @@ def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapp
         f"excluded {counts['outside']:,}",
         f"interchangeable {counts['open']:,}",
     ]
-    assert "Rows by proof" in app.selectbox(key="explore_colour").help
+    assert "By proof, a row is required" in app.selectbox(key="explore_colour").help
     app.get_by_key("explore_marks").set_value("hexagons").run()
     assert titles(app) == ["Share interchangeable"]
 
