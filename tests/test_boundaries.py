@@ -128,6 +128,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dashboard.workspace.panels": LINKED,
     "dashboard.frame": WORKSPACE,
     "analyses": _door("drawing", "drawing", *DOORS) | {"runs.applying"},
+    "analyses.compute": BOTTOM | WORK | LEARN | READERS | {"corpus", "evaluation", "runs"},
+    "analyses.command": BOTTOM | WORK | {"runs", "cli"},
     "analyses.panels": PANELS,
     "page_bodies": PANELS | {"analyses.panels"},
     "app": PANELS | {"analyses.panels", "page_bodies"},
@@ -161,7 +163,8 @@ LAZY: dict[str, set[str]] = {
     "dashboard.data": {"evaluation"},
     "dashboard.tradeoff": {"evaluation", "runs.run_queue"},
     "dashboard.linked": {"evaluation"},
-    "analyses": {"evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
+    "analyses": {"analyses.compute", "evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
+    "analyses.command": {"analyses.compute", "corpus", "evaluation"},
 }
 """Room -> what it may import inside functions besides."""
 
@@ -170,7 +173,6 @@ ALIASES = {
         (
             "runs.run_facts",
             "runs.imports",
-            "runs.explaining",
             "runs.ablations",
             "runs.measuring",
             "runs.digests",
@@ -207,7 +209,7 @@ THINGS = {
 STREAMLIT = {"dashboard.shell", "dashboard.frame", *THINGS.values(), "page_bodies", "app"}
 """Rooms that may import streamlit: whole folders by their name, and the panels of every thing by theirs."""
 
-TORCH = {"objectives", "learning", "testing", "evaluation", "runs.execute", "runs.sweep", "api"}
+TORCH = {"objectives", "learning", "testing", "evaluation", "analyses.compute", "runs.execute", "runs.sweep", "api"}
 """Rooms that load torch when they are imported; `corpus`, `cli` and `analyses` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {
@@ -227,6 +229,8 @@ def room_of(module: str) -> str:
     known = [*MAY_IMPORT, *ALIASES]
     room = max((k for k in known if k == "" or name == k or name.startswith(f"{k}.")), key=len)
     room = ALIASES.get(room, room)
+    if room == "analyses" and (part := {"compute", "command"} & set(name.split("."))):
+        return f"analyses.{part.pop()}"
     return THINGS[room] if room in THINGS and name.endswith(("_panel", ".panel")) else room
 
 
@@ -357,6 +361,12 @@ def test_every_room_of_the_table_exists():
         ("datamask.analyses.x.tables", "from datamask.analyses.x.panel import show", 1),
         ("datamask.analyses.x.tables", "import streamlit", 1),
         ("datamask.analyses.x.panels", "import streamlit", 1),
+        ("datamask.analyses.x.compute.flips", "import torch\nfrom datamask.learning.loop import poll", 0),
+        ("datamask.analyses.x.compute.flips", "from datamask.dashboard.drawing.words import plain", 1),
+        ("datamask.analyses.x.tables", "from datamask.analyses.x.compute import flips", 1),
+        ("datamask.analyses.x.tables", "def f():\n    from datamask.analyses.x.compute import flips", 0),
+        ("datamask.analyses.x.command", "from datamask.cli.common import DONE", 0),
+        ("datamask.analyses.x.command", "from datamask.analyses.x.tables import rows", 1),
         ("datamask.dashboard.workspace.x", "from datamask.analyses.x.tables import rows", 1),
         ("datamask.dashboard.runs.x_panel", "from datamask.dashboard.frame import frame", 1),
         ("datamask.dashboard.drawing.words", "from datamask.dashboard.runs.cost import Cost", 1),
@@ -405,7 +415,7 @@ def test_keeping_results_knows_only_errors_and_files():
 
 
 def test_looking_at_runs_and_reading_the_command_line_load_no_torch():
-    rooms = ("runs", "runs.run_queue", "cli")
+    rooms = ("runs", "runs.run_queue", "cli", "analyses.command")
     modules = [m for room in rooms for m in modules_in(room) if room_of(m) != "runs.execute"]
     assert {"datamask.runs.store", "datamask.runs.run_queue", "datamask.cli"} <= set(modules)
     assert not loaded_by(modules) & {"torch", "streamlit", "numba", "learning", "objectives", "runs.execute"}

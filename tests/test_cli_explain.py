@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import cli
+from datamask.analyses.explanation.compute.explained_run import explainer_of
 from datamask.errors import RunStateError
-from datamask.runs.explaining import explainer_of
 from datamask.runs.store import RunStore
 from tests import commands
 

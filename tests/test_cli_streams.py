@@ -16,6 +16,7 @@ import pytest
 
 from datamask import cli
 from datamask.cli import output as cli_output
+from datamask.cli import stored
 from datamask.errors import StoreError
 from tests.commands import FAST, ROOT, run, table
 
@@ -101,7 +102,7 @@ def test_a_reader_that_left_is_no_error_and_a_pipe_that_broke_elsewhere_is_one(s
     def breaking(options):
         raise BrokenPipeError(errno.EPIPE, "a worker has ended")
 
-    monkeypatch.setitem(cli.HANDLERS, "runs list", breaking)
+    monkeypatch.setattr(stored, "runs_list", breaking)
     with pytest.raises(BrokenPipeError, match="a worker has ended"):
         run("runs", "list")
 

@@ -6,52 +6,43 @@ program, with its traceback. Importing this loads no torch; commands that comput
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from datamask import endings
-from datamask.cli.ablating import ablate, which_lambda
 from datamask.cli.common import BAD, DONE, STOPPED
-from datamask.cli.copies import copies
-from datamask.cli.explaining import explain
-from datamask.cli.opening import open_dashboard
 from datamask.cli.output import say
-from datamask.cli.own import check_objective, permit_own
+from datamask.cli.own import permit_own
 from datamask.cli.parser import parse
-from datamask.cli.planning import plan
-from datamask.cli.recipes import apply, recipe
-from datamask.cli.scoring import score
-from datamask.cli.selecting import prepare, resume, select
-from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show, runs_stop
 from datamask.cli.streams import ReaderLeft, flush_stdout, prepare_streams
-from datamask.cli.sweeps import sweep
-from datamask.cli.tasks import task
 from datamask.errors import DatamaskError, Stopped
 from datamask.runs.attempt import one_sentence
 
-HANDLERS = {
-    "open": open_dashboard,
-    "select": select,
-    "plan": plan,
-    "sweep": sweep,
-    "resume": resume,
-    "prepare": prepare,
-    "score": score,
-    "copies": copies,
-    "ablate": ablate,
-    "which-lambda": which_lambda,
-    "explain": explain,
-    "check-objective": check_objective,
-    "recipe": recipe,
-    "apply": apply,
-    "task": task,
-    "runs list": runs_list,
-    "runs show": runs_show,
-    "runs stop": runs_stop,
-    "runs export": runs_export,
-    "runs import": runs_import,
+HANDLERS: dict[str, str] = {
+    "open": "datamask.cli.opening:open_dashboard",
+    "select": "datamask.cli.selecting:select",
+    "plan": "datamask.cli.planning:plan",
+    "sweep": "datamask.cli.sweeps:sweep",
+    "resume": "datamask.cli.selecting:resume",
+    "prepare": "datamask.cli.selecting:prepare",
+    "score": "datamask.cli.scoring:score",
+    "copies": "datamask.cli.copies:copies",
+    "ablate": "datamask.cli.ablating:ablate",
+    "which-lambda": "datamask.cli.ablating:which_lambda",
+    "explain": "datamask.analyses.explanation.command:explain",
+    "check-objective": "datamask.cli.own:check_objective",
+    "recipe": "datamask.cli.recipes:recipe",
+    "apply": "datamask.cli.recipes:apply",
+    "task": "datamask.cli.tasks:task",
+    "runs list": "datamask.cli.stored:runs_list",
+    "runs show": "datamask.cli.stored:runs_show",
+    "runs stop": "datamask.cli.stored:runs_stop",
+    "runs export": "datamask.cli.stored:runs_export",
+    "runs import": "datamask.cli.stored:runs_import",
 }
+"""Command -> the function that runs it, as text: what one command needs is no other's to load."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +82,7 @@ def _command(argv: Sequence[str]) -> int:
     permit_own(options)
     if getattr(options, "run", None):
         options.run = _run_id(options.run, options.runs_dir)
-    return HANDLERS[options.command](options)
+    return pkgutil.resolve_name(HANDLERS[options.command])(options)
 
 
 def _run_id(word: str, runs_dir: str) -> str:

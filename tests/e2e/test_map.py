@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from datamask.analyses.explanation.compute.explained_run import explainer_of
 from datamask.api import select
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import Corpus
@@ -22,7 +23,6 @@ from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.linked.facets import number_facet
 from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
-from datamask.runs.explaining import explainer_of
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
 from tests.dashboard.made_runs import write_shard

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from datamask.analyses.explanation import explanations
+from datamask.analyses.explanation.compute import Flip
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import along as along_lambda
-from datamask.evaluation.explaining import Flip
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker

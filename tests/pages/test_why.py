@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from datamask.analyses.explanation import explanations
+from datamask.analyses.explanation.compute.explained_run import explainer_of
 from datamask.config import RunConfig, SelectionConfig
 from datamask.runs.execute import execute
-from datamask.runs.explaining import explainer_of
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.pages.reading import strip, waterfall

@@ -28,7 +28,7 @@ from datamask.work.job import Job
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
-    from datamask.evaluation.explaining import Explainer, Explanation, Flip
+    from datamask.analyses.explanation.compute import Explainer, Explanation, Flip
 
 KEPT = 2
 """Runs taken apart that are kept; each holds some ten numbers a row and its corpus's neighbour lists."""
@@ -116,7 +116,7 @@ def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Job:
     def work(job: Job) -> Flip:
         import torch
 
-        from datamask.evaluation.explaining import Again, find_flip
+        from datamask.analyses.explanation.compute import Again, find_flip
 
         with _explainer(run, job.work.part(0.0, 0.1)) as explainer:
             # kept with the explainer, under its lock: what is selected for one sample serves the next
@@ -178,7 +178,7 @@ def _explainer(run: Run, work: Work) -> Iterator[Explainer]:
     """The run's explainer, for this thread alone as long as it is held; made where it is not kept."""
     import torch
 
-    from datamask.runs.explaining import explainer_of
+    from datamask.analyses.explanation.compute.explained_run import explainer_of
 
     holder = _holder()
     with _held(holder.lock, work):
@@ -200,7 +200,7 @@ def _held(lock: threading.Lock, work: Work) -> contextlib.AbstractContextManager
 
 def _along(run: Run, row: int, runs: Sequence[Run], poll: Poll) -> Along:
     """The row in every stored run of the same curve and seed."""
-    from datamask.evaluation.explaining import intervals
+    from datamask.analyses.explanation.compute import intervals
 
     by_id = {listed.id: listed for listed in runs}
     lines = frontier.survey(by_id.values(), run.facts().get("fingerprint")).lines

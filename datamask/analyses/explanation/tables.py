@@ -16,7 +16,7 @@ from datamask.analyses.explanation.explanations import Along, Answer
 from datamask.dashboard.drawing import words
 
 if TYPE_CHECKING:
-    from datamask.evaluation.explaining import Flip
+    from datamask.analyses.explanation.compute import Flip
 
 UNIT = "standard deviations of all scores"
 FOR, AGAINST, TOTAL = "for selection", "against selection", "in total"

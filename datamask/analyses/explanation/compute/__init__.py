@@ -6,8 +6,8 @@
 - `flips`: the lambdas between which a sample is in.
 """
 
-from datamask.evaluation.explaining.explainer import Explainer
-from datamask.evaluation.explaining.explanation import Explanation, Part, Witness
-from datamask.evaluation.explaining.flips import Again, Flip, find_flip, intervals
+from datamask.analyses.explanation.compute.explainer import Explainer
+from datamask.analyses.explanation.compute.explanation import Explanation, Part, Witness
+from datamask.analyses.explanation.compute.flips import Again, Flip, find_flip, intervals
 
 __all__ = ["Again", "Explainer", "Explanation", "Flip", "Part", "Witness", "find_flip", "intervals"]

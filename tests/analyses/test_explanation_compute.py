@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from datamask import objectives
+from datamask.analyses.explanation.compute import Again, Explainer, Flip, find_flip, flips, intervals, witnesses
+from datamask.analyses.explanation.compute.flips import TOLERANCE, nearest_change
 from datamask.api import select
 from datamask.config import CorpusConfig, Quota, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.evaluation.explaining import Again, Explainer, Flip, find_flip, flips, intervals, witnesses
-from datamask.evaluation.explaining.flips import TOLERANCE, nearest_change
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
 from datamask.objectives.facility import exact_lists

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from datamask.analyses.explanation.compute import explanation as states
+from datamask.analyses.explanation.compute.explanation import Explanation, Part, Witness
+from datamask.analyses.explanation.compute.sentences import sentence
+from datamask.analyses.explanation.compute.witnesses import BY_OBJECTIVE, FACTS
 from datamask.config import SelectionConfig
 from datamask.corpus.copies import winners
-from datamask.evaluation.explaining import explanation as states
-from datamask.evaluation.explaining.explanation import Explanation, Part, Witness
-from datamask.evaluation.explaining.sentences import sentence
-from datamask.evaluation.explaining.witnesses import BY_OBJECTIVE, FACTS
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import NEAR_COPY_NEIGHBORS, pose

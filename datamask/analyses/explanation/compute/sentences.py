@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datamask import catalogue
-from datamask.evaluation.explaining import explanation as states
-from datamask.evaluation.explaining.explanation import Explanation, Part
+from datamask.analyses.explanation.compute import explanation as states
+from datamask.analyses.explanation.compute.explanation import Explanation, Part
 
 WORTH_SAYING = 0.1
 """A part counts in the sentence from this share of the largest part on."""

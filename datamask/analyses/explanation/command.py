@@ -18,8 +18,8 @@ from datamask.errors import InputError, OptionError
 from datamask.runs.store import RunStore
 
 if TYPE_CHECKING:
+    from datamask.analyses.explanation.compute import Explanation
     from datamask.corpus.corpus import Corpus
-    from datamask.evaluation.explaining import Explanation
 
 AT_ONCE = 500
 WITNESS_WORDS = {
@@ -39,8 +39,8 @@ def explain(options: argparse.Namespace) -> int:
     run = RunStore(options.runs_dir).get(options.run)
     check_typed(run, options.objective)
     output = None if options.output is None else _checked(options.output, run.config.corpus.inputs)
+    from datamask.analyses.explanation.compute.explained_run import explainer_of
     from datamask.evaluation.id_lists import read_rows
-    from datamask.runs.explaining import explainer_of
 
     with command_work() as work:
         explainer = explainer_of(run, work.part(0.0, 0.5))

@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from datamask.evaluation.explaining.explanation import Witness
+from datamask.analyses.explanation.compute.explanation import Witness
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf import DiSF
 from datamask.objectives.facility import Coverage, Facility

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from datamask.analyses.explanation.compute import Explainer
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import RunStateError
-from datamask.evaluation.explaining import Explainer
 from datamask.evaluation.pool import Pool
 from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
