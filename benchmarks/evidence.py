@@ -49,10 +49,10 @@ from benchmarks.evidence_corpora import (
 )
 from benchmarks.evidence_results import COPIES, PROXIES, RANDOM, RESULTS, methods_of
 from datamask import catalogue, learning
+from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.proxy_models import BigramProxy, ProxyModel, TransformerProxy, cut
+from datamask.analyses.ablation.compute.transformer import SMALL, Size, read_bytes
 from datamask.config import SelectionConfig
-from datamask.evaluation.lambdas.kept import Kept
-from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy, cut
-from datamask.evaluation.lambdas.transformer import SMALL, Size, read_bytes
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.files import replacing, write_text

@@ -31,7 +31,7 @@ from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.preparation import feature_array, nonzero, prepared_columns
 from datamask.corpus.text_features import TextFeatures
-from datamask.evaluation.lambdas.holdout import subset
+from datamask.evaluation.holdout import subset
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.files import replacing

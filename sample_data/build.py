@@ -117,9 +117,9 @@ def table(rows: list[Row], uses: Uses, model: Embedder) -> pa.Table:
 def keep_results(shard: Path, folder: Path) -> None:
     """Compute what the pages show of the corpus, and put it into `folder`: the cache, and the folder of a run."""
     # torch comes with these
+    from datamask.analyses.ablation.compute.kept_study import compute
     from datamask.dashboard.linked import topics
     from datamask.dashboard.map import map_layout
-    from datamask.runs.ablations import compute
     from datamask.runs.attempt import attempt
     from datamask.runs.store import RunStore
     from datamask.work.context import Work

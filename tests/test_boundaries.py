@@ -139,7 +139,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 (``runs`` is the store and its siblings; see `ALIASES` for the rest)."""
 
 LAZY: dict[str, set[str]] = {
-    "sample_data": {"runs", "runs.execute", "runs.run_queue", *PLAIN},
+    "sample_data": {"runs", "runs.execute", "runs.run_queue", "analyses.compute", *PLAIN},
     "": {"api"},
     "api": {"runs.sweep"},
     "out_of_core": {"learning", "objectives"},
@@ -173,7 +173,6 @@ ALIASES = {
         (
             "runs.run_facts",
             "runs.imports",
-            "runs.ablations",
             "runs.measuring",
             "runs.digests",
             "runs.recording",

@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.ablation.question import AblationQuestion
+from datamask.analyses.ablation.command import text_of
+from datamask.analyses.ablation.compute import kept_study, proxy_models
+from datamask.analyses.ablation.compute import sources as trial
+from datamask.analyses.ablation.compute.meters import asked_bytes
+from datamask.analyses.ablation.compute.transformer import Size
 from datamask.cli import main
-from datamask.cli.ablating import text_of
-from datamask.evaluation.ablation.meters import asked_bytes
-from datamask.evaluation.lambdas import proxy_models
-from datamask.evaluation.lambdas import sources as trial
-from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import ablation_results
 from tests.ablation.made import ROBUST, made_result
-from tests.evaluation.lambdas.planted import language
+from tests.analyses.ablation.planted import language
 from tests.work.raw import RawCache
 
 QUICK = ["--methods", "top-quality", "--objectives", "pairwise", "--lambdas", "0,0.5", "--seeds", "6"]
@@ -51,7 +51,7 @@ def test_ablate_from_shard_to_stored_result(shard, tmp_path, capsys, monkeypatch
     (kept,) = ablation_results.results(tmp_path / "runs" / ".cache", found["fingerprint"])
     assert kept.question.key == found["key"] and not kept.provisional
     assert sorted(target.name for target in kept.targets) == ["k0", "k1", "k2", "pool"]
-    monkeypatch.setattr("datamask.runs.ablations.ablate", lambda *_, **__: pytest.fail("the result is stored"))
+    monkeypatch.setattr(kept_study, "ablate", lambda *_, **__: pytest.fail("the result is stored"))
     assert main(words) == 0
     said = capsys.readouterr().out
     assert said.startswith(found["headline"]) and "LARGEST REGRET" in said and "hard to beat on held-out text" in said
@@ -121,7 +121,7 @@ def test_the_best_simple_baseline_is_not_compared_with_itself():
 
 
 def test_options_become_a_question_and_wrong_ones_a_sentence(capsys):
-    from datamask.cli.ablating import question_of
+    from datamask.analyses.ablation.command import question_of
     from datamask.cli.parser import parse
 
     question, texts = question_of(parse(["ablate", "x.parquet"]), 0.3)

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datamask.analyses.ablation.command import question_of
 from datamask.cli import main
-from datamask.cli.ablating import question_of
 from datamask.cli.parser import parse
 from datamask.config.lambda_question import LAMBDAS, LambdaQuestion
 from datamask.runs import lambda_answers
+from tests.analyses.ablation.planted import language
 from tests.dashboard.made_answers import keep_answer, made_answer
-from tests.evaluation.lambdas.planted import language
 
 
 def shard_of(path, n: int, text: bool = True) -> np.ndarray:

@@ -38,8 +38,8 @@ from benchmarks.evidence_results import (
     read_results,
 )
 from datamask import catalogue
-from datamask.evaluation.lambdas import proxy_models
-from datamask.evaluation.lambdas.transformer import Size
+from datamask.analyses.ablation.compute import proxy_models
+from datamask.analyses.ablation.compute.transformer import Size
 
 QUICK = Size(layers=1, width=16, heads=1, context=32, batch=16)
 SEEN = {

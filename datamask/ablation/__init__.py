@@ -11,5 +11,5 @@
 | `steering` | whether a result may color the lambda track, and why not |
 | `offers` | what a result recommends for the current selection, as an offer |
 
-`datamask.evaluation.ablation` computes a result, `datamask.runs.ablations` keeps it.
+`datamask.analyses.ablation.compute` computes a result, its module `kept_study` keeps it.
 """

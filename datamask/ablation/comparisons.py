@@ -10,13 +10,13 @@
 | t_c | mean of d_c over ``sqrt(v_c / J)`` |
 | q | what max_c |t_c| reaches or passes by chance in 5 % of the patterns of signs |
 
-The seeds select from disjoint rows (`datamask.evaluation.ablation.parts`), so the d_j of a comparison are independent,
-while those of one seed depend on each other in any way. If two methods are alike, d and -d are equally likely, so every
-pattern of signs is as likely as the one that came: the signs of whole seeds are flipped, and q is read off (max-T,
-Westfall and Young 1993; sign flips, Winkler et al. 2014). No correlation has to be estimated, for which ten seeds are
-too few, and the mixed variances cost nothing in validity: each pattern has its own. That is exact where nothing
-differs. Where methods do differ, flips of the differences themselves no longer look like their noise, so flips of
-``d - mean d`` are done too, and q is the larger of the two.
+The seeds select from disjoint rows (`datamask.analyses.ablation.compute.parts`), so the d_j of a comparison are
+independent, while those of one seed depend on each other in any way. If two methods are alike, d and -d are equally
+likely, so every pattern of signs is as likely as the one that came: the signs of whole seeds are flipped, and q is read
+off (max-T, Westfall and Young 1993; sign flips, Winkler et al. 2014). No correlation has to be estimated, for which ten
+seeds are too few, and the mixed variances cost nothing in validity: each pattern has its own. That is exact where
+nothing differs. Where methods do differ, flips of the differences themselves no longer look like their noise, so flips
+of ``d - mean d`` are done too, and q is the larger of the two.
 
 All seeds are asked the same held-out texts, whose chance is not in the seeds, so an interval is
 ``mean +- q sqrt(v_c / J + u_c)``. The intervals hold all together; `tests/ablation/test_comparisons.py` counts how

@@ -29,8 +29,8 @@ HANDLERS: dict[str, str] = {
     "prepare": "datamask.cli.selecting:prepare",
     "score": "datamask.cli.scoring:score",
     "copies": "datamask.cli.copies:copies",
-    "ablate": "datamask.cli.ablating:ablate",
-    "which-lambda": "datamask.cli.ablating:which_lambda",
+    "ablate": "datamask.analyses.ablation.command:ablate",
+    "which-lambda": "datamask.analyses.ablation.command:which_lambda",
     "explain": "datamask.analyses.explanation.command:explain",
     "check-objective": "datamask.cli.own:check_objective",
     "recipe": "datamask.cli.recipes:recipe",
@@ -82,7 +82,8 @@ def _command(argv: Sequence[str]) -> int:
     permit_own(options)
     if getattr(options, "run", None):
         options.run = _run_id(options.run, options.runs_dir)
-    return pkgutil.resolve_name(HANDLERS[options.command])(options)
+    code: int = pkgutil.resolve_name(HANDLERS[options.command])(options)
+    return code
 
 
 def _run_id(word: str, runs_dir: str) -> str:

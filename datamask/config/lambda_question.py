@@ -1,6 +1,6 @@
 """The question "which lambda?": what is tried, and what text a selection is judged by.
 
-Light on purpose: pages and command line ask with it, the answer is computed by `datamask.evaluation.lambdas`.
+Light on purpose: pages and command line ask with it, the answer is computed by `datamask.analyses.ablation.compute`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Examples that a person cares about, from a file: ids of a corpus's rows, features of the same model, or texts.
 
 Loads no torch: a page reads them before anything is computed. What is done with them stands in
-`datamask.evaluation.lambdas.aiming`.
+`datamask.analyses.ablation.compute.aiming`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Results of ablations, kept next to the runs: one per question and corpus.
 
-Light, so that a page can list them; `datamask.runs.ablations` computes and writes them.
+Light, so that a page can list them; `datamask.analyses.ablation.compute.kept_study` computes and writes them.
 """
 
 from __future__ import annotations

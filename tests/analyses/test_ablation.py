@@ -104,7 +104,7 @@ def test_a_result_that_cannot_be_kept_is_said_and_a_kept_one_is_not_computed_aga
         computed.append(seeds)
         return made_result(ROBUST[:, :1], seeds=seeds, fingerprint="abc", question=question, judge=judge)
 
-    monkeypatch.setattr("datamask.runs.ablations.ablate", ablate)
+    monkeypatch.setattr("datamask.analyses.ablation.compute.kept_study.ablate", ablate)
     corpus = SimpleNamespace(fingerprint="abc")
     for folder, state in ((tmp_path / "file", "failed"), (tmp_path / "kept", "done"), (tmp_path / "kept", "done")):
         job = ablation_job.start(corpus, question, folder)

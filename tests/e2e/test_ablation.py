@@ -15,15 +15,15 @@ from playwright.sync_api import Page, Route, expect
 
 from datamask.ablation import wording
 from datamask.ablation.question import METHODS, AblationQuestion
+from datamask.analyses.ablation.compute.kept import Kept
 from datamask.config import CorpusConfig
 from datamask.config.lambda_question import Target, texts_of
 from datamask.dashboard.data.openings import openings
-from datamask.evaluation.lambdas.kept import Kept
 from datamask.runs import ablation_results
 from datamask.runs.store import RunStore
+from tests.analyses.ablation.planted import planted_corpus
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import choose
-from tests.evaluation.lambdas.planted import planted_corpus
 
 LONG = 240_000
 

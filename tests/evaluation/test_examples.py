@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.analyses.ablation.compute.sources import in_space
 from datamask.config import CorpusConfig
 from datamask.config.lambda_question import Target
 from datamask.corpus import open_corpus
@@ -16,8 +17,7 @@ from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.text_space import features_of_texts
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.examples import Examples, read_examples, target_of_file
-from datamask.evaluation.lambdas.sources import in_space
-from tests.evaluation.lambdas.planted import language
+from tests.analyses.ablation.planted import language
 from tests.evaluation.made import corpus_of, made_corpus
 
 

@@ -31,7 +31,7 @@ PAGE = "pages/evidence.py"
 @pytest.fixture
 def ablation(monkeypatch):
     """Stands in for the computation: records its questions, reports half, and ends when it is told how."""
-    import datamask.runs.ablations as runs_ablations
+    import datamask.analyses.ablation.compute.kept_study as runs_ablations
 
     asked, go, ending = [], threading.Event(), []
 
@@ -243,7 +243,7 @@ def test_a_provisional_result_recommends_nothing(page, opened, store):
 
 
 def test_the_second_proxy_model_says_its_minutes_first_and_confirms(page, opened, store, ablation, monkeypatch):
-    import datamask.runs.ablations as runs_ablations
+    import datamask.analyses.ablation.compute.kept_study as runs_ablations
 
     asked, go, _ = ablation
     go.set()

@@ -89,7 +89,7 @@ def test_the_best_simple_baseline_is_offered_as_a_run_of_equal_size(page, opened
 
 
 def test_what_is_not_measured_is_found_out_by_one_button(page, opened, store, mapped, monkeypatch):
-    import datamask.runs.ablations as runs_ablations
+    import datamask.analyses.ablation.compute.kept_study as runs_ablations
 
     asked, go = [], threading.Event()
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from datamask.ablation.result import AblationResult
+from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, Kept
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, stored_lists
 from datamask.corpus.neighbors import build_neighbors, stored_graph
@@ -22,7 +23,6 @@ from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import kept_points
 from datamask.evaluation.anchors import diversity_anchor, stored_ends
-from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, Kept
 from datamask.evaluation.measures.clusters import cluster_labels, stored_clusters
 from datamask.evaluation.pool import Pool
 from datamask.runs import ablation_results, lambda_answers, stored_measures

@@ -63,7 +63,7 @@ def examples_of(corpus: Corpus, source: str, name: str, content: bytes) -> tuple
 
 def minutes_to_confirm(result: AblationResult) -> float:
     """About how long the second proxy model takes for a result, from a few timed steps: a second or two."""
-    from datamask.runs.ablations import plan_confirmation
+    from datamask.analyses.ablation.compute.kept_study import plan_confirmation
 
     return plan_confirmation(result)[1]
 
@@ -86,8 +86,8 @@ def start(
 
     def work(job: Job) -> str:
         # torch comes with them, so only in the thread that needs it
+        from datamask.analyses.ablation.compute.kept_study import CONFIRM_SEEDS, compute
         from datamask.evaluation.threads import threads
-        from datamask.runs.ablations import CONFIRM_SEEDS, compute
         from datamask.runs.run_queue import beside_the_server
 
         seeds = CONFIRM_SEEDS if question.judge == MODELS[1] else question.seeds

@@ -102,7 +102,7 @@ def _labels(sample: Corpus, drawn: np.ndarray) -> list[str]:
 
 
 def _frontier(sample: Corpus, job: Job) -> pd.DataFrame:
-    from datamask.evaluation.lambdas.holdout import subset
+    from datamask.evaluation.holdout import subset
     from datamask.evaluation.live import open_live
     from datamask.evaluation.threads import threads
 

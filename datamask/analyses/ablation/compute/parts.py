@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.evaluation.lambdas.holdout import hashed
+from datamask.evaluation.holdout import hashed
 
 
 def parts(units: np.ndarray, seeds: int, rows: int, seed: int = 0) -> list[np.ndarray]:

@@ -13,9 +13,9 @@ from datamask import catalogue, learning
 from datamask.ablation.methods import GREEDY_LAMBDA, single
 from datamask.ablation.question import DUPLICATES, RANDOM, SIMPLE, TOP_QUALITY, AblationQuestion
 from datamask.ablation.result import Method
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
+from datamask.analyses.ablation.compute.selecting import scales, select_all, settings
 from datamask.config import SelectionConfig
-from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
-from datamask.evaluation.lambdas.selecting import scales, select_all, settings
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn

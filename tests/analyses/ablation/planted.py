@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from datamask.analyses.ablation.compute.meters import TextMeter
+from datamask.analyses.ablation.compute.proxy_models import BigramProxy, ProxyModel, TransformerProxy
+from datamask.analyses.ablation.compute.selecting import random_rows
+from datamask.analyses.ablation.compute.transformer import SMALL, Size, read_bytes
 from datamask.corpus.corpus import Corpus
-from datamask.evaluation.ablation.meters import TextMeter
-from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy
-from datamask.evaluation.lambdas.selecting import random_rows
-from datamask.evaluation.lambdas.transformer import SMALL, Size, read_bytes
 from datamask.evaluation.measures.words import read_words
 from tests.evaluation.made import corpus_of
 

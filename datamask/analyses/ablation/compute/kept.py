@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from datamask.evaluation.lambdas.transformer import Training
+from datamask.analyses.ablation.compute.transformer import Training
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
 

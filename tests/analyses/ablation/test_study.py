@@ -10,17 +10,17 @@ import pytest
 
 from datamask.ablation import wording
 from datamask.ablation.question import AblationQuestion
+from datamask.analyses.ablation.compute import ablate
+from datamask.analyses.ablation.compute import contestants as contesting
+from datamask.analyses.ablation.compute import study as studying
+from datamask.analyses.ablation.compute.contestants import Contestants, single
+from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.parts import parts
 from datamask.config.lambda_question import Target
 from datamask.errors import InputError, OptionError, Stopped
-from datamask.evaluation.ablation import ablate
-from datamask.evaluation.ablation import contestants as contesting
-from datamask.evaluation.ablation import study as studying
-from datamask.evaluation.ablation.contestants import Contestants, single
-from datamask.evaluation.ablation.parts import parts
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas.kept import Kept
 from datamask.work.pace import RoundPace
-from tests.evaluation.lambdas.planted import noise_corpus, planted_corpus
+from tests.analyses.ablation.planted import noise_corpus, planted_corpus
 from tests.evaluation.made import made_corpus
 
 QUICK = ("duplicates-removed", "soft-quality", "top-quality")
@@ -192,7 +192,7 @@ def test_parts_are_disjoint_whole_and_bounded():
 
 
 def test_variances_by_texts_are_those_of_a_bootstrap():
-    from datamask.evaluation.ablation.study import Texts
+    from datamask.analyses.ablation.compute.study import Texts
 
     rng = np.random.default_rng(2)
 

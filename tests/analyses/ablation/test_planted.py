@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datamask.evaluation.lambdas.transformer import Size
-from tests.evaluation.lambdas.planted import COPIES, GOOD, TRAP, mean_losses, trapped_corpus
+from datamask.analyses.ablation.compute.transformer import Size
+from tests.analyses.ablation.planted import COPIES, GOOD, TRAP, mean_losses, trapped_corpus
 
 QUICK = Size(layers=1, width=16, heads=1, context=64, batch=8, rate=3e-2)
 SEEDS = 6

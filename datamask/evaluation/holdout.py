@@ -20,7 +20,7 @@ from datamask.corpus.copies import ROUNDING, near_families
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import InputError, OptionError
-from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.meaning import Meaning
 from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from datamask.ablation.question import AblationQuestion
+from datamask.analyses.ablation.compute import ablate, aiming
+from datamask.analyses.ablation.compute import study as studying
+from datamask.analyses.ablation.compute.aiming import aim, deal, families_of
+from datamask.analyses.ablation.compute.meters import FeatureMeter
 from datamask.config.lambda_question import Target
 from datamask.errors import InputError, Stopped
-from datamask.evaluation.ablation import ablate
-from datamask.evaluation.ablation import study as studying
-from datamask.evaluation.ablation.meters import FeatureMeter
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas import aiming
-from datamask.evaluation.lambdas.aiming import aim, deal, families_of
 from tests.evaluation.made import made_corpus
 
 

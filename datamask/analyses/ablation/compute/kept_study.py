@@ -8,14 +8,14 @@ from pathlib import Path
 from datamask.ablation.question import FIRST_SEEDS, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS
+from datamask.analyses.ablation.compute import ablate
+from datamask.analyses.ablation.compute.kept import ABLATION, Kept
+from datamask.analyses.ablation.compute.meters import asked_bytes
+from datamask.analyses.ablation.compute.proxy_models import seconds_of_training
+from datamask.analyses.ablation.compute.sources import text_column
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
-from datamask.evaluation.ablation import ablate
-from datamask.evaluation.ablation.meters import asked_bytes
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas.kept import ABLATION, Kept
-from datamask.evaluation.lambdas.proxy_models import seconds_of_training
-from datamask.evaluation.lambdas.sources import text_column
 from datamask.learning.device import resolve
 from datamask.polling import poll_of
 from datamask.runs.ablation_results import save, stored_result
@@ -45,7 +45,7 @@ def compute(
     question on the same rows computes what is new alone.
 
     Args:
-        first: called with a provisional result, once computed. seeds, pace: see `datamask.evaluation.ablation.ablate`.
+        first: called with a provisional result, once computed. seeds, pace: see `study.ablate`.
 
     Raises:
         InputError: too few texts, words, rows or examples. OptionError: a target or label that does not fit.

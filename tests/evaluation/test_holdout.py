@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from datamask.analyses.ablation.compute import selecting
+from datamask.analyses.ablation.compute.meters import TextMeter
+from datamask.analyses.ablation.compute.proxy_models import BigramProxy, cut, hashed
+from datamask.analyses.ablation.compute.selecting import DRAWS, random_rows
 from datamask.config.lambda_question import Target
 from datamask.corpus import row_hash
 from datamask.corpus.neighbors import build_neighbors
 from datamask.errors import OptionError
-from datamask.evaluation.ablation.meters import TextMeter
-from datamask.evaluation.lambdas import selecting
-from datamask.evaluation.lambdas.holdout import near_rows, own_texts, subset, target_rows, units_of
-from datamask.evaluation.lambdas.meaning import Meaning
-from datamask.evaluation.lambdas.proxy_models import BigramProxy, cut, hashed
-from datamask.evaluation.lambdas.selecting import DRAWS, random_rows
+from datamask.evaluation.holdout import near_rows, own_texts, subset, target_rows, units_of
+from datamask.evaluation.meaning import Meaning
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import read_words
 from datamask.evaluation.pool import Pool

@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from datamask.evaluation.lambdas.holdout import hashed
-from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
-from datamask.evaluation.lambdas.transformer import SMALL, ByteTexts, Size, nats, steps_of, train
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
+from datamask.analyses.ablation.compute.transformer import SMALL, ByteTexts, Size, nats, steps_of, train
+from datamask.evaluation.holdout import hashed
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll

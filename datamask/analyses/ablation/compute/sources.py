@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.proxy_models import BigramProxy, ProxyModel, TransformerProxy
+from datamask.analyses.ablation.compute.transformer import SMALL, read_bytes
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.text_space import features_of_texts
 from datamask.evaluation.examples import Examples, check_count, distinct
-from datamask.evaluation.lambdas.kept import Kept
-from datamask.evaluation.lambdas.proxy_models import BigramProxy, ProxyModel, TransformerProxy
-from datamask.evaluation.lambdas.transformer import SMALL, read_bytes
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.polling import Poll, no_poll

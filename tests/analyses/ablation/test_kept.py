@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.evaluation.lambdas.kept import Kept
+from datamask.analyses.ablation.compute.kept import Kept
 
 
 def test_kept_selections_come_back_as_they_were(tmp_path):

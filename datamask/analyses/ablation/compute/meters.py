@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
+from datamask.analyses.ablation.compute import proxy_models
+from datamask.analyses.ablation.compute.aiming import nearest_cosine
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
+from datamask.analyses.ablation.compute.proxy_models import ProxyModel, cut
 from datamask.errors import InputError
-from datamask.evaluation.lambdas import proxy_models
-from datamask.evaluation.lambdas.aiming import nearest_cosine
-from datamask.evaluation.lambdas.holdout import hashed
-from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
-from datamask.evaluation.lambdas.proxy_models import ProxyModel, cut
+from datamask.evaluation.holdout import hashed
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll
 

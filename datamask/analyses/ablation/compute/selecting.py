@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from datamask import learning
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
 from datamask.config import SelectionConfig
-from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.loop import learn

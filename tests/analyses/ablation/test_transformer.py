@@ -10,12 +10,11 @@ import pytest
 import torch
 from scipy.special import erf
 
-from datamask.errors import Stopped
-from datamask.evaluation.ablation.meters import TextMeter
-from datamask.evaluation.lambdas import proxy_models, transformer
-from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, Kept
-from datamask.evaluation.lambdas.proxy_models import TransformerProxy
-from datamask.evaluation.lambdas.transformer import (
+from datamask.analyses.ablation.compute import proxy_models, transformer
+from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, Kept
+from datamask.analyses.ablation.compute.meters import TextMeter
+from datamask.analyses.ablation.compute.proxy_models import TransformerProxy
+from datamask.analyses.ablation.compute.transformer import (
     BEFORE,
     SMALL,
     START,
@@ -29,6 +28,7 @@ from datamask.evaluation.lambdas.transformer import (
     steps_of,
     train,
 )
+from datamask.errors import Stopped
 from datamask.evaluation.measures.words import read_words
 
 TINY = Size(layers=2, width=16, heads=2, context=8, batch=4, rate=1e-2)

@@ -10,16 +10,16 @@ import numpy as np
 
 from datamask.ablation.question import FIRST_SEEDS, RANDOM, AblationQuestion
 from datamask.ablation.result import AblationResult
+from datamask.analyses.ablation.compute.contestants import Contestants, measuring
+from datamask.analyses.ablation.compute.kept import LOSSES, NOTHING_KEPT, SELECTION, Kept
+from datamask.analyses.ablation.compute.selecting import random_rows
+from datamask.analyses.ablation.compute.sources import in_space
+from datamask.analyses.ablation.compute.targets import Plan, plan
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import OptionError
-from datamask.evaluation.ablation.contestants import Contestants, measuring
-from datamask.evaluation.ablation.targets import Plan, plan
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas.holdout import subset
-from datamask.evaluation.lambdas.kept import LOSSES, NOTHING_KEPT, SELECTION, Kept
-from datamask.evaluation.lambdas.selecting import random_rows
-from datamask.evaluation.lambdas.sources import in_space
+from datamask.evaluation.holdout import subset
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve

@@ -47,9 +47,14 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
     if options.confirm and question.judge != MODELS[0]:
         raise OptionError(f"--confirm runs the second proxy model after the {MODELS[0]} model; leave out --judge or it")
     check_device(options.device)
+    from datamask.analyses.ablation.compute.kept_study import (
+        CONFIRM_SEEDS,
+        check_confirmation,
+        compute,
+        plan_confirmation,
+    )
     from datamask.corpus.opening import read_corpus
     from datamask.evaluation.examples import read_examples
-    from datamask.runs.ablations import CONFIRM_SEEDS, check_confirmation, compute, plan_confirmation
 
     cache_dir: Path = RunStore(options.runs_dir).cache_dir
     results: list[tuple[AblationResult, float | None]] = []

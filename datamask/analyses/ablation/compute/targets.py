@@ -17,16 +17,18 @@ import pyarrow.compute as pc
 from datamask.ablation.question import LABEL_REGIONS, AblationQuestion
 from datamask.ablation.result import TargetFacts
 from datamask.ablation.wording import POOL_NOTE
+from datamask.analyses.ablation.compute.aiming import aim, example_notes, with_quality
+from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.meters import FeatureMeter, Meter, TextMeter
+from datamask.analyses.ablation.compute.parts import parts
+from datamask.analyses.ablation.compute.sources import read_proxy, text_column
 from datamask.config.lambda_question import LEAST_TEXTS, Target
 from datamask.corpus.copies import exact_families, near_families
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import InputError, OptionError
-from datamask.evaluation.ablation.meters import FeatureMeter, Meter, TextMeter
-from datamask.evaluation.ablation.parts import parts
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.lambdas.aiming import aim, example_notes, with_quality
-from datamask.evaluation.lambdas.holdout import (
+from datamask.evaluation.holdout import (
     LEAST_REMAINING,
     LONGEST_CHAIN,
     hashed,
@@ -35,9 +37,7 @@ from datamask.evaluation.lambdas.holdout import (
     target_rows,
     units_of,
 )
-from datamask.evaluation.lambdas.kept import Kept
-from datamask.evaluation.lambdas.meaning import Meaning
-from datamask.evaluation.lambdas.sources import read_proxy, text_column
+from datamask.evaluation.meaning import Meaning
 from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.pool import Pool
 from datamask.learning.kmeans import kmeans_labels
