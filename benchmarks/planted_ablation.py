@@ -2,7 +2,7 @@
 
     python -m benchmarks.planted_ablation [--planted 20] [--null 200] [--workers 1] [--output FILE.json]
 
-On made corpora of 2,000 rows (`tests/analyses/ablation/planted.py`). Planted: rows of the target's language have
+On made corpora of 2,000 rows (`tests/making/planted.py`). Planted: rows of the target's language have
 middling quality and lie a little to one side; right is that the planted method, pair-wise similarity at the lambda that
 selects most of them, is better than random. Null: the same corpora with features and scores shuffled over the texts,
 and several targets, k-means regions; right is that no method is told apart from random or from the best simple baseline
@@ -32,8 +32,8 @@ from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.analyses.ablation.compute import ablate
 from datamask.config.lambda_question import Target
 from datamask.corpus.corpus import Corpus
-from tests.analyses.ablation.planted import WANTED, planted_corpus
-from tests.evaluation.made import corpus_of
+from tests.making.planted import WANTED, planted_corpus
+from tests.making.pools import corpus_of
 
 RESULTS = Path(__file__).parent / "results" / "planted-ablation.json"
 ROWS = 2_000

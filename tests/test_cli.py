@@ -27,8 +27,8 @@ from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.rooted import rooted
 from datamask.runs.store import RunStore
 from tests.commands import FAST, ROOT, D, N, last_json, run, table
+from tests.making.run_folders import config, install_fake_execute
 from tests.reference import truth
-from tests.runs.helpers import config, install_fake_execute
 
 # -- select -----------------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,9 @@ from datamask.analyses.ablation.compute.meters import asked_bytes
 from datamask.analyses.ablation.compute.transformer import Size
 from datamask.cli import main
 from datamask.runs import ablation_results
-from tests.ablation.made import ROBUST, made_result
-from tests.analyses.ablation.planted import language
-from tests.work.raw import RawCache
+from tests.making.ablations import ROBUST, made_result
+from tests.making.planted import language
+from tests.making.raw_cache import RawCache
 
 QUICK = ["--methods", "top-quality", "--objectives", "pairwise", "--lambdas", "0,0.5", "--seeds", "6"]
 

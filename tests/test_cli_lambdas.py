@@ -13,8 +13,8 @@ from datamask.cli import main
 from datamask.cli.parser import parse
 from datamask.config.lambda_question import LAMBDAS, LambdaQuestion
 from datamask.runs import lambda_answers
-from tests.analyses.ablation.planted import language
-from tests.dashboard.made_answers import keep_answer, made_answer
+from tests.making.answers import keep_answer, made_answer
+from tests.making.planted import language
 
 
 def shard_of(path, n: int, text: bool = True) -> np.ndarray:

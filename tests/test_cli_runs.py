@@ -20,7 +20,7 @@ import pytest
 from datamask import catalogue
 from datamask.runs.store import RunStore
 from tests.commands import FAST, N, last_json, run
-from tests.runs.helpers import config, install_fake_execute, wait_for
+from tests.making.run_folders import config, install_fake_execute, wait_for
 
 # -- stopping and resuming --------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import pytest
 from datamask.runs.store import RunStore
 from datamask.work.locks import is_held
 from tests.commands import ROOT, run
-from tests.runs.helpers import wait_for
+from tests.making.run_folders import wait_for
 from tests.test_docs import DOCUMENTS
 
 OWN_TEST = {"docs/own-objective.md": "tests/test_own_objective.py"}

@@ -18,7 +18,7 @@ from datamask.errors import Stopped
 from datamask.polling import poll_of
 from datamask.runs.run_queue import run_queue
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 HEAD = """
 import signal, sys, threading

@@ -10,7 +10,7 @@ import pytest
 
 from datamask.errors import StoreError
 from datamask.files import open_regular, read_bounded, replacing, replacing_folder, sweep
-from tests.runs.helpers import in_another_process, kill, names
+from tests.making.run_folders import in_another_process, kill, names
 
 WRITER = """
 import sys, time

@@ -20,8 +20,8 @@ from datamask.evaluation.id_lists import read_ids
 from datamask.runs import exports
 from datamask.runs.store import Run
 from datamask.work.ledger import Ledger
-from tests.control_groups import memory_of, own_ledger
-from tests.runs.helpers import finished
+from tests.making.control_groups import memory_of, own_ledger
+from tests.making.run_folders import finished
 
 N = 400
 

@@ -14,7 +14,7 @@ from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.quotas import Quota
 from datamask.repeats import refusal, repeats
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 
 
 def case(seed, n=30, size=9):

@@ -7,7 +7,7 @@ import pytest
 
 from datamask.ablation.offers import measured, offers
 from datamask.ablation.steering import track
-from tests.ablation.made import ROBUST, made_result
+from tests.making.ablations import ROBUST, made_result
 
 SIMPLE_WINS = np.array([[5.0, 5.0, 5.0], [4.5, 4.5, 4.5], [5.2, 5.1, 5.1], [4.8, 4.9, 4.9]])
 

@@ -12,7 +12,7 @@ from datamask.ablation.question import AblationQuestion, objectives_known
 from datamask.ablation.result import VERSION, AblationResult
 from datamask.config.lambda_question import Target
 from datamask.errors import OptionError
-from tests.ablation.made import ROBUST, made_result
+from tests.making.ablations import ROBUST, made_result
 
 
 def test_the_method_with_the_smallest_largest_regret_is_recommended():

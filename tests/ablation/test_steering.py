@@ -8,7 +8,7 @@ import numpy as np
 
 from datamask.ablation.steering import track
 from datamask.config.lambda_question import Target
-from tests.ablation.made import ROBUST, made_result
+from tests.making.ablations import ROBUST, made_result
 
 BY_BIGRAM = made_result(ROBUST)
 

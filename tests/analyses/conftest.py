@@ -6,7 +6,7 @@ import pytest
 
 from datamask.corpus import open_corpus
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from datamask.ablation.question import AblationQuestion
 from datamask.ablation.steering import MODELS
 from datamask.analyses.ablation import ablation_job, chart, tables
 from datamask.config.lambda_question import Target
-from tests.ablation.made import ROBUST, made_result
+from tests.making.ablations import ROBUST, made_result
 
 
 def test_methods_stand_by_their_largest_regret_with_their_counts():

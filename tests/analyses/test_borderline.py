@@ -8,7 +8,7 @@ import pytest
 from datamask.analyses.borderline.tables import DROP, KEEP, SKIP, answers_table, revealed, tally, within
 from datamask.analyses.explanation.explanations import Deck
 from datamask.corpus import open_corpus
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 DECK = Deck(
     np.array([5, 3, 9, 1, 7]), np.array([True, False, True, False, True]), np.array([0.02, -0.01, 0.03, -0.04, 0.01])

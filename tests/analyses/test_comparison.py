@@ -17,7 +17,7 @@ from datamask.dashboard.map.layers import Category
 from datamask.errors import InputError
 from datamask.options import CORPUS_OPTIONS, QualityColumn
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 RAW_ANCHORS = {
     "quality": {"random": 5.0, "best": 7.0, "best_kind": "proved"},

@@ -9,7 +9,7 @@ from datamask.analyses.downstream.chart import downstream as chart
 from datamask.corpus import open_corpus
 from datamask.runs.labels import Result
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 
 @pytest.fixture

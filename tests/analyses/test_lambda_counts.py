@@ -12,7 +12,7 @@ from datamask.analyses.lambda_slider.counts import counts_parcel
 from datamask.dashboard.linked import groups
 from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.map.parcels import addressed
-from tests.dashboard.opened_parcel import opened_parcel
+from tests.making.parcels import opened_parcel
 
 
 @pytest.mark.parametrize("filtered", [False, True])

@@ -10,7 +10,7 @@ from datamask.analyses.which_lambda import tables as view
 from datamask.analyses.which_lambda.chart import band
 from datamask.config.lambda_question import Target
 from datamask.runs import lambda_answers
-from tests.dashboard.made_answers import curve, keep_answer, made_answer
+from tests.making.answers import curve, keep_answer, made_answer
 
 
 def test_only_what_helps_is_recommended_and_gaps_stay_gaps():

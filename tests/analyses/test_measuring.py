@@ -13,7 +13,7 @@ from datamask.corpus import open_corpus
 from datamask.runs import measuring as engine
 from datamask.runs import run_queue, stored_measures
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from datamask.analyses.overview import tables as overview
 from datamask.analyses.overview.chart import quality_histogram, rough_frontier
 from datamask.corpus import open_corpus
 from datamask.dashboard.runs import cost
-from tests.dashboard.made_runs import NASTY, write_shard
+from tests.making.runs import NASTY, write_shard
 
 
 @pytest.fixture(scope="module")

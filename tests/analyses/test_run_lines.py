@@ -17,7 +17,7 @@ from datamask.dashboard.drawing import placement
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 ANCHORS = {"quality": {"random": 2.0, "best": 6.0}, "diversity": {"pairwise": {"random": -1.0, "best": -0.5}}}
 

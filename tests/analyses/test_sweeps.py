@@ -17,7 +17,7 @@ from datamask.errors import OptionError
 from datamask.options import OPTIONS
 from datamask.runs.paper_figures import arms
 from datamask.runs.varying import FIGURES, points, variable
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 
 def stored(made, option):

@@ -86,7 +86,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.dashboard.runs import runs_table
 from datamask.evaluation.result import RunResult
 from datamask.runs.store import RunStore, default_root
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 shard = Path("shard.parquet")
 config = write_shard(shard)

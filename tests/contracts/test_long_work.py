@@ -25,7 +25,7 @@ from datamask.work.lanes import Priority, lane
 from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 from tests.contracts.long_work import KEPT, WORK, World
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 from tests.work.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]

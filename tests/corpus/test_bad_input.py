@@ -10,7 +10,7 @@ import pytest
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus import inspect_inputs, open_corpus
 from datamask.errors import InputError
-from tests.control_groups import memory_of
+from tests.making.control_groups import memory_of
 
 
 def table(n=8, dim=4, start=0, drop=(), **columns):

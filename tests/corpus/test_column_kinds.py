@@ -19,7 +19,7 @@ from datamask.corpus.column_kinds import FEW, Column, metadata_columns
 from datamask.dashboard.linked.facets import columns_of
 from datamask.dashboard.map.layers import Blank, Category, Number, layer_of_column
 from datamask.evaluation.measures.drift import domains, number_columns
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 
 HEAD = 60
 """In the place of 20,000, so that columns of some hundred rows have rows beyond it."""

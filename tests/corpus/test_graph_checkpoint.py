@@ -16,7 +16,7 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.errors import Stopped
 from datamask.work.context import Work
-from tests.work.raw import RawCache
+from tests.making.raw_cache import RawCache
 
 BUILDER = """
 import sys, time

@@ -6,7 +6,7 @@ import pytest
 from datamask import CorpusConfig, open_corpus
 from datamask.cli import main
 from datamask.errors import InputError
-from tests.corpus.layouts import LAYOUTS, dolma, write
+from tests.making.layouts import LAYOUTS, dolma, write
 
 N = 40
 

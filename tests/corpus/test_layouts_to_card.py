@@ -11,7 +11,7 @@ import pytest
 from datamask.cli import main
 from datamask.runs.ablation_results import results
 from tests.corpus.embedders.tiny import write_model
-from tests.corpus.layouts import LAYOUTS, WORDS, write
+from tests.making.layouts import LAYOUTS, WORDS, write
 
 N, DIM, RATIO, LAMBDA = 800, 24, 0.3, 0.5
 QUICK = ["--target", "random", "--methods", "top-quality", "--objectives", "pairwise", "--lambdas", "0,0.5"]

@@ -15,7 +15,7 @@ from datamask.errors import OptionError, Stopped
 from datamask.files import replacing
 from datamask.polling import poll_of
 from datamask.work.context import Work
-from tests.work.raw import RawCache
+from tests.making.raw_cache import RawCache
 
 
 def unit(rows):

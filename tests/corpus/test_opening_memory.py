@@ -21,7 +21,7 @@ from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, NoRoomError
 from datamask.work import ledger as module
 from datamask.work.ledger import Ledger
-from tests.control_groups import own_ledger
+from tests.making.control_groups import own_ledger
 
 MIB = 1 << 20
 

@@ -21,7 +21,7 @@ from datamask.corpus.neighbors import (
 from datamask.corpus.partition_search import Probing, nearby_pairs, probing
 from datamask.errors import OptionError, Stopped
 from datamask.work.context import Work
-from tests.work.raw import RawCache
+from tests.making.raw_cache import RawCache
 
 
 def unit(rows):

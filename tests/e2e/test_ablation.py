@@ -21,9 +21,9 @@ from datamask.config.lambda_question import Target, texts_of
 from datamask.dashboard.data.openings import openings
 from datamask.runs import ablation_results
 from datamask.runs.store import RunStore
-from tests.analyses.ablation.planted import planted_corpus
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import choose
+from tests.making.planted import planted_corpus
 
 LONG = 240_000
 

@@ -18,9 +18,9 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import Run, RunStore
-from tests.dashboard.made_answers import keep_answer, made_answer
-from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served
+from tests.making.answers import keep_answer, made_answer
+from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (

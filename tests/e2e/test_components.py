@@ -21,7 +21,7 @@ from datamask.dashboard.map.marks import marks_of
 from datamask.dashboard.map.parcels import addressed, ground_parcel, layer_parcel, pack
 from datamask.dashboard.map.places import place
 from datamask.dashboard.shell.components import numbered, script_of
-from tests.dashboard.opened_parcel import opened_parcel
+from tests.making.parcels import opened_parcel
 
 LOAD = """async ([name, script]) => {
     const module = await import(URL.createObjectURL(new Blob([script], {type: "text/javascript"})));

@@ -20,9 +20,9 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import Run, RunStore
-from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import FAILED, STILL, served
 from tests.e2e.test_walk import lasso
+from tests.making.runs import write_shard
 
 N, WINDOW = 600, 900
 LONG = 240.0

@@ -17,9 +17,9 @@ from datamask.runs import ablation_results
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import STILL, served
+from tests.making.ablations import ROBUST, made_result
+from tests.making.runs import write_shard
 
 N = 600
 LONG = 60_000

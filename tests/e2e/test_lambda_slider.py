@@ -19,9 +19,9 @@ from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_canvas import colours
+from tests.making.runs import finish_run, write_shard
 
 N = 600
 SHOWN = ".lambda[data-shown='{}']"

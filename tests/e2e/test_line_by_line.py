@@ -16,10 +16,10 @@ from datamask.corpus.projections import pca
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import FAILED, STILL, serving, slide
 from tests.e2e.test_canvas import colours
 from tests.e2e.test_walk import choose, go, saved
+from tests.making.runs import write_shard
 
 N = 480
 MANY, FEW = 1_000_000, 300

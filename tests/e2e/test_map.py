@@ -25,10 +25,10 @@ from datamask.dashboard.map import map_layout
 from datamask.runs.execute import execute
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
-from tests.dashboard.made_runs import write_shard
 from tests.e2e.overflow import OFFENDERS
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import choose
+from tests.making.runs import write_shard
 
 LONG = 240_000
 FOCUSED = """() => {

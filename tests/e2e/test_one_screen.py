@@ -5,9 +5,9 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_map import opening  # noqa: F401 (a fixture)
+from tests.making.runs import finish_run
 
 BELOW = "(main => main.scrollHeight - main.clientHeight)(document.querySelector('[data-testid=stMain]'))"
 

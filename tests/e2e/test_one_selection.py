@@ -27,9 +27,9 @@ from datamask.evaluation.live import Live, open_live
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import go, saved
+from tests.making.runs import write_shard
 
 N = 600
 LAMBDAS = (0.37, 0.9, 0.2)

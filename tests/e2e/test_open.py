@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from datamask import server_note
-from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import ROOT
 from tests.e2e.test_server import ask
 from tests.e2e.websocket_client import Visitor
+from tests.making.runs import write_shard
 
 COUNTING = """
 import sys, threading

@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import RunConfig
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_map import opening  # noqa: F401 (a fixture)
+from tests.making.runs import finish_run
 
 HEIGHT = "() => document.querySelector('.st-key-menu').getBoundingClientRect().height"
 

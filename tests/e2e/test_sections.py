@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 
 from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import FAILED, STILL, served
 from tests.e2e.test_walk import choose
+from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000
 RUNS, FRONTIER, COMPARE = "Runs", "Frontier", "Compare"

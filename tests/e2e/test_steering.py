@@ -12,8 +12,8 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import served
+from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000
 

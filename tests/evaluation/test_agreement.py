@@ -21,7 +21,7 @@ from datamask.evaluation.pool import Pool
 from datamask.objectives import own
 from datamask.objectives.pairwise import Pairwise
 from datamask.work.context import Work
-from tests.evaluation.made import corpus_of, made_corpus
+from tests.making.pools import corpus_of, made_corpus
 
 
 def pool_of(corpus, folder):

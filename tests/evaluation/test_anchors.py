@@ -23,9 +23,9 @@ from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Term
 from datamask.objectives.quality import Quality
 from datamask.polling import no_poll
-from tests.evaluation.made import made_corpus
+from tests.making.pools import made_corpus
+from tests.making.raw_cache import RawCache
 from tests.reference import truth
-from tests.work.raw import RawCache
 
 N, SIZE = 300, 60
 OBJECTIVES = {"pairwise": "relaxed", "facility": "relaxed", "graphcut": "counterfactual", "disf": "counterfactual"}

@@ -16,7 +16,7 @@ from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.runs.execute import execute
 from datamask.runs.paper_figures import arms
 from datamask.runs.store import RunStore
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 from tests.reference import budgets
 
 N = 11

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import entropy as scipy_entropy
 
 from datamask.evaluation.measures.clusters import cluster_labels, entropy, stored_clusters
-from tests.evaluation.made import corpus_of, ground_of, made_corpus, reading
-from tests.work.raw import RawCache
+from tests.making.pools import corpus_of, ground_of, made_corpus, reading
+from tests.making.raw_cache import RawCache
 
 
 def test_entropy_is_scipys(rng):

@@ -8,7 +8,7 @@ import pytest
 from datamask.corpus.neighbors import build_neighbors
 from datamask.evaluation.measures.copies import near_copies_inside
 from datamask.work.context import Work
-from tests.evaluation.made import corpus_of, ground_of, made_corpus, reading
+from tests.making.pools import corpus_of, ground_of, made_corpus, reading
 
 
 def by_pairs(x: np.ndarray, rows: np.ndarray, cosine: float) -> np.ndarray:

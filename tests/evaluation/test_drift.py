@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from datamask.evaluation.measures.drift import domains, js_distance
-from tests.evaluation.made import corpus_of, entry, ground_of, made_corpus
+from tests.making.pools import corpus_of, entry, ground_of, made_corpus
 
 
 def measured(ground, name: str, rows) -> dict:

@@ -17,8 +17,8 @@ from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.text_space import features_of_texts
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.examples import Examples, read_examples, target_of_file
-from tests.analyses.ablation.planted import language
-from tests.evaluation.made import corpus_of, made_corpus
+from tests.making.planted import language
+from tests.making.pools import corpus_of, made_corpus
 
 
 @pytest.fixture(scope="module")

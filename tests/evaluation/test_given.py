@@ -10,7 +10,7 @@ import pytest
 from datamask import select
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.errors import OptionError
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 from tests.reference import truth
 
 N = 11

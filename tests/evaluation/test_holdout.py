@@ -21,7 +21,7 @@ from datamask.evaluation.measures.words import read_words
 from datamask.evaluation.pool import Pool
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
-from tests.evaluation.made import corpus_of, made_corpus
+from tests.making.pools import corpus_of, made_corpus
 
 
 @pytest.fixture(scope="module")

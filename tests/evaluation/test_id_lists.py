@@ -16,7 +16,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import InputError, NoRoomError
 from datamask.evaluation.id_lists import chance_overlap, overlap, overlaps, read_config, read_rows
-from tests.control_groups import memory_of
+from tests.making.control_groups import memory_of
 
 
 def corpus_of(folder, ids: pa.Array):

@@ -9,8 +9,8 @@ import pytest
 from datamask.corpus import row_hash
 from datamask.evaluation.measures import language
 from datamask.evaluation.measures.language import SPLITS, splits
-from tests.evaluation.made import corpus_of, entry, ground_of, made_corpus
 from tests.evaluation.test_ngrams import START, Counted
+from tests.making.pools import corpus_of, entry, ground_of, made_corpus
 
 
 def measured(ground, **selections) -> dict:

@@ -19,7 +19,7 @@ from datamask.evaluation.frontier import frontier
 from datamask.evaluation.live import COARSE, GRID, Live, fits, open_live
 from datamask.evaluation.path_bounds import best_line, chord
 from datamask.evaluation.pool import Pool
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")

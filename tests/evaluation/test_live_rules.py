@@ -14,7 +14,7 @@ from datamask import select
 from datamask.config import Quota, SelectionConfig
 from datamask.evaluation.frontier import at_lambda
 from datamask.evaluation.live import open_live
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 from tests.reference import truth
 
 N, D = 240, 6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamask.evaluation.measures import objective_measure
-from tests.evaluation.made import entry, ground_of, made_corpus, reading
+from tests.making.pools import entry, ground_of, made_corpus, reading
 from tests.reference import truth
 
 NAMES = ("facility", "pairwise", "disf", "disf_fixed", "graphcut", "vendi")

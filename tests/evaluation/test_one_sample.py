@@ -10,7 +10,7 @@ from datamask.config import Quota, SelectionConfig
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.device import resolve
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 
 N = 10
 

@@ -10,8 +10,8 @@ from datamask import objectives, select
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.work.ledger import Ledger
-from tests.control_groups import own_ledger
-from tests.evaluation.made import corpus_of
+from tests.making.control_groups import own_ledger
+from tests.making.pools import corpus_of
 
 N = 12
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamask.evaluation.measures.reading import RESAMPLES, Reading, difference
-from tests.evaluation.made import corpus_of, ground_of
+from tests.making.pools import corpus_of, ground_of
 
 
 @pytest.fixture

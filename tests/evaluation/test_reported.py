@@ -17,7 +17,7 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.masks import top
-from tests.evaluation.made import made_corpus, reading
+from tests.making.pools import made_corpus, reading
 from tests.reference import truth
 
 SIZE = 240

@@ -17,7 +17,7 @@ from datamask.errors import InputError, OptionError, Stopped
 from datamask.evaluation import optimised_by, panel_rows, score_selection, scoreboard
 from datamask.evaluation.measures import PANEL
 from datamask.evaluation.references import comparable, reference_rows
-from tests.evaluation.made import corpus_of, made_corpus
+from tests.making.pools import corpus_of, made_corpus
 
 OPTIONS = {"objective": "facility", "lamb": 0.0, "select_ratio": 0.25, "n_epochs": 10, "device": "cpu"}
 

@@ -10,7 +10,7 @@ from datamask.errors import InputError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.references import reference_rows
 from datamask.evaluation.token_lengths import token_lengths
-from tests.evaluation.made import corpus_of, made_corpus
+from tests.making.pools import corpus_of, made_corpus
 
 
 def test_a_corpus_with_lengths_gives_them():

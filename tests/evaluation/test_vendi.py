@@ -9,7 +9,7 @@ from datamask.config import SelectionConfig
 from datamask.evaluation.measures.reading import Measured
 from datamask.evaluation.measures.vendi import effective_number, spectrum
 from datamask.evaluation.verdicts import HATCHED, optimised_by, verdicts
-from tests.evaluation.made import ground_of, made_corpus, reading
+from tests.making.pools import ground_of, made_corpus, reading
 from tests.reference.truth import unit_rows
 
 VENDI = SelectionConfig.from_options(objective="vendi", lamb=0.3)

@@ -13,7 +13,7 @@ import pytest
 from datamask.evaluation.measures import words as module
 from datamask.evaluation.measures.coverage import agreement, nearest_selected
 from datamask.evaluation.measures.words import UNKNOWN, Words, read_words
-from tests.evaluation.made import corpus_of, ground_of, made_corpus, reading
+from tests.making.pools import corpus_of, ground_of, made_corpus, reading
 
 
 @pytest.fixture

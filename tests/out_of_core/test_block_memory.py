@@ -15,8 +15,8 @@ from datamask.out_of_core import facility
 from datamask.out_of_core.facility import CELLS_BYTES, LIST_BYTES, disk_bytes, worker_bytes
 from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.scratch import FORMAT, Scratch, open_scratch
-from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
-from tests.runs.helpers import ROOT
+from tests.making.run_folders import ROOT
+from tests.making.shards import SerialEngine, clustered, scratch_of
 
 MEASURED = """
 import json, sys, threading, time
@@ -24,7 +24,7 @@ from pathlib import Path
 from datamask.out_of_core import partition
 from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
 from datamask.out_of_core.scratch import open_scratch
-from tests.out_of_core.corpora import SerialEngine
+from tests.making.shards import SerialEngine
 
 def anonymous():
     lines = Path("/proc/self/status").read_text().splitlines()

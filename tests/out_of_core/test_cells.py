@@ -16,7 +16,7 @@ from datamask.out_of_core.cells import JUDGED, JUDGES, Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.local import LocalEngine
 from datamask.out_of_core.neighbour_lists import AIMED_SIMILARITY
 from datamask.polling import no_poll
-from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
+from tests.making.shards import SerialEngine, clustered, scratch_of
 
 ROWS, SIZE = 5000, 500
 JUDGES_OF = JUDGED, JUDGES
@@ -249,7 +249,7 @@ def test_workers_select_the_same_and_load_no_torch(tmp_path):
             cells.prepare(engine)
             outcomes.append([member_of(state) for state in Rounds(cells, aim, 2, 1).run(engine)])
             if name == "workers":
-                (loaded,) = engine.run("tests.out_of_core.corpora:loaded", [{}], poll=no_poll)
+                (loaded,) = engine.run("tests.making.shards:loaded", [{}], poll=no_poll)
     np.testing.assert_array_equal(*outcomes)
     assert "numba" in loaded["modules"] and "torch" not in loaded["modules"]
 

@@ -14,7 +14,7 @@ from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.solvers import solver_for
 from datamask.runs.rooted import rooted
 from tests.commands import run
-from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
+from tests.making.shards import SerialEngine, clustered, scratch_of
 from tests.out_of_core.test_engines import NEEDS_RAY
 
 ROWS, SIZE = 500, 50

@@ -11,7 +11,7 @@ from datamask.out_of_core import facility as facilities
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.facility import solve_facility
 from datamask.work.context import UNWATCHED, Work
-from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
+from tests.making.shards import SerialEngine, clustered, scratch_of
 from tests.reference import truth
 
 ROWS, SIZE = 1500, 150

@@ -26,9 +26,9 @@ from datamask.runs import execute as execute_module
 from datamask.runs import whole
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from tests.making.derivable_runs import shard
 from tests.out_of_core import toy
 from tests.out_of_core.test_engines import ROOT, SQUARE, alive, squares, wait_until
-from tests.recipes.made_runs import shard
 
 WORKER = """
 import sys

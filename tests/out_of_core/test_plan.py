@@ -23,7 +23,7 @@ from datamask.out_of_core.probe import Rates, TaskRate, measured
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import poll_of
-from tests.out_of_core.corpora import SerialEngine, clustered
+from tests.making.shards import SerialEngine, clustered
 
 PAIRWISE = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25)
 FACILITY = SelectionConfig.from_options(

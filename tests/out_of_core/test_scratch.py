@@ -26,8 +26,8 @@ from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.quality import FrozenQuality
 from datamask.work.context import Work
-from tests.recipes.made_runs import shard
-from tests.runs.helpers import ROOT, wait_for
+from tests.making.derivable_runs import shard
+from tests.making.run_folders import ROOT, wait_for
 
 COUNTS = (300, 1, 0, 20_000, 77)
 

@@ -30,9 +30,9 @@ from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.recipes.made_runs import shard
+from tests.making.derivable_runs import shard
+from tests.making.run_folders import ROOT
 from tests.recipes.test_refit import KINDS, _any_recipe, _value, _written
-from tests.runs.helpers import ROOT
 
 BLOCK = 4096
 

@@ -20,7 +20,7 @@ from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.workspace import files
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from plotly import graph_objects as go
 from streamlit.testing.v1 import AppTest
 
 from datamask.dashboard.frame.frame import PAGES
-from tests.dashboard.opened_parcel import opened_parcel
+from tests.making.parcels import opened_parcel
 
 
 def parcels(app: AppTest) -> dict[str, dict[str, Any]]:

@@ -20,9 +20,9 @@ from datamask.errors import InputError
 from datamask.runs import ablation_results
 from datamask.work.job import Job
 from datamask.work.worker import worker
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_answers import curve, keep_answer, made_answer
-from tests.dashboard.made_runs import finish_run
+from tests.making.ablations import ROBUST, made_result
+from tests.making.answers import curve, keep_answer, made_answer
+from tests.making.runs import finish_run
 from tests.pages.reading import figure
 
 PAGE = "pages/evidence.py"

@@ -10,7 +10,7 @@ from datamask.dashboard.frame.sections import SECTIONS
 from datamask.dashboard.map import canvas_map, shared_view
 from datamask.dashboard.map.filters import Among, Between
 from datamask.dashboard.map.regions import Region
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 from tests.pages.reading import map_data
 
 SCRIPTS = {"Map": ("app.py", {})} | {

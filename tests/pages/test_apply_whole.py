@@ -21,8 +21,8 @@ from datamask.runs import applying, detached
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
+from tests.making.derivable_runs import shard
 from tests.pages.test_why import waited
-from tests.recipes.made_runs import shard
 
 N, SAMPLE, LONG = 3000, 400, 240.0
 

@@ -11,7 +11,7 @@ from datamask.dashboard.data.allowed import Allowed
 from datamask.dashboard.data.openings import Openings, openings
 from datamask.dashboard.server.codes import OneTimeCode
 from datamask.dashboard.shell import code_field, session
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 from tests.pages.test_data import button, choose_path, open_and_wait, said
 
 

@@ -10,7 +10,7 @@ import pytest
 from datamask.dashboard.drawing import words
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_agreement, stored_board
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 from tests.pages.reading import map_data, parcels, titles
 
 

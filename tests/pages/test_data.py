@@ -22,7 +22,7 @@ from datamask.dashboard.data.looks_ahead import look_ahead
 from datamask.dashboard.data.openings import openings
 from datamask.work.worker import worker
 from tests.corpus.embedders.tiny import WORDS, write_model
-from tests.dashboard.made_runs import NASTY, write_shard
+from tests.making.runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
 from tests.pages.reading import captions
 

@@ -14,8 +14,8 @@ from datamask.dashboard.workspace import keeping
 from datamask.errors import Stopped
 from datamask.runs import ablation_results
 from datamask.work.worker import worker
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_runs import finish_run
+from tests.making.ablations import ROBUST, made_result
+from tests.making.runs import finish_run
 from tests.pages.reading import parcels
 
 SIMPLE_WINS = np.array([[5.0, 5.0, 5.0], [4.5, 4.5, 4.5], [5.2, 5.1, 5.1], [4.8, 4.9, 4.9]])

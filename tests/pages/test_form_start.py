@@ -8,7 +8,7 @@ import pytest
 
 from datamask.dashboard.shell import session
 from datamask.runs.run_queue import run_queue
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 
 RUNS, LONG = "pages/runs.py", 240.0
 FORM = ("lamb", "objective", "select_ratio")

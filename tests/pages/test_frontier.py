@@ -14,7 +14,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.errors import Stopped
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 from tests.pages.reading import captions
 
 LONG = 240.0

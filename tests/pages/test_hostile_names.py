@@ -18,7 +18,7 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.labels import Result
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 MARKDOWN = {"body", "label", "help", "caption", "content", "labels"}
 """Fields of Streamlit's messages that a browser reads as markdown."""

@@ -20,8 +20,8 @@ from datamask.dashboard.workspace import along as along_lambda
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
-from tests.dashboard.made_answers import keep_answer, made_answer
-from tests.dashboard.made_runs import finish_run
+from tests.making.answers import keep_answer, made_answer
+from tests.making.runs import finish_run
 from tests.pages.reading import map_data, parcels
 
 LONG = 240.0

@@ -30,7 +30,7 @@ from datamask.dashboard.map.regions import Region
 from datamask.runs.execute import execute
 from datamask.runs.stored_measures import stored_agreement
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import NASTY, finish_run, write_shard
+from tests.making.runs import NASTY, finish_run, write_shard
 from tests.pages.reading import captions, map_data, parcels, titles
 
 

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.shell.menus import REMEMBERED
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 
 
 class Seen:

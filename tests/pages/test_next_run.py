@@ -15,7 +15,7 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.tradeoff import spots
 from datamask.dashboard.workspace import keeping
 from datamask.runs.run_queue import RunQueue, run_queue
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 from tests.pages.reading import menu, titles
 
 LONG = 240.0

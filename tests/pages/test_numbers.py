@@ -24,7 +24,7 @@ from datamask.dashboard.tradeoff import live
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 from tests.pages.reading import captions, map_data, parcels, runs_table, strip, tick, titles, waterfall
 
 LAMBDAS = (0.2, 0.5, 0.8)

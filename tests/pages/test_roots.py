@@ -13,7 +13,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.data.openings import Openings, openings
 from datamask.dashboard.frame.frame import PAGES
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 WORDS = "outside the folders"
 

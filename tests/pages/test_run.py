@@ -16,7 +16,7 @@ from datamask.pages.runs import runs_panel
 from datamask.polling import no_poll
 from datamask.runs.run_queue import run_queue
 from datamask.work import lanes
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 from tests.pages.reading import runs_table, tick, ticked
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig
 from datamask.runs.run_queue import run_queue
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 from tests.pages.reading import runs_table, tick, ticked
 
 

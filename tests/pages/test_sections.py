@@ -9,7 +9,7 @@ from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.frame.sections import SECTIONS
 from datamask.dashboard.runs import objective_help
 from datamask.dashboard.shell import session
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 from tests.pages.reading import menu
 
 EVERY = [(title, section) for title, listed in SECTIONS.items() for section in listed]

@@ -13,7 +13,7 @@ from datamask.api import select
 from datamask.dashboard.map.filters import Among, Between, Filters
 from datamask.dashboard.runs import outcome, provenance
 from datamask.runs.run_queue import run_queue
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 
 PATIENCE = 240
 

@@ -10,7 +10,7 @@ from datamask.analyses.frontier import sweeping
 from datamask.config import SelectionConfig
 from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import finish_run
+from tests.making.runs import finish_run
 from tests.pages.reading import captions
 
 LONG = 240.0

@@ -10,7 +10,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.runs import outcome
 from datamask.runs.execute import execute
-from tests.recipes.made_runs import shard
+from tests.making.derivable_runs import shard
 
 N, SAMPLE = 3000, 400
 

@@ -26,8 +26,8 @@ from datamask.runs import ablation_results
 from datamask.runs.execute import execute
 from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_runs import finish_run
+from tests.making.ablations import ROBUST, made_result
+from tests.making.runs import finish_run
 from tests.pages.reading import downloads, menu, parcels, titles
 
 LONG = 240.0

@@ -30,8 +30,8 @@ from datamask.recipes.batches import Judge
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn, ScoreRule, Thresholds
 from datamask.work.context import Work
-from tests.recipes.made_runs import D, shard
-from tests.runs.helpers import ROOT, wait_for
+from tests.making.derivable_runs import D, shard
+from tests.making.run_folders import ROOT, wait_for
 
 ENDS = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
 

@@ -24,7 +24,7 @@ from datamask.runs import recipe as recipe_module
 from datamask.runs.imports import import_ids
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
-from tests.recipes.made_runs import N, done
+from tests.making.derivable_runs import N, done
 from tests.reference import truth
 
 KINDS = {

@@ -9,9 +9,9 @@ import sys
 import pyarrow.parquet as pq
 
 from datamask.recipes import write_recipe
-from tests.recipes.made_runs import shard
+from tests.making.derivable_runs import shard
+from tests.making.run_folders import ROOT, wait_for
 from tests.recipes.test_apply import _apply, made
-from tests.runs.helpers import ROOT, wait_for
 
 KILLED = """
 import sys, time

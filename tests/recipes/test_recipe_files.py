@@ -15,7 +15,7 @@ from datamask.errors import InputError
 from datamask.recipes import Recipe, read_recipe, write_recipe
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn, ScoreRule, Thresholds
-from tests.recipes.made_runs import done
+from tests.making.derivable_runs import done
 
 ENDS = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
 

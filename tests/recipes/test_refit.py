@@ -27,7 +27,7 @@ from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.recipes.made_runs import shard
+from tests.making.derivable_runs import shard
 from tests.recipes.test_apply import RECIPES, _with, made
 from tests.reference import truth
 

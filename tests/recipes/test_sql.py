@@ -15,7 +15,7 @@ from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn, Thresholds
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.recipe import recipe_of
-from tests.recipes.made_runs import D, done, shard
+from tests.making.derivable_runs import D, done, shard
 from tests.recipes.test_apply import BROKEN, RECIPES, _apply, _with, made
 
 NEAR = 1e-6

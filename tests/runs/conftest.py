@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from datamask.runs.store import RunStore
-from tests.runs import helpers
+from tests.making import run_folders as helpers
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import torch
 from datamask.errors import InputError, RunStateError, StoreError, out_of_memory
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.work.context import Work
-from tests.runs.helpers import config
+from tests.making.run_folders import config
 
 
 def never() -> bool:

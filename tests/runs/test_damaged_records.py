@@ -20,7 +20,7 @@ from datamask.runs import exports
 from datamask.runs.formats import parse_json
 from datamask.runs.labels import Label, Result
 from datamask.runs.store import ROW_COLUMNS, Run, RunStore
-from tests.runs.helpers import config, fake_execute, finished, in_another_process, kill, names
+from tests.making.run_folders import config, fake_execute, finished, in_another_process, kill, names
 
 SMALL = ("status.json", "config.json", "label.json", "results.json", "metrics.jsonl")
 

@@ -14,7 +14,7 @@ from datamask.errors import InputError, RunStateError, StoreError
 from datamask.out_of_core.scratch import scratch_folder
 from datamask.runs import folders
 from datamask.runs.store import Run, RunStore
-from tests.runs.helpers import config, names
+from tests.making.run_folders import config, names
 
 
 @pytest.fixture

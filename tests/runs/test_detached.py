@@ -20,7 +20,7 @@ from datamask.runs.detached import LOG, start_detached
 from datamask.runs.store import RunStore
 from datamask.work.locks import FileLock, is_held
 from tests.commands import ROOT, last_json, run
-from tests.runs.helpers import wait_for
+from tests.making.run_folders import wait_for
 
 QUICK = {"objective": "pairwise", "estimator": "relaxed", "device": "cpu"}
 SLOW = {"objective": "pairwise", "estimator": "reinforce", "n_epochs": 1_000_000, "device": "cpu"}

@@ -14,9 +14,9 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.runs.detached import start_detached, start_run
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from tests.making.derivable_runs import shard
+from tests.making.run_folders import wait_for
 from tests.out_of_core.test_engines import alive
-from tests.recipes.made_runs import shard
-from tests.runs.helpers import wait_for
 
 N, S = 3000, 300
 

@@ -24,8 +24,8 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from datamask.work.result_file import Entry
+from tests.making.raw_cache import RawCache
 from tests.reference import truth
-from tests.work.raw import RawCache
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "sample_data" / "tiny")

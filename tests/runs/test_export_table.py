@@ -17,7 +17,7 @@ from datamask.errors import DatamaskError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, PARQUET, Download, Export, flags
 from datamask.runs.store import RunStore
-from tests.runs.helpers import config, finished
+from tests.making.run_folders import config, finished
 
 every = pytest.mark.parametrize("export", EXPORTS, ids=lambda export: export.name)
 

@@ -19,7 +19,7 @@ from datamask.errors import InputError, OptionError, RunStateError, Stopped, Sto
 from datamask.runs import exports
 from datamask.runs.contents import selected_rows, shards_of
 from datamask.work.context import Work
-from tests.runs.helpers import config, finished
+from tests.making.run_folders import config, finished
 
 
 def shard(first: int, rows: int, **columns) -> pa.Table:

@@ -7,7 +7,7 @@ import pytest
 from datamask.errors import InputError
 from datamask.files import replacing
 from datamask.runs.labels import Label, Result, read_results
-from tests.runs.helpers import config
+from tests.making.run_folders import config
 
 
 def test_names_and_notes_change_without_the_lock(store):

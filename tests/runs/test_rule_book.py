@@ -16,7 +16,7 @@ from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import read_rows
 from datamask.feasibility import quota_groups
 from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleStore, rule_words
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from datamask.errors import StoreError
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
 from datamask.work import memo
-from tests.runs.helpers import ROOT, config, names
+from tests.making.run_folders import ROOT, config, names
 
 # -- checkpoint, history, tables --------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import pytest
 
 from datamask.errors import RunStateError, StoreError
 from datamask.runs import store as store_module
-from tests.runs.helpers import ROOT, config, in_another_process, kill, names
+from tests.making.run_folders import ROOT, config, in_another_process, kill, names
 
 WORKER = """
 import sys, time

@@ -19,7 +19,7 @@ from datamask.runs import store as store_module
 from datamask.work import lanes
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
-from tests.runs.helpers import config, wait_for
+from tests.making.run_folders import config, wait_for
 
 ROOT = Path(store_module.__file__).parents[2]
 
@@ -195,7 +195,7 @@ from datamask.runs.store import RunStore
 from datamask.work import lanes
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
-from tests.runs.helpers import config, install_fake_execute, wait_for
+from tests.making.run_folders import config, install_fake_execute, wait_for
 install_fake_execute()
 store = RunStore(sys.argv[1])
 for name in ("first", "second"):

@@ -19,7 +19,7 @@ from datamask.files import read_bounded
 from datamask.runs import store as store_module
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
-from tests.runs.helpers import config, names
+from tests.making.run_folders import config, names
 
 # -- creating and finding ---------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.runs.warm import stored_end, warm_start
 from datamask.work.context import Work
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 TINY = CorpusConfig((str(Path(__file__).parents[2] / "sample_data" / "tiny"),))
 CASES = [

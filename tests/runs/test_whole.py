@@ -33,8 +33,8 @@ from datamask.runs.exports import filtered_rows, mask_per_shard
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
-from tests.recipes.made_runs import shard
-from tests.runs.helpers import ROOT, wait_for
+from tests.making.derivable_runs import shard
+from tests.making.run_folders import ROOT, wait_for
 
 ROWS = (2500, 1, 0, 3000, 1999)
 N, S, SAMPLE = sum(ROWS), 1500, 2000

@@ -14,7 +14,7 @@ from datamask.runs.attempt import attempt
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.recipes.made_runs import shard
+from tests.making.derivable_runs import shard
 from tests.reference import truth
 
 ROWS = (900, 1, 1099)

@@ -10,8 +10,8 @@ import pytest
 from datamask.errors import InputError
 from datamask.evaluation import anchors
 from datamask.out_of_core import scale_ends
+from tests.making.whole_runs import done_run, units_of, written_shards
 from tests.reference import truth
-from tests.runs.whole_runs import done_run, units_of, written_shards
 
 ALONE = {"pairwise": truth.pairwise, "disf_fixed": truth.disf_fixed}
 SAMPLE = 1000

@@ -26,7 +26,7 @@ from datamask.storage.address import Address
 from datamask.storage.remote import RemoteFile
 from datamask.work.ledger import Ledger
 from tests.commands import table
-from tests.control_groups import own_ledger
+from tests.making.control_groups import own_ledger
 from tests.storage.elsewhere import Bucket, environment
 
 KEYS = (

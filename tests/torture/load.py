@@ -13,9 +13,9 @@ from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.data.openings import opening_key
 from datamask.runs.store import Run, RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import serving
 from tests.e2e.websocket_client import Visitor
+from tests.making.runs import finish_run, write_shard
 from tests.torture.contract import Finding, Part
 
 VISITORS, QUEUED = 6, 3

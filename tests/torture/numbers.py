@@ -134,7 +134,7 @@ def _checked(small: Small, folder: Path) -> str:
 def _over_scratch(small: Small, folder: Path) -> str:
     """A run over scratch, which rounds features to float16: size, values and bound are those of the shards' own."""
     from datamask.errors import InputError
-    from tests.runs.whole_runs import done_run, units_of, written_shards
+    from tests.making.whole_runs import done_run, units_of, written_shards
 
     shards = written_shards(folder / "shards", small.features, small.quality)
     try:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.runs.whole_runs import units_of
+from tests.making.whole_runs import units_of
 from tests.torture import numbers
 from tests.torture.contract import Finding
 from tests.torture.small_problems import (

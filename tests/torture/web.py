@@ -23,10 +23,10 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.errors import DatamaskError
 from datamask.storage import patience
-from tests.dashboard.made_runs import finish_run, write_shard
 from tests.e2e.serving import serving
 from tests.e2e.test_server import ROUTES, ask
 from tests.e2e.websocket_client import Visitor
+from tests.making.runs import finish_run, write_shard
 from tests.storage.elsewhere import Server, part_of
 from tests.torture import materials
 from tests.torture.contract import Finding, Part

@@ -27,10 +27,10 @@ from datamask.evaluation.measures.clusters import cluster_labels, stored_cluster
 from datamask.evaluation.pool import Pool
 from datamask.runs import ablation_results, lambda_answers, stored_measures
 from datamask.work.result_file import Content, Entry
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_answers import made_answer
-from tests.evaluation.made import made_corpus
-from tests.work.raw import RawCache
+from tests.making.ablations import ROBUST, made_result
+from tests.making.answers import made_answer
+from tests.making.pools import made_corpus
+from tests.making.raw_cache import RawCache
 
 N, SIZE = 240, 60
 RUNS = [SimpleNamespace(id=f"run-{letter}") for letter in "ab"]

@@ -18,7 +18,7 @@ from datamask.work import cache as cache_module
 from datamask.work.cache import NOTES
 from datamask.work.locks import only_one
 from datamask.work.result_file import Content, Entry, Implausible, require
-from tests.work.raw import RawCache
+from tests.making.raw_cache import RawCache
 
 
 def entry(subject: str, key: str = "") -> Entry:

@@ -18,9 +18,9 @@ from datamask.errors import StoreError
 from datamask.work import cache as cache_module
 from datamask.work.old_results import READ, old_file
 from datamask.work.result_file import Content, Entry
-from tests.evaluation.made import made_corpus
+from tests.making.pools import made_corpus
+from tests.making.raw_cache import RawCache
 from tests.work.kinds import FROM_BEFORE, KINDS, N, kept, kind_of, plain
-from tests.work.raw import RawCache
 
 every = pytest.mark.parametrize("name", KINDS)
 

@@ -16,7 +16,7 @@ from datamask.errors import Stopped, StoreError
 from datamask.polling import poll_of
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
-from tests.work.raw import RawCache
+from tests.making.raw_cache import RawCache
 
 ROOT = Path(datamask.__file__).parents[1]
 

@@ -13,7 +13,7 @@ from datamask.analyses.ablation.compute.meters import FeatureMeter
 from datamask.config.lambda_question import Target
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.examples import Examples
-from tests.evaluation.made import made_corpus
+from tests.making.pools import made_corpus
 
 
 def unit(rows: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamask.analyses.ablation.compute.transformer import Size
-from tests.analyses.ablation.planted import COPIES, GOOD, TRAP, mean_losses, trapped_corpus
+from tests.making.planted import COPIES, GOOD, TRAP, mean_losses, trapped_corpus
 
 QUICK = Size(layers=1, width=16, heads=1, context=64, batch=8, rate=3e-2)
 SEEDS = 6

@@ -20,8 +20,8 @@ from datamask.config.lambda_question import Target
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.evaluation.examples import Examples
 from datamask.work.pace import RoundPace
-from tests.analyses.ablation.planted import noise_corpus, planted_corpus
-from tests.evaluation.made import made_corpus
+from tests.making.planted import noise_corpus, planted_corpus
+from tests.making.pools import made_corpus
 
 QUICK = ("duplicates-removed", "soft-quality", "top-quality")
 ASKED = AblationQuestion(methods=QUICK, objectives=("pairwise",), lambdas=(0.0, 0.8), seeds=6)

@@ -16,8 +16,8 @@ from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
 from datamask.runs.ablation_results import save
 from datamask.runs.store import RunStore
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.ablations import ROBUST, made_result
+from tests.making.runs import finish_run, write_shard
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from datamask.dashboard.runs import provenance
 from datamask.runs.ablation_results import save
 from datamask.runs.store import RunStore
 from datamask.runs.stored_measures import stored_board
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.ablations import ROBUST, made_result
+from tests.making.runs import finish_run, write_shard
 
 EVIL = "<script>alert('x')</script><img src=https://evil.example/a.png onerror=alert(1)>"
 

@@ -15,8 +15,8 @@ from datamask.runs.ablation_results import save
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.ablation.made import ROBUST, made_result
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.ablations import ROBUST, made_result
+from tests.making.runs import finish_run, write_shard
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from datamask.corpus.readers import json_lines, text
 from datamask.corpus.readers.shard import open_shard
 from datamask.errors import InputError, Stopped
 from datamask.polling import poll_of
-from tests.corpus.readers.packing import packed, zstd
+from tests.making.packed_files import packed, zstd
 
 GOOD = '{"id": "a", "quality": 1.5, "features": [1, 2.5]}\n{"id": "b", "quality": 2, "features": [0.5, 1]}\n'
 SHEET = 'id,quality,features\na,1.5,"[1, 2.5]"\nb,2,"[0.5, 1]"\n'

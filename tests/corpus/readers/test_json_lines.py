@@ -9,7 +9,7 @@ import pytest
 
 from datamask.corpus.readers import json_lines, text
 from datamask.errors import InputError
-from tests.corpus.readers.packing import packed
+from tests.making.packed_files import packed
 
 PLAIN = [
     {"id": f"doc-{i}", "text": "word " * (i % 9), "n": i, "metadata": {"score": i / 7, "lang": {"en": 1.0}}}

@@ -11,7 +11,7 @@ from datamask import CorpusConfig, open_corpus
 from datamask.config import QualityColumn
 from datamask.corpus.readers.leaves import leaf_schema, schema_of
 from datamask.corpus.readers.shard import open_shard
-from tests.corpus.readers.packing import packed
+from tests.making.packed_files import packed
 
 N = 24
 NESTED = [".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst"]

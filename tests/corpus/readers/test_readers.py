@@ -18,7 +18,7 @@ from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.shard import open_shard
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError
-from tests.corpus.readers.packing import packed
+from tests.making.packed_files import packed
 
 N, DIM = 60, 4
 

@@ -10,7 +10,7 @@ from datamask.config import CorpusConfig
 from datamask.dashboard.data.allowed import Allowed
 from datamask.dashboard.data.inputs import check_roots, confined_config, named_paths
 from datamask.errors import InputError
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 
 @pytest.fixture

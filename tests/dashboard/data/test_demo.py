@@ -18,7 +18,7 @@ from datamask.dashboard.data.openings import Openings
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 ROOT = Path(__file__).resolve().parents[3]
 LONG = 240.0

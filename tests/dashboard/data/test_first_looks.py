@@ -5,7 +5,7 @@ import pytest
 
 from datamask.corpus import FirstLook, open_corpus
 from datamask.dashboard.data import first_looks
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 
 @pytest.fixture(scope="module")

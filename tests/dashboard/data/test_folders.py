@@ -5,7 +5,7 @@ import pytest
 from datamask.dashboard.data import folders
 from datamask.errors import InputError
 from datamask.files import OutsideRoots
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 
 @pytest.fixture

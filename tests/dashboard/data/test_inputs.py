@@ -23,7 +23,7 @@ from datamask.dashboard.data.inputs import (
 from datamask.dashboard.data.openings import Openings
 from datamask.errors import InputError, StoreError
 from datamask.files import OutsideRoots, replacing
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 
 @pytest.fixture

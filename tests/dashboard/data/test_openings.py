@@ -12,7 +12,7 @@ from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.dashboard.data import openings as module
 from datamask.dashboard.data.openings import IDLE_SECONDS, Openings, openings
 from datamask.errors import InputError
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 
 def anything(config: CorpusConfig) -> None:

@@ -14,7 +14,7 @@ from datamask.errors import InputError
 from datamask.files import OutsideRoots
 from datamask.storage import remote
 from datamask.storage.address import Address, split_roots
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 ROOT = "s3://bucket/shards"
 

@@ -10,7 +10,7 @@ from datamask.dashboard.map import map_layout
 from datamask.errors import DatamaskError, Stopped
 from datamask.work.context import Work
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 
 def layout(*answers: tuple[float, str], failing: str = ""):

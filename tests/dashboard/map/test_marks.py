@@ -16,7 +16,7 @@ from datamask.dashboard.map.marks import MISSING, STEPS, Seen, marks_of
 from datamask.dashboard.map.parcels import addressed, dimming_parcel, ground_parcel, layer_parcel, pack
 from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS, UNDER_HEXAGONS, cut, labels, place
 from datamask.dashboard.map.scales import blend, category_colors, cividis, rgb
-from tests.dashboard.opened_parcel import opened_parcel
+from tests.making.parcels import opened_parcel
 
 
 @pytest.fixture(scope="module")

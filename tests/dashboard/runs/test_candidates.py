@@ -11,7 +11,7 @@ from datamask.config import RunConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.runs import candidates
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 
 @pytest.fixture

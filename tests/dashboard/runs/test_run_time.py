@@ -8,7 +8,7 @@ from datamask.dashboard.data import demo
 from datamask.dashboard.runs import run_time
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 N, DIM = 1000, 16
 

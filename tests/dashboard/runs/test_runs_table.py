@@ -15,7 +15,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.runs import runs_table
 from datamask.runs.store import Run, RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 
 
 def create(store: RunStore, name: str = "", notes: str = "", **options) -> Run:

@@ -12,7 +12,7 @@ from datamask.ablation.steering import track
 from datamask.config import SelectionConfig
 from datamask.dashboard.tradeoff import below_random, evidence_track
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
-from tests.ablation.made import ROBUST, made_result
+from tests.making.ablations import ROBUST, made_result
 
 
 def stored():

@@ -14,7 +14,7 @@ from datamask.corpus import open_corpus
 from datamask.dashboard.tradeoff import kept_points, lambda_point, live
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.evaluation.live import GRID
-from tests.dashboard.made_runs import write_shard
+from tests.making.runs import write_shard
 
 TINY = str(Path(__file__).parents[3] / "sample_data" / "tiny")
 LONG = 120.0

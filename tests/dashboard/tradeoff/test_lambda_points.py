@@ -20,8 +20,8 @@ from datamask.dashboard.map.places import place
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.evaluation.live import fits
-from tests.dashboard.made_answers import curve, made_answer
-from tests.dashboard.opened_parcel import opened_parcel
+from tests.making.answers import curve, made_answer
+from tests.making.parcels import opened_parcel
 
 N = 2_003
 """No multiple of eight, so that packed rows end within a byte."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from datamask.config.lambda_question import LambdaQuestion, Target
 from datamask.runs import lambda_answers
-from tests.dashboard.old_answers import worded
+from tests.making.old_answers import worded
 
 LAMBDAS = (0.0, 0.2, 0.5, 1.0)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.corpus.readers.packing import packed
+from tests.making.packed_files import packed
 
 SYLLABLES = ("ba", "do", "ki", "lu", "me", "no", "ra", "ti")
 WORDS = [first + second for first in SYLLABLES for second in SYLLABLES]

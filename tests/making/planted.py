@@ -27,7 +27,7 @@ from datamask.analyses.ablation.compute.selecting import random_rows
 from datamask.analyses.ablation.compute.transformer import SMALL, Size, read_bytes
 from datamask.corpus.corpus import Corpus
 from datamask.evaluation.measures.words import read_words
-from tests.evaluation.made import corpus_of
+from tests.making.pools import corpus_of
 
 ODD, WANTED, TEMPLATED = 0, 1, 2
 SHARES = (0.6, 0.15, 0.25)
