@@ -324,7 +324,7 @@ AUTOMATIC = ("relaxed", "counterfactual", "reinforce", "blocks")
 PAPERS_FLAGS = ("partial", "max_lr", "min_lr")
 """Options of the paper's quick-test line; given, they mean its method, so that the line stays the paper's."""
 
-OUT_OF_CORE = ("scope", "block_rows")
+OUT_OF_CORE = ("scope", "block_rows", "scratch_dir")
 """Options of a selection from a corpus beyond memory."""
 
 AUTO_RULE = (
@@ -439,9 +439,10 @@ def auto(objectives: str, given: Iterable[str] = ()) -> str:
     special = {name for name, option in OPTIONS.items() if option.owners} & set(given)
     if special & set(PAPERS_FLAGS):
         return "reinforce"
-    # prices solve facility location in memory alone
-    first = 0 if solved and not (proofs == ["dual"] and special & set(OUT_OF_CORE)) else 1
-    able = [name for name in AUTOMATIC[first:] if all(OPTIONS[option].of(name) for option in special)]
+    candidates = AUTOMATIC if solved else AUTOMATIC[1:]
+    if proofs == ["dual"] and set(OUT_OF_CORE) & set(given):
+        candidates = ("blocks", *AUTOMATIC[1:])  # prices solve facility location in memory alone
+    able = [name for name in candidates if all(OPTIONS[option].of(name) for option in special)]
     # an option that none of them has is refused by the name of the usual one
     return able[0] if able else "counterfactual"
 

@@ -52,13 +52,14 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_corpus(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a `CorpusConfig`: rows and columns."""
+def add_corpus(parser: argparse.ArgumentParser) -> Group:
+    """Add the options of a `CorpusConfig`: rows and columns; return their group."""
     add_inputs(parser)
     group = parser.add_argument_group(ROWS)
     for name, option in CORPUS_OPTIONS.items():
         if name != "inputs":
             add_option(group, option)
+    return group
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from datamask import catalogue
+from datamask.cli.beyond_memory import settle
 from datamask.cli.common import (
     DONE,
     FAULT,
@@ -45,7 +46,8 @@ def select(options: argparse.Namespace) -> int:
     if config.selection.scratch_dir is not None:
         check_apart("scratch-dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
-    _check_out_of_core(config)
+    with command_work("without a run") as work:
+        config = settle(options, rooted(config), options.typed, work)
     _check_weights(options, config, output)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
@@ -77,25 +79,6 @@ def _check_weights(options: argparse.Namespace, config: RunConfig, output: str |
     options.weights = check_output(options.weights, config.corpus.inputs, "weights")
     if options.weights == output:
         raise OptionError(f"--weights must be another file than --output, got {output} for both")
-
-
-def _check_out_of_core(config: RunConfig) -> None:
-    """Refuse what does not go with all rows of a corpus, before there is a run and before its driver goes on by itself.
-
-    Raises:
-        OptionError: the objective or an option does not go with it.
-        InputError, RemoteError: where an engine is named, as `datamask.corpus.opening.fits_in_memory`.
-    """
-    from datamask.corpus.opening import fits_in_memory
-    from datamask.out_of_core.solvers import solver_for
-    from datamask.out_of_core.whole_corpus import check_wholly_readable
-
-    engine = config.selection.engine
-    if config.selection.scratch_dir is not None:
-        solver_for(config.selection)
-        check_wholly_readable(config.corpus)
-    elif engine != "local" and fits_in_memory(config.corpus):
-        say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch-dir FOLDER uses it")
 
 
 def resume(options: argparse.Namespace) -> int:

@@ -193,10 +193,20 @@ def fits_in_memory(config: CorpusConfig, poll: Poll = no_poll) -> bool:
     Raises:
         InputError, RemoteError, Stopped: as `open_corpus`.
     """
+    total, most = rows_in_memory(config, poll)
+    return total <= most
+
+
+def rows_in_memory(config: CorpusConfig, poll: Poll = no_poll) -> tuple[int, int]:
+    """How many rows a corpus has, and how many of them are opened at most, were no number given.
+
+    Raises:
+        InputError, RemoteError, Stopped: as `open_corpus`.
+    """
     sources = open_sources(config, Work(poll))
     columns, main = resolve_columns(config, sources), sources["input"]
     dim = feature_dim(sources[columns.feature_from], columns.feature, poll)
-    return main.rows <= _fitting_rows(main, columns, dim)
+    return main.rows, _fitting_rows(main, columns, dim)
 
 
 def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, float, float]:

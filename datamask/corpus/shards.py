@@ -34,6 +34,7 @@ from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
 from datamask.polling import Poll, no_poll, poll_of
 from datamask.storage.address import Address, is_address, refuse_secrets
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.memo import FileMemo
 
 REMOTE_THREADS = 8
 """Files elsewhere read at once, where there are fewer cores: each waits most of the time."""
@@ -209,6 +210,10 @@ def in_shard_threads(
         return in_threads(task, count, threads=threads, poll=poll, stop=stop, tick=tick)
 
 
+_LOOKS: FileMemo[Shard] = FileMemo(4096)
+"""Local files that were looked at: a look at a file of texts reads all of it."""
+
+
 def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit: int | None = None) -> Source:
     """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
 
@@ -227,7 +232,11 @@ def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit:
 
     def look(index: int) -> Shard:
         nonlocal read
-        shard = open_shard(paths[index], poll_of(stop.is_set), enough)
+        path = paths[index]
+        if enough is None:
+            shard = _LOOKS.get(path, lambda: open_shard(path, poll_of(stop.is_set)), path)
+        else:
+            shard = open_shard(path, poll_of(stop.is_set), enough)
         with lock:
             read += sizes[index]
         return shard

@@ -25,7 +25,13 @@ from datamask.runs.varying import FIGURES, variable
 def add_select(parser: argparse.ArgumentParser) -> None:
     """Add the options of `select`."""
     add_selection(parser)
-    add_corpus(parser)
+    rare(
+        add_corpus(parser).add_argument(
+            "--all",
+            action="store_true",
+            help="select from all rows of a corpus that does not fit in memory, however long it takes",
+        )
+    )
     group = parser.add_argument_group(OUTPUT)
     group.add_argument(
         "--output",

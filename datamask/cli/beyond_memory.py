@@ -1,0 +1,95 @@
+"""What `select` does with a corpus that does not fit into memory: all rows where that takes at most an hour."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from datamask.cli.common import shell
+from datamask.cli.output import say
+from datamask.cli.parser import given_options
+from datamask.config import RunConfig, SelectionConfig
+from datamask.errors import OptionError
+from datamask.work.context import Work
+
+MOST_SECONDS = 3600.0
+"""A longer forecast is for a person to accept."""
+
+MOST_TIME = "1 h"
+
+
+def settle(options: argparse.Namespace, config: RunConfig, words: Sequence[str], work: Work) -> RunConfig:
+    """Return the settings of a run as they are carried out: in memory, over all rows, or on a sample.
+
+    A corpus that fits into memory is solved there. All rows of a larger one are selected from if somebody asked for it
+    (--all, --scope), or if the forecast is at most an hour and the disk has room. Methods without a solver for all rows
+    take a sample, which stderr says.
+
+    Args:
+        words: the command line after ``python -m datamask``, for the two that are offered instead.
+
+    Raises:
+        OptionError: all rows take too long or too much disk, and nobody said what to do; or --all does not go with
+            another option. InputError, RemoteError: the shards cannot be read. Stopped: from `work`.
+    """
+    from datamask.corpus.opening import rows_in_memory
+    from datamask.out_of_core.solvers import solver_for
+    from datamask.out_of_core.whole_corpus import check_wholly_readable
+
+    selection = config.selection
+    if selection.scratch_dir is not None:
+        solver_for(selection)
+        check_wholly_readable(config.corpus)
+        return config
+    total, most = rows_in_memory(config.corpus, work.poll)
+    if total <= most:
+        return _in_memory(options, config)
+    asked = options.all or selection.scope is not None
+    if config.corpus.rows is not None and not asked:
+        return config
+    way_out = "leave --all and --scope out for a sample" if asked else "--rows N takes a sample of another size"
+    try:
+        given = given_options(options)
+        whole = SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
+        solver_for(whole, way_out)
+        check_wholly_readable(config.corpus, way_out)
+    except OptionError as error:
+        if asked:
+            raise
+        say(f"the corpus does not fit into memory. A uniform sample of {most:,} rows is taken: {error}")
+        return config
+    beyond = replace(config, selection=whole)
+    if not asked:
+        _check_forecast(beyond, total, most, words, work)
+    return beyond
+
+
+def _in_memory(options: argparse.Namespace, config: RunConfig) -> RunConfig:
+    """Settings without those that only matter beyond memory, where the user named no method that has them."""
+    engine = config.selection.engine
+    if engine != "local":
+        say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch-dir FOLDER uses it")
+    given = given_options(options)
+    if given["estimator"] is not None or given["scope"] == "block" or given["scope"] == given["block_rows"]:
+        return config
+    if given["block_rows"] is not None:
+        say("the corpus fits into memory and is solved there, without --block_rows")
+    return replace(config, selection=SelectionConfig.from_options(**given | {"scope": None, "block_rows": None}))
+
+
+def _check_forecast(config: RunConfig, total: int, most: int, words: Sequence[str], work: Work) -> None:
+    """Print what all rows take, and refuse what takes long or has no room."""
+    from datamask.runs.applying import plan_sentences, planned, room
+
+    say(f"the corpus does not fit into memory: {most:,} of {total:,} rows do; forecasting a selection from all rows")
+    plan = planned(config, work.poll)
+    place, has_room = room(config, plan)
+    for sentence in (*plan_sentences(plan)[:-1], place):
+        say(sentence)
+    if plan.local.seconds() <= MOST_SECONDS and has_room:
+        return
+    say(f"from a uniform sample: {shell([*words, '--rows', str(most)])}")
+    say(f"from all rows: {shell([*words, '--all'])}")
+    why = f"takes more than {MOST_TIME}" if has_room else "has no room for its scratch"
+    raise OptionError(f"a selection from all {total:,} rows {why}; run one of the two commands above")
