@@ -103,6 +103,12 @@ def read_bounded(path: str | os.PathLike[str], most: int, *, follow: bool = True
     return data
 
 
+def existing_parent(path: str | os.PathLike[str]) -> Path:
+    """The folder itself, or the nearest one above it that is there."""
+    place = Path(path).absolute()
+    return next(folder for folder in (place, *place.parents) if folder.is_dir())
+
+
 @contextlib.contextmanager
 def replacing(
     path: str | os.PathLike[str], suffix: str = "", *, sync: bool = True, private: bool = False

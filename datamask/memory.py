@@ -36,6 +36,22 @@ def memory_bytes(root: str | os.PathLike[str] | None = None) -> int:
     return min([machine, *group_limits(Path(root or ROOT))])
 
 
+def lies_in_memory(folder: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> bool:
+    """Whether a folder lies on a file system in memory (tmpfs, ramfs); False where ``mountinfo`` says nothing.
+
+    Args:
+        folder: it, or the part of its path that is there. root: what to read in place of `ROOT`.
+    """
+    place, kinds = PurePosixPath(os.path.realpath(folder)), {}
+    for line in _text(Path(root or ROOT) / "proc/self/mountinfo").splitlines():
+        mounted, _, system = line.partition(" - ")
+        fields = mounted.split(" ")
+        if len(fields) > 4:
+            kinds[PurePosixPath(_unescaped(fields[4]))] = system.partition(" ")[0]
+    mount = next((above for above in (place, *place.parents) if above in kinds), None)
+    return mount is not None and kinds[mount] in ("tmpfs", "ramfs")
+
+
 def group_limits(root: Path) -> Iterator[int]:
     """Yield the limits of the process's control groups, in bytes, from its own group up to the highest it can see."""
     groups = _groups(_text(root / "proc/self/cgroup"))

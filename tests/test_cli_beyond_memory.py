@@ -23,6 +23,7 @@ def corpus(tmp_path, monkeypatch):
     """1,500 rows of which 1,000 fit into memory; the working folder is empty."""
     pq.write_table(shard(ROWS), tmp_path / "rows.parquet")
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: FITTING)
+    monkeypatch.setattr("datamask.runs.whole.lies_in_memory", lambda folder: False)  # wherever tests are run
     monkeypatch.chdir(tmp_path)
     return tmp_path / "rows.parquet"
 
@@ -96,6 +97,16 @@ def test_options_of_all_rows_change_nothing_where_they_fit(corpus, capsys, monke
 def test_scratch_alone_is_enough_for_facility(corpus, capsys):
     answer, _ = answer_of(capsys, "--objective", "facility", "--scratch_dir", "scratch")
     assert (answer["n"], answer["selected"]) == (ROWS, 300)
+
+
+def test_scratch_lies_beside_the_runs_and_not_in_memory_unless_asked_for(corpus, capsys, monkeypatch):
+    answer, told = answer_of(capsys, "--objective", "pairwise", "--all")
+    folder = corpus.parent / "runs" / ".scratch"
+    assert f"scratch in {folder / 'datamask-'}{answer['run_id']}" in told and not list(folder.iterdir())
+    monkeypatch.setattr("datamask.runs.whole.lies_in_memory", lambda place: place.parent == folder)
+    assert main(["select", "rows.parquet", "--objective", "pairwise", "--all"]) == 2
+    assert "lies in memory (tmpfs)" in capsys.readouterr().err
+    answer_of(capsys, "--objective", "pairwise", "--all", "--scratch_dir", str(folder))
 
 
 def test_a_file_is_looked_at_once_as_long_as_it_stays_as_it_is(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamask.memory import memory_bytes
+from datamask.memory import lies_in_memory, memory_bytes
 
 MIB = 1 << 20
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -125,3 +125,15 @@ def test_the_smallest_limit_on_the_way_to_the_root_counts(tmp_path, case):
 def test_without_control_groups_it_is_the_machines(tmp_path):
     assert memory_bytes(tmp_path) == MACHINE
     assert 0 < memory_bytes() <= MACHINE
+
+
+def test_a_folder_on_a_file_system_in_memory_is_known(tmp_path):
+    mounts = (
+        "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "21 20 0:5 / /tmp rw - tmpfs tmpfs rw\n"
+        "22 21 8:2 / /tmp/disk\\040one rw - xfs x rw\n"
+    )
+    root = machine(tmp_path, "0::/\n", mounts, {})
+    in_memory = {"/tmp": True, "/tmp/a/b": True, "/tmp/disk one/a": False, "/var": False, "/tmpfs": False}
+    assert {place: lies_in_memory(place, root) for place in in_memory} == in_memory
+    assert not lies_in_memory("/tmp", machine(tmp_path / "silent", "0::/\n", None, {}))

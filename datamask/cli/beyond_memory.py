@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from datamask.cli.common import shell
 from datamask.cli.output import say
@@ -61,7 +62,7 @@ def settle(options: argparse.Namespace, config: RunConfig, words: Sequence[str],
         return config
     beyond = replace(config, selection=whole)
     if not asked:
-        _check_forecast(beyond, total, most, words, work)
+        _check_forecast(beyond, total, most, words, Path(options.runs_dir), work)
     return beyond
 
 
@@ -78,13 +79,13 @@ def _in_memory(options: argparse.Namespace, config: RunConfig) -> RunConfig:
     return replace(config, selection=SelectionConfig.from_options(**given | {"scope": None, "block_rows": None}))
 
 
-def _check_forecast(config: RunConfig, total: int, most: int, words: Sequence[str], work: Work) -> None:
+def _check_forecast(config: RunConfig, total: int, most: int, words: Sequence[str], root: Path, work: Work) -> None:
     """Print what all rows take, and refuse what takes long or has no room."""
     from datamask.runs.applying import plan_sentences, planned, room
 
     say(f"the corpus does not fit into memory: {most:,} of {total:,} rows do; forecasting a selection from all rows")
     plan = planned(config, work.poll)
-    place, has_room = room(config, plan)
+    place, has_room = room(config, plan, root)
     for sentence in (*plan_sentences(plan)[:-1], place):
         say(sentence)
     if plan.local.seconds() <= MOST_SECONDS and has_room:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +14,12 @@ from datamask.cli.parser import corpus_config, given_options
 from datamask.cli.streams import print_text
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
+from datamask.files import existing_parent
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.polling import poll_of
+from datamask.runs.folders import SCRATCH
 from datamask.runs.phases import sample_seconds
+from datamask.runs.store import default_root
 
 if TYPE_CHECKING:
     from datamask.out_of_core.plan import Plan, Planned
@@ -43,8 +45,8 @@ def plan(options: argparse.Namespace) -> int:
             learning=lambda rows, dim: sample_seconds(selection, rows, dim),
             poll=poll_of(stop.is_set),
         )
-    memory, place = memory_bytes(), selection.scratch_dir or tempfile.gettempdir()
-    free = shutil.disk_usage(_there(place)).free
+    memory, place = memory_bytes(), Path(selection.scratch_dir or Path(default_root()) / SCRATCH).absolute()
+    free = shutil.disk_usage(existing_parent(place)).free
     if options.json:
         larger = planned.larger and {"tokens": tokens, **planned.larger.to_dict(options.machines)}
         print_json(
@@ -63,7 +65,7 @@ def plan(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -> str:
+def _text(planned: Planned, machines: int, memory: int, place: Path, free: int) -> str:
     from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
 
     local, rates = planned.local, planned.rates
@@ -118,12 +120,6 @@ def _larger(planned: Planned, machines: int, label: str, memory: int) -> list[st
         *_recipe(planned.larger, machines, label),
         "",
     ]
-
-
-def _there(place: str) -> Path:
-    """The folder, or the nearest one above it that is there already."""
-    path = Path(place).absolute()
-    return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
 def _recipe(plan: Plan, machines: int, label: str) -> list[str]:

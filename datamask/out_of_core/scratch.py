@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -318,9 +317,9 @@ def open_scratch(folder: str | Path) -> Scratch:
         raise StoreError(f"{place / RECORD} is damaged ({str(error)[:120]}); remove the folder {place}") from error
 
 
-def scratch_folder(run_id: str, scratch_dir: str | None = None) -> Path:
-    """Where the scratch of a run lies. scratch_dir: as it was asked for; None: the system's temporary folder."""
-    return Path(scratch_dir or tempfile.gettempdir()) / f"datamask-{run_id}"
+def scratch_folder(run_id: str, scratch_dir: str | Path) -> Path:
+    """The folder of a run's scratch below the folder for such."""
+    return Path(scratch_dir) / f"datamask-{run_id}"
 
 
 def remove_scratch(folder: str | Path, run_id: str) -> None:
@@ -333,7 +332,7 @@ def remove_scratch(folder: str | Path, run_id: str) -> None:
         StoreError: it cannot be removed.
     """
     place = Path(folder)
-    if place.name != scratch_folder(run_id).name or place.is_symlink() or not place.is_dir():
+    if place != scratch_folder(run_id, place.parent) or place.is_symlink() or not place.is_dir():
         return
     try:
         # an empty one is what is left of a scratch whose removal was cut off at its very end

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.errors import OptionError, StoreError
 from datamask.feasibility import NO_VALUE
+from datamask.files import existing_parent
 from datamask.memory import memory_bytes
 from datamask.out_of_core.plan import Planned, plan_run
 from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
@@ -32,6 +33,7 @@ from datamask.recipes.batches import shard_batches
 from datamask.runs.contents import changed
 from datamask.runs.detached import start_run
 from datamask.runs.exports import check_rewritten
+from datamask.runs.folders import SCRATCH
 from datamask.runs.phases import sample_seconds
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
@@ -71,10 +73,13 @@ class Group:
     kept: int
 
 
-def over_all_rows(config: RunConfig) -> RunConfig:
+def over_all_rows(config: RunConfig, root: Path) -> RunConfig:
     """The settings of a run on all rows that asks what a run on a sample of them asked.
 
     The sample stays the same, so that both runs are on one corpus wherever runs are listed.
+
+    Args:
+        root: the folder of the runs, beside which the scratch is to lie.
 
     Raises:
         OptionError: what the run asks for is not solved over all rows; the sentence names a way out.
@@ -88,7 +93,7 @@ def over_all_rows(config: RunConfig) -> RunConfig:
     kept = {name: getattr(selection, name) for name in ASKED}
     kept.pop("budget" if kept["budget"] is None else "select_ratio")
     options = {name: value for name, value in kept.items() if value not in (None, ())}
-    asked = SelectionConfig.from_options(**options, scope="global", scratch_dir=tempfile.gettempdir())
+    asked = SelectionConfig.from_options(**options, scope="global", scratch_dir=str(root / SCRATCH))
     solver_for(asked, WAY_OUT)
     check_wholly_readable(config.corpus, WAY_OUT)
     name = f"{config.name}, all rows" if config.name else ""
@@ -128,21 +133,28 @@ def method_sentence(config: RunConfig, run: RunConfig) -> str:
     return f"Method: {way.label}, in the place of {of_sample.label}, which does not go over rows beyond memory."
 
 
-def room(config: RunConfig, plan: Planned) -> tuple[str, bool]:
+def room(config: RunConfig, plan: Planned, root: Path) -> tuple[str, bool]:
     """Where the scratch of such a run lies, what it needs and what is free there, in words; and whether it fits.
+
+    Args:
+        root: the folder of the runs.
 
     Raises:
         StoreError: the folder cannot be looked at.
     """
-    place, needed = config.selection.scratch_dir or tempfile.gettempdir(), plan.local.scratch_bytes
+    place = Path(config.selection.scratch_dir or root / SCRATCH).absolute()
+    needed = plan.local.scratch_bytes
     try:
-        free = shutil.disk_usage(place).free
+        free = shutil.disk_usage(existing_parent(place)).free
     except OSError as error:
         raise StoreError(f"the folder for scratch, {place}, cannot be used: {error.strerror or error}") from error
     sentence = f"Scratch lies in {place}: it needs {bytes_text(needed)}, and {bytes_text(free)} are free there."
     if needed <= free:
         return sentence, True
-    return f"{sentence} That does not fit: make room, or start the server with TMPDIR naming a larger disk.", False
+    return (
+        f"{sentence} That does not fit: make room, or name a larger disk, with --scratch-dir or DATAMASK_RUNS_DIR.",
+        False,
+    )
 
 
 def plan_parts(plan: Planned) -> list[tuple[str, str, str]]:
@@ -185,7 +197,7 @@ def newest(runs: Iterable[Run], config: RunConfig, source: Provenance, fingerpri
 
 def _what(selection: SelectionConfig) -> SelectionConfig:
     """What is asked, wherever the work lies meanwhile; only that it is done out of core counts."""
-    return selection if selection.scratch_dir is None else replace(selection, scratch_dir=tempfile.gettempdir())
+    return selection if selection.scratch_dir is None else replace(selection, scratch_dir="/")
 
 
 def groups_of(

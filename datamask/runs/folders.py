@@ -9,6 +9,7 @@ import platform
 import re
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ LONGEST_SECONDS = 12
 KEPT_SECONDS = 86_400.0
 """How long a deleted run can be restored: a day."""
 
+SCRATCH = ".scratch"
+"""Folder beside the runs, for the scratch of those that name no other."""
+
 SWEPT = (".cache", ".uploads", ".rules")
 """Folders beside the runs into which other parts of the program write."""
 
@@ -60,6 +64,21 @@ def new_run_id(config: RunConfig) -> str:
     terms = "-".join(name.rpartition(":")[2] for name, _ in config.selection.terms).lower()
     objective = re.sub(r"[^a-z0-9]+", "-", terms).strip("-")
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(4)}"
+
+
+def scratch_of(config: RunConfig, run_id: str, root: Path) -> Path:
+    """Where the scratch of a run over all rows lies.
+
+    Args:
+        root: the folder of the runs. A run of 0.3 or earlier that named no folder has its scratch in the system's
+            temporary folder, where it stays.
+    """
+    from datamask.out_of_core.scratch import is_ours, scratch_folder
+
+    if config.selection.scratch_dir is not None:
+        return scratch_folder(run_id, config.selection.scratch_dir)
+    earlier = scratch_folder(run_id, tempfile.gettempdir())
+    return earlier if is_ours(earlier) else scratch_folder(run_id, (root / SCRATCH).absolute())
 
 
 def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None) -> Path:

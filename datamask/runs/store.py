@@ -69,6 +69,7 @@ from datamask.runs.folders import (
     remove_deleted,
     remove_folder,
     restore_folder,
+    scratch_of,
     sweep_root,
     valid_id,
 )
@@ -176,7 +177,7 @@ class RunStore:
             RunStateError: it is running.
         """
         run = self.get(run_id)
-        scratch = _scratch_beside(run, run_id)
+        scratch = _scratch_beside(run, run_id, self.root)
         remove_folder(run.path)
         _remove_scratch(scratch, run_id)
 
@@ -213,18 +214,16 @@ class RunStore:
         for deleted in deleted_runs(self.root):
             if deleted.expired:
                 with contextlib.suppress(StoreError, RunStateError, OSError):
-                    scratch = _scratch_beside(Run(deleted.folder), deleted.run_id)
+                    scratch = _scratch_beside(Run(deleted.folder), deleted.run_id, self.root)
                     remove_deleted(deleted, self.root)
                     _remove_scratch(scratch, deleted.run_id)
 
 
-def _scratch_beside(run: Run, run_id: str) -> list[Any]:
+def _scratch_beside(run: Run, run_id: str, root: Path) -> list[Any]:
     """What a run out of core keeps beside its folder."""
     with contextlib.suppress(StoreError):  # a damaged record names none
         if (whole := run.whole) is not None:
-            from datamask.out_of_core.scratch import scratch_folder
-
-            return [whole.get("scratch"), scratch_folder(run_id, run.config.selection.scratch_dir)]
+            return [whole.get("scratch"), scratch_of(run.config, run_id, root)]
     return []
 
 

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from datamask.corpus.opening import fits_in_memory, read_corpus
-from datamask.errors import StoreError
+from datamask.errors import OptionError, StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
+from datamask.memory import lies_in_memory
 from datamask.out_of_core.scale_ends import Start
-from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes, scratch_folder
+from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
 from datamask.out_of_core.scratch_writing import centered, write_scratch
 from datamask.out_of_core.solvers import BLOCK_ROWS, Step, WholeProblem, driving, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
@@ -30,6 +31,7 @@ from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
 from datamask.polling import Poll, no_poll
 from datamask.recipes.learned import standardisation, weighted_mean, weighted_moment
 from datamask.runs.execution import AllRows, Execution
+from datamask.runs.folders import scratch_of
 from datamask.runs.recipe import selection_of_sample
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
@@ -70,6 +72,10 @@ def prepare(execution: Execution) -> None:
     run, config, corpus = execution.run, execution.config, execution.run.config.corpus
     solver_for(config)
     check_wholly_readable(corpus)
+    if config.scratch_dir is None and lies_in_memory(scratch := _scratch_of(run)):
+        raise OptionError(
+            f"{scratch.parent} lies in memory (tmpfs), where scratch saves none; name a disk with --scratch-dir"
+        )
     execution.update_whole(sample_rows=corpus.rows or sample_rows(config))
     _remove_left(RunStore(run.path.parent))
     execution.held.enter_context(driving(config))
@@ -121,7 +127,7 @@ def select_all_rows(execution: Execution) -> None:
 
 def _scratch_of(run: Run) -> Path:
     """Where the scratch of a run lies."""
-    return scratch_folder(run.id, run.config.selection.scratch_dir)
+    return scratch_of(run.config, run.id, run.path.parent)
 
 
 def kept_scratch(run: Run) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from dataclasses import replace
 
@@ -162,13 +161,13 @@ def test_what_is_not_solved_over_all_rows_says_why_and_runs_lead_to_the_rest(pag
     assert "Not available for this" in text_of(app) and not [one for one in app.button if one.key == "plan_whole"]
     with pytest.raises(OptionError, match="token budget"):
         budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
-        applying.over_all_rows(RunConfig(run.config.corpus, budgeted))
+        applying.over_all_rows(RunConfig(run.config.corpus, budgeted), store.root)
     assert whole_panel.sampled(opening.corpus)
 
 
 def over_all(store, run):
     """The run on all rows that asks what a run asked, done."""
-    whole = store.create(applying.over_all_rows(run.config))
+    whole = store.create(applying.over_all_rows(run.config, store.root))
     execute(whole, Work(threads=1))
     return whole
 
@@ -184,7 +183,7 @@ def rewritten(path, column):
 def test_a_run_made_before_the_shards_changed_is_not_this_runs_result(page, sample, store, folder, runs_dir):
     run, opening = sample
     whole = over_all(store, run)
-    config = applying.over_all_rows(run.config)
+    config = applying.over_all_rows(run.config, store.root)
 
     def newest(corpus):
         return applying.newest(store.list(), config, corpus.provenance, corpus.fingerprint)
@@ -258,18 +257,20 @@ def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sam
     for estimator in ("random", "greedy"):
         options = SelectionConfig.from_options(objective="pairwise", select_ratio=0.25, estimator=estimator)
         with pytest.raises(OptionError, match="by a rule of its own"):
-            applying.over_all_rows(RunConfig(run.config.corpus, options))
+            applying.over_all_rows(RunConfig(run.config.corpus, options), store.root)
     budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
     with pytest.raises(OptionError, match="export a recipe of this run") as refused:
-        applying.over_all_rows(RunConfig(run.config.corpus, budgeted))
+        applying.over_all_rows(RunConfig(run.config.corpus, budgeted), store.root)
     assert "--scope" not in str(refused.value)
     learned = SelectionConfig.from_options(objective="pairwise", select_ratio=0.25, estimator="counterfactual")
     config = RunConfig(run.config.corpus, learned)
-    assert "in the place of Counterfactual" in applying.method_sentence(applying.over_all_rows(config), config)
+    assert "in the place of Counterfactual" in applying.method_sentence(
+        applying.over_all_rows(config, store.root), config
+    )
 
     # the same question, whose scratch lay elsewhere, is the same question
     whole = over_all(store, run)
-    asked_again = applying.over_all_rows(run.config)
+    asked_again = applying.over_all_rows(run.config, store.root)
     moved = replace(asked_again, selection=replace(asked_again.selection, scratch_dir="/elsewhere"))
     assert applying.newest(store.list(), moved, opening.corpus.provenance, opening.corpus.fingerprint).id == whole.id
 
@@ -277,9 +278,9 @@ def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sam
     app = page("pages/export.py", corpus=opening.key, run=other.id)
     app.button(key="plan_whole").click().run()
     app, _ = waited(app, "plan of all rows")
-    assert f"Scratch lies in {tempfile.gettempdir()}" in text_of(app) and "as on the sample" in text_of(app)
+    assert f"Scratch lies in {store.root / '.scratch'}" in text_of(app) and "as on the sample" in text_of(app)
     assert not app.button(key="start_whole").disabled
-    usage = shutil.disk_usage(tempfile.gettempdir())
+    usage = shutil.disk_usage(store.root)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=1000))
     monkeypatch.setattr(applying, "memory_bytes", lambda: 1)
     app.run()

@@ -21,7 +21,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
 from datamask.errors import InputError, OptionError, StoreError
 from datamask.options import Quota
-from datamask.out_of_core import scratch, scratch_writing, solvers
+from datamask.out_of_core import scratch_writing, solvers
 from datamask.out_of_core.scratch import KINDS
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.recipes.weights import Weights
@@ -223,7 +223,7 @@ def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path
     assert execute(run).to_dict()["n"] == SAMPLE and run.whole is None
     # one that does not fit asks for all of its rows
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
-    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path / "system"))
+    monkeypatch.setattr("datamask.runs.whole.lies_in_memory", lambda folder: False)
     run = RunStore(tmp_path / "runs").create(config)
     assert execute(run).to_dict()["n"] == N and run.whole is not None
     without = replace(config, selection=replace(config.selection, scope=None), corpus=replace(config.corpus, rows=None))

@@ -65,7 +65,7 @@ def show(run: Run, corpus: Corpus | None) -> None:
 
 def _ask(run: Run, corpus: Corpus) -> None:
     try:
-        config = applying.over_all_rows(run.config)
+        config = applying.over_all_rows(run.config, session.store().root)
     except DatamaskError as error:
         st.caption(f"Not available for this run: {words.sentence(error)}")
         return
@@ -106,7 +106,7 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     first, *others, assumed = (words.plain(sentence, 1200) for sentence in applying.plan_sentences(planned))
     st.markdown(first)
     try:
-        place, fits = applying.room(config, planned)
+        place, fits = applying.room(config, planned, session.store().root)
     except DatamaskError as error:
         place, fits = str(error), False
     for sentence in (applying.method_sentence(config, run.config), *others):
