@@ -151,7 +151,6 @@ def _flips(agreed: agreed.Agreed, entry: Entry, corpus: Corpus) -> None:
 
 
 def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
-    key = measuring.agreement_key(run, corpus)
     with st.container(border=True):
         st.markdown(f"**Is the selection of {entry.letter} stable across subsets?**")
         st.write(ABOUT)
@@ -165,18 +164,15 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
         if catalogue.estimator(settings.estimator) is catalogue.IMPORTED:
             st.caption("Not available for imported ids: the method that selected them is unknown.")
             return
-        if background.under_way(key):
-            return
-        background.ending(key)
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
         link |= {"runs": ",".join(other.id for other in runs), "view": "agreement"}
         sign = Sign(f"Stability of {run.config.name or run.id}", "pages/evidence.py", link)
-        st.button(
+        background.offer(
+            measuring.agreement_key(run, corpus),
             f"Repeat on {agreed.PARTS} subsets",
-            key="measure_agreement",
-            type="primary",
+            lambda: measuring.start_agreement(run, corpus, cache_dir, sign),
+            name="measure_agreement",
             icon=":material/casino:",
-            on_click=background.on_press(measuring.start_agreement),
-            args=(run, corpus, cache_dir, sign),
+            cost=f"Takes about {agreed.PARTS} times as long as the run.",
+            type="primary",
         )
-        st.caption(f"Takes about {agreed.PARTS} times as long as the run.")

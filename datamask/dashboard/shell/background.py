@@ -1,14 +1,14 @@
-"""A job on a page: its progress and a Stop while it runs, a sentence when it failed.
+"""Long work on a page: offered, waiting for its turn, under way, stopped or failed, and its result once it is there.
 
-Every page draws the progress of a job with this; `asking` adds the wait for answers that come at once.
+`offer` draws each of these states, and `answer` those of work that starts by itself.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ParamSpec
+from dataclasses import dataclass, replace
+from typing import Any, ParamSpec
 
 import streamlit as st
 
@@ -18,6 +18,10 @@ from datamask.work.job import Job
 from datamask.work.worker import worker
 
 P = ParamSpec("P")
+
+BLINK = 0.5
+"""Seconds a page waits for an answer before it shows progress: what is prepared already comes without a flicker, and a
+sample of a million is explained within it."""
 
 
 def on_press(start: Callable[P, object]) -> Callable[P, None]:
@@ -37,8 +41,9 @@ def working(key: str) -> bool:
 
 
 def message(job: Job) -> str:
-    """What the job is doing, as a page may show it."""
-    return words.plain(job.message)
+    """What the job is doing, or for how many it waits, as a page may show it."""
+    ahead = job.ahead
+    return f"waiting for {ahead} other job{'s' if ahead > 1 else ''}" if ahead else words.plain(job.message)
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,54 @@ class Look:
     stop_label: Callable[[Job], str] = lambda job: "Stop"
     stop: Callable[[Job], None] = Job.stop
     over: Callable[[], bool] = lambda: False
+
+
+def offer(
+    key: str,
+    label: str,
+    start: Callable[[], Any],
+    *,
+    name: str,
+    icon: str = ":material/refresh:",
+    find: Callable[[], Any] | None = None,
+    cost: str = "",
+    stopped: str = "Stopped. Unfinished work is removed.",
+    look: Look = Look(),
+    **button: Any,
+) -> Any:
+    """Return a result that takes long; while there is none, draw how its job stands and return None.
+
+    A job under way has its progress with a Stop. Otherwise a button starts one: after a failure it says *Try again*,
+    under the sentence of the failure.
+
+    Args:
+        key: of the job. label: of the button. start: what a press does.
+        name: of the button, and the end of the names of what is drawn while the job is under way.
+        find: where the result lies; None: the job holds it.
+        cost: a sentence over the button: what a press takes, or why it is needed. stopped: one after a stop.
+        look: of the job under way. button: how the button looks, as `st.button` has it.
+    """
+    if under_way(key, replace(look, stop_key=look.stop_key or f"stop_{name}", place=look.place or f"live_{name}")):
+        return None
+    job = worker().find(key)
+    # after the look at the job: one that ends meanwhile has kept its result
+    result = find() if find is not None else job and job.result
+    if result is not None:
+        return result
+    state = "" if job is None else job.state
+    if job is not None and state == "failed":
+        st.error(words.sentence(job.error), icon=":material/error:")
+        label, icon = "Try again", ":material/refresh:"
+    if line := " ".join(filter(None, (stopped if state == "stopped" else "", cost))):
+        st.caption(line, width="content")
+    st.button(label, key=name, icon=icon, on_click=start, **button)
+    return None
+
+
+def answer(job: Job, name: str) -> Any:
+    """Return the result of a job that the page has started; as `offer` where there is none within a blink."""
+    job.wait(BLINK)
+    return offer(job.key, "Try again", lambda: worker().forget(job.key), name=f"{name}_again", stopped="Stopped.")
 
 
 def under_way(key: str, look: Look = Look()) -> bool:
