@@ -78,15 +78,12 @@ def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_
 
 def _rest(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, label: str) -> None:
     """The measuring under way, or the button that starts it or goes on with it."""
-    key = measuring.board_key(runs, corpus, cache_dir)
-    if background.under_way(key):
-        return
-    background.ending(key, "Stopped. Finished measures are kept.")
-    st.button(
+    background.offer(
+        measuring.board_key(runs, corpus, cache_dir),
         label,
-        key="measure_board",
-        type="primary",
+        lambda: measuring.start_board(list(runs), corpus, cache_dir, sign_of(runs)),
+        name="measure_board",
         icon=":material/leaderboard:",
-        on_click=background.on_press(measuring.start_board),
-        args=(list(runs), corpus, cache_dir, sign_of(runs)),
+        stopped="Stopped. Finished measures are kept.",
+        type="primary",
     )

@@ -30,19 +30,25 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
             help="One HTML page with the result, map, curve, groups, values, texts and settings. It works without a "
             "network. It contains texts of your corpus, so check them before you share it.",
         )
-        scored = _scored(run, corpus, cache_dir)
+        board = _board(run, cache_dir)
+        left = len(board.get("left", ())) if board is not None else 0
+        if left:
+            st.caption(f"Includes the stored part of the scoreboard. Not measured yet: {left}.")
+        elif board is not None:
+            st.caption("Includes the stored scoreboard.")
         st.space("stretch")
         if corpus is None:
             st.caption("Open the corpus of this run to add its map, groups and texts.")
-        elif not scored:
-            st.button(
+        elif board is None or left:
+            background.offer(
+                measuring.board_key([run], corpus, cache_dir),
                 "Add independent metrics",
-                key="report_measure",
+                lambda: measuring.start_board([run], corpus, cache_dir, _sign(run)),
+                name="report_measure",
                 icon=":material/leaderboard:",
+                stopped="Stopped. Finished measures are kept.",
                 width="stretch",
                 type="tertiary",
-                on_click=background.on_press(measuring.start_board),
-                args=([run], corpus, cache_dir, _sign(run)),
             )
         st.download_button(
             "Download report (HTML)",
@@ -62,27 +68,6 @@ def made(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
     if corpus is not None and len(corpus) <= MEASURED_AT_ONCE and _board(run, cache_dir) is None:
         values = measuring.objective_values(run, corpus, cache_dir)
     return report(run, runs, corpus, cache_dir, values)
-
-
-def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
-    """Whether a scoreboard is there or on its way."""
-    board = _board(run, cache_dir)
-    if board is not None:
-        left = len(board.get("left", ()))
-        st.caption(
-            "Includes the stored scoreboard."
-            if not left
-            else f"Includes the stored part of the scoreboard. Not measured yet: {left}."
-        )
-        if not left:
-            return True
-    if corpus is None:
-        return False
-    key = measuring.board_key([run], corpus, cache_dir)
-    if background.under_way(key):
-        return True
-    background.ending(key, "Stopped. Finished measures are kept.")
-    return False
 
 
 def _sign(run: Run) -> Sign:
