@@ -233,16 +233,11 @@ def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
 
 def _clusters(corpus: Corpus, cache_dir: Path) -> None:
     """A way to the clusters where they are not computed yet."""
-    if topics.load(corpus, cache_dir) is not None:
-        return
-    key = topics.key_of(corpus)
-    if background.under_way(key):
-        return
-    background.ending(key)
-    st.button(
+    background.offer(
+        topics.key_of(corpus),
         "Find clusters",
-        key="compare_clusters",
+        lambda: topics.start(corpus, corpus.texts, cache_dir),
+        name="compare_clusters",
         icon=":material/bubble_chart:",
-        on_click=background.on_press(topics.start),
-        args=(corpus, corpus.texts, cache_dir),
+        find=lambda: topics.load(corpus, cache_dir),
     )

@@ -30,7 +30,6 @@ BESIDE = 8
 
 NOTHING_SHOWN = "The filter shows no rows."
 
-GROUPING = background.Look("stop_topics")
 ABOUT = (
     "Clusters are groups of similar rows, found by k-means on the features. Their names are the words that are "
     "more frequent in them than in the corpus."
@@ -134,9 +133,8 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         help=f"The color is the selected share. {ABOUT}",
     )
     if CLUSTER not in view.rows.classes:
-        if topics.load(corpus, cache_dir) is not None:
+        if _clusters(corpus, cache_dir) is not None:
             st.rerun()  # they came while the page was being drawn
-        _waiting(corpus, cache_dir)
         return
     crowding = map_layout.crowding(corpus, cache_dir)
     if crowding is None:
@@ -165,26 +163,21 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
     )
 
 
-def _waiting(corpus: Corpus, cache_dir: Path) -> None:
-    job = worker().find(topics.key_of(corpus))
-    if job is None or job.state == "done":
-        # done and not there: it was taken off the disk since, or stands in another runs folder
-        job = topics.start(corpus, corpus.texts, cache_dir)
-    if background.under_way(job.key, GROUPING):
-        return
-    if job.state == "done":
-        st.rerun()
-    else:
-        st.caption(
-            "Grouping " + ("was stopped." if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}")
-        )
-        st.button(
-            "Find clusters now",
-            key="start_topics",
-            icon=":material/play_arrow:",
-            on_click=background.on_press(topics.start),
-            args=(corpus, corpus.texts, cache_dir),
-        )
+def _clusters(corpus: Corpus, cache_dir: Path) -> topics.Topics | None:
+    """The clusters; where they are not there, they are started at the first drawing."""
+    key, find = topics.key_of(corpus), lambda: topics.load(corpus, cache_dir)
+    job = worker().find(key)
+    # done and not there: it was taken off the disk since, or stands in another runs folder
+    if (job is None or job.state == "done") and find() is None:
+        topics.start(corpus, corpus.texts, cache_dir)
+    return background.offer(
+        key,
+        "Find clusters",
+        lambda: topics.start(corpus, corpus.texts, cache_dir),
+        name="start_topics",
+        icon=":material/bubble_chart:",
+        find=find,
+    )
 
 
 def _counted(view: Linked, by: str) -> str:

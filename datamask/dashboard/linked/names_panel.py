@@ -33,12 +33,7 @@ ABOUT = "Names a region by the most frequent group there; zoom in to see more na
 PRESS = " Press to filter by it."
 """The end of what a name says where a press shows its samples alone."""
 
-NAMING = background.Look(
-    "stop_naming",
-    every=1.0,
-    place="live_naming",
-    says=lambda job: f"Names for the regions: {background.message(job)}",
-)
+NAMING = background.Look(every=1.0, says=lambda job: f"Names for the regions: {background.message(job)}")
 
 
 def choices(corpus: Corpus, rows: Rows) -> list[str]:
@@ -81,27 +76,22 @@ def prepare(corpus: Corpus, cache_dir: Path, by: str) -> None:
     # done and not on disk: the cache was emptied since
     begun = job is not None and job.state != "done"
     if not begun and len(corpus) <= map_layout.BY_ITSELF and not listing.running(session.store(), session.run_queue()):
-        job = topics.start(corpus, corpus.texts, cache_dir)
-    if job is not None and not job.ended:
-        background.follow(job, NAMING)
-        return
-    ended = "have no names yet"
-    if job is not None and job.state in ("failed", "stopped"):
-        ended = (
-            "were not named: it was stopped"
-            if job.state == "stopped"
-            else f"were not named: {words.plain(job.error, 300)}"
-        )
+        topics.start(corpus, corpus.texts, cache_dir)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"The regions {ended}.", width="content")
-        st.button(
+        found = background.offer(
+            topics.key_of(corpus),
             "Name them now",
-            key="start_naming",
-            type="tertiary",
+            lambda: topics.start(corpus, corpus.texts, cache_dir),
+            name="start_naming",
             icon=":material/label:",
-            on_click=background.on_press(topics.start),
-            args=(corpus, corpus.texts, cache_dir),
+            find=lambda: topics.load(corpus, cache_dir),
+            cost="The regions have no names yet.",
+            stopped="Naming was stopped.",
+            look=NAMING,
+            type="tertiary",
         )
+    if found is not None:
+        st.rerun()
 
 
 def tally(view: Linked, by: str) -> Tally | None:
