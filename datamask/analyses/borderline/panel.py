@@ -11,7 +11,7 @@ from datamask.analyses.explanation import explanations
 from datamask.analyses.explanation.explanations import Deck
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.shell.asking import settled
+from datamask.dashboard.shell import background
 from datamask.runs.exports import table_csv
 from datamask.runs.store import Run
 
@@ -60,9 +60,9 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             within, sentence = tables.within(shown, selected, count // 2)
             st.caption(f"**{sentence}**")
         task = explanations.deck(run, count // 2, int(seed), within)
-        if not settled(task, KEY):
+        deck: Deck | None = background.answer(task, KEY)
+        if deck is None:
             return
-        deck: Deck = task.result
         name = task.key
         answers = _answers().setdefault(name, [])
         _read(name, deck, answers, texts)

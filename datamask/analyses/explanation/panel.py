@@ -17,10 +17,8 @@ from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.places import cut
 from datamask.dashboard.shell import background, session
-from datamask.dashboard.shell.asking import settled
 from datamask.dashboard.shell.plots import plot
 from datamask.runs.store import Run
-from datamask.work.worker import worker
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -40,10 +38,9 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
     with st.container():
         selected = bool(scene.run_columns(run).selected[row])
         st.markdown(f"**Why is it {('selected' if selected else 'not selected')}?**", help=ABOUT)
-        job = explanations.ask(run, row, runs)
-        if not settled(job, "why"):
+        answer = background.answer(explanations.ask(run, row, runs), "why")
+        if answer is None:
             return
-        answer = job.result
         st.markdown(words.plain(answer.explanation.sentence, 600))
         _waterfall(answer)
         entry = catalogue.estimator(run.config.selection.estimator)
@@ -88,11 +85,6 @@ def _along(run: Run, row: int, answer: Answer) -> None:
             alt="At which λ of the stored runs the row is selected",
         )
     st.caption(tables.along_sentence(answer.along))
-    job = worker().find(explanations.flip_key(run, row))
-    if job is not None:
-        if settled(job, "flip"):
-            st.markdown(tables.flip_sentence(job.result))
-        return
     if catalogue.estimator(run.config.selection.estimator).guided:
         link = {
             "run": run.id,
@@ -100,14 +92,16 @@ def _along(run: Run, row: int, answer: Answer) -> None:
             **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params},
         }
         sign = Sign("Exact λ of a row", "app.py", link)
-        st.button(
+        flip = background.offer(
+            explanations.flip_key(run, row),
             "Find the exact λ",
-            key="flip",
+            lambda: explanations.flip(run, row, answer.along, sign),
+            name="flip",
             icon=":material/target:",
-            on_click=background.on_press(explanations.flip),
-            args=(run, row, answer.along, sign),
+            cost="Solves at about five λ. Each solve takes as long as the run.",
         )
-        st.caption("Solves at about five λ. Each solve takes as long as the run.")
+        if flip is not None:
+            st.markdown(tables.flip_sentence(flip))
 
 
 def _witnesses(answer: Answer, corpus: Corpus) -> None:

@@ -8,7 +8,7 @@ from datamask.analyses.feature_probe import probing
 from datamask.corpus import Corpus
 from datamask.corpus.feature_probe import SAMPLE, WIDE, FeatureProbe
 from datamask.dashboard.drawing import words
-from datamask.dashboard.shell import asking
+from datamask.dashboard.shell import background
 
 ABOUT = (
     "The linear probe is a ridge regression. A rank correlation near 0 means that the features do not predict "
@@ -19,13 +19,13 @@ ABOUT = (
 def show(corpus: Corpus) -> None:
     """Both numbers once they are there, with the same for shuffled labels; before that their progress."""
     st.markdown("**Do the features predict quality?**", help=ABOUT)
-    job = probing.ask(corpus)
-    if not asking.settled(job, "features"):
+    found = background.answer(probing.ask(corpus), "features")
+    if found is None:
         return
-    for sentence in job.result.sentences():
+    for sentence in found.sentences():
         st.markdown(words.plain(sentence, 400))
     st.caption(
-        measured_on(job.result, len(corpus)),
+        measured_on(found, len(corpus)),
         help=f"A sample of at most {SAMPLE:,} rows ({SAMPLE // 2:,} above {WIDE} dimensions). Rows with equal features "
         "count once.",
     )
