@@ -7,7 +7,7 @@ folder says, as anywhere else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -29,8 +29,6 @@ from datamask.work.worker import worker
 
 if TYPE_CHECKING:
     from datamask.out_of_core.plan import Planned
-
-P = ParamSpec("P")
 
 ABOUT = (
     "The open corpus is a uniform sample of all rows. This solves all rows out of core with the objective, λ, "
@@ -86,23 +84,18 @@ def _ask(run: Run, corpus: Corpus) -> None:
 
 def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     """What it will take, once that is known, and the button that starts it."""
-    key = whole_work.plan_key(config)
     total, rows = corpus.provenance.total_rows, len(corpus)
-    if background.under_way(key, background.Look(stop_key="stop_plan")):
+    planned: Planned | None = background.offer(
+        whole_work.plan_key(config),
+        "Plan all rows",
+        lambda: _begin(config, lambda: whole_work.start_plan(config)),
+        name="plan_whole",
+        icon=":material/straighten:",
+        cost=f"The run has seen {rows:,} of {total:,} rows. Plan the rest first: this times the first rows.",
+        stopped="Stopped before the plan was ready.",
+    )
+    if planned is None:
         return
-    job = worker().find(key)
-    background.ending(key, "Stopped before the plan was ready.")
-    if job is None or job.state != "done":
-        st.caption(f"The run has seen {rows:,} of {total:,} rows. Plan the rest first: this times the first rows.")
-        st.button(
-            "Plan all rows",
-            key="plan_whole",
-            icon=":material/straighten:",
-            on_click=_begin,
-            args=(config, whole_work.start_plan, config),
-        )
-        return
-    planned: Planned = job.result
     first, *others, assumed = (words.plain(sentence, 1200) for sentence in applying.plan_sentences(planned))
     st.markdown(first)
     try:
@@ -228,30 +221,26 @@ def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
         key="whole_column",
         help="The column whose groups are counted, over all rows and over the sample.",
     )
-    key = whole_work.groups_key(whole, column)
-    if background.under_way(key, background.Look(stop_key="stop_groups")):
-        return
-    background.ending(key, "Stopped before the groups were counted.")
-    job = worker().find(key)
-    if job is not None and job.state == "done":
-        _table(job.result, run, corpus, column)
-        return
-    st.button(
-        "Count groups" if job is None else "Count again",
-        key="count_groups",
-        on_click=_begin,
-        args=(whole.config, whole_work.start_counting, whole, column),
+    groups = background.offer(
+        whole_work.groups_key(whole, column),
+        "Count groups",
+        lambda: _begin(whole.config, lambda: whole_work.start_counting(whole, column)),
+        name="count_groups",
+        icon=":material/table_rows:",
+        stopped="Stopped before the groups were counted.",
     )
+    if groups is not None:
+        _table(groups, run, corpus, column)
 
 
-def _begin(config: RunConfig, start: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+def _begin(config: RunConfig, start: Callable[[], object]) -> None:
     """Start long work over all shards of a run's corpus, as far as this server may read them."""
     try:
         session.check_readable(config.corpus)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
-    start(*args, **kwargs)
+    start()
 
 
 def _table(groups: list[applying.Group], run: Run, corpus: Corpus, column: str) -> None:
