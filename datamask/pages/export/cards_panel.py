@@ -10,8 +10,7 @@ import streamlit as st
 
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
-from datamask.dashboard.shell import downloads, session
-from datamask.dashboard.shell.background import on_press
+from datamask.dashboard.shell import background, downloads, session
 from datamask.evaluation.result import NO_RESULT
 from datamask.repeats import MOST, Amount
 from datamask.runs import exports
@@ -169,33 +168,15 @@ def _formats(export: Export) -> str:
 
 def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> None:
     """A button that writes a large file into the run's folder in the background, its progress, and its path."""
-    job = worker().find(key)
-    if job is not None and not job.ended:
-        st.fragment(_working, run_every=0.5)(key)
-        return
-    if job is not None and job.state == "failed":
-        st.error(words.sentence(job.error), icon=":material/error:")
-    elif target.exists():
+    if target.exists() and not background.working(key):
         st.caption("Written on this server:")
         st.code(str(target.resolve()), language=None, wrap_lines=True)
-    st.button(
+    background.offer(
+        key,
         label if not target.exists() else "Write again",
-        key=key,
+        lambda: worker().start(key, work),
+        name=key,
         icon=":material/save:",
+        find=lambda: None,
         width="stretch",
-        on_click=on_press(worker().start),
-        args=(key, work),
-    )
-
-
-def _working(key: str) -> None:
-    job = worker().find(key)
-    if job is None or job.ended:
-        st.rerun()
-    st.progress(min(job.share, 1.0), text=words.plain(job.message))
-    st.button(
-        "Stop",
-        key=f"stop_{key}",
-        icon=":material/stop:",
-        on_click=job.stop,
     )
