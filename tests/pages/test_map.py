@@ -89,7 +89,7 @@ def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
     worker().find(waiting.key).state = "stopped"
     app.run()
     assert not app.exception
-    assert "was stopped" in captions(app) and app.button(key="start_layout")
+    assert "was stopped" in captions(app) and app.button(key="layout")
 
 
 def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store, mapped):

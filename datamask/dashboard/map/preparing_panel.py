@@ -8,7 +8,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN
-from datamask.dashboard.drawing import words
+from datamask.corpus.projections.layouts import Layout
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import background, session
@@ -43,47 +43,28 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
     Args:
         wanted: name of the projection.
     """
-    has_crowding = map_layout.crowding(corpus, cache_dir) is not None
-    job = worker().find(map_layout.key_of(corpus))
-    if job is not None and not job.ended:
-        _draw(job, wanted, has_crowding, corpus, cache_dir)
-        return
-    if has_crowding and map_layout.layout(corpus, cache_dir, wanted) is not None:
-        return
+    key = map_layout.key_of(corpus)
+    had_crowding = map_layout.crowding(corpus, cache_dir) is not None
     what, meanwhile = _words(wanted)
-    if job is not None and job.state in ("failed", "stopped") and job.about == wanted:
-        ended = "was stopped" if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}"
-        _offer(f"{what} {ended}.{meanwhile}", corpus, cache_dir, wanted)
-    elif len(corpus) > map_layout.BY_ITSELF:
-        _offer(f"{what} of {len(corpus):,} rows takes many minutes.{meanwhile}", corpus, cache_dir, wanted)
-    elif listing.running(session.store(), session.run_queue()):
-        _offer(f"{what} waits for a run to end.{meanwhile}", corpus, cache_dir, wanted)
-    else:
-        job = map_layout.start(corpus, cache_dir, wanted)
-        _draw(job, wanted, has_crowding, corpus, cache_dir)
+    why = ""
+    if not background.working(key):
+        if had_crowding and map_layout.layout(corpus, cache_dir, wanted) is not None:
+            return
+        job = worker().find(key)
+        if job is not None and (job.state == "done" or job.about != wanted):
+            # done and not there: the cache was emptied since; how another layout ended says nothing of this one
+            worker().forget(key)
+        if len(corpus) > map_layout.BY_ITSELF:
+            why = f"{what} of {len(corpus):,} rows takes many minutes."
+        elif listing.running(session.store(), session.run_queue()):
+            why = f"{what} waits for a run to end."
+        elif worker().find(key) is None:
+            map_layout.start(corpus, cache_dir, wanted)
 
+    def find() -> Layout | None:
+        crowded = map_layout.crowding(corpus, cache_dir) is not None
+        return map_layout.layout(corpus, cache_dir, wanted) if crowded else None
 
-def _words(wanted: str) -> tuple[str, str]:
-    """What is computed, as the subject of a sentence, and a sentence on what is drawn until then."""
-    if PROJECTIONS[wanted].at_once is not None:
-        return f"Measuring how many neighbors {wanted} keeps", ""
-    return f"The {wanted} layout", f" The map below is {STAND_IN.name}."
-
-
-def _offer(sentence: str, corpus: Corpus, cache_dir: Path, wanted: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(sentence, width="content")
-        st.button(
-            "Compute it now",
-            key="start_layout",
-            type="tertiary",
-            icon=":material/play_arrow:",
-            on_click=background.on_press(map_layout.start),
-            args=(corpus, cache_dir, wanted),
-        )
-
-
-def _draw(job: Job, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
     def says(job: Job) -> str:
         if PROJECTIONS[wanted].at_once is None and map_layout.layout(corpus, cache_dir, wanted) is None:
             after = f", then {wanted}" if str(job.about) != wanted else ""
@@ -92,13 +73,30 @@ def _draw(job: Job, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: 
             text = f"{job.about} is being computed."
         return f"{text} {background.message(job)}"
 
-    background.follow(
-        job,
-        background.Look(
-            "stop_layout",
-            every=1.0,
-            says=says,
-            stop_label=lambda job: f"Stop {job.about}",
-            over=lambda: not had_crowding and map_layout.crowding(corpus, cache_dir) is not None,
-        ),
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        found = background.offer(
+            key,
+            "Compute it now",
+            lambda: map_layout.start(corpus, cache_dir, wanted),
+            name="layout",
+            icon=":material/play_arrow:",
+            find=find,
+            cost=f"{why}{meanwhile}".strip(),
+            stopped=f"{what} was stopped.",
+            look=background.Look(
+                every=1.0,
+                says=says,
+                stop_label=lambda job: f"Stop {job.about}",
+                over=lambda: not had_crowding and map_layout.crowding(corpus, cache_dir) is not None,
+            ),
+            type="tertiary",
+        )
+    if found is not None:
+        st.rerun()
+
+
+def _words(wanted: str) -> tuple[str, str]:
+    """What is computed, as the subject of a sentence, and a sentence on what is drawn until then."""
+    if PROJECTIONS[wanted].at_once is not None:
+        return f"Measuring how many neighbors {wanted} keeps", ""
+    return f"The {wanted} layout", f" The map below is {STAND_IN.name}."

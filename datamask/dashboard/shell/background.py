@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ParamSpec
+from typing import Any
 
 import streamlit as st
 
@@ -17,21 +16,9 @@ from datamask.dashboard.shell.garbage import settled
 from datamask.work.job import Job
 from datamask.work.worker import worker
 
-P = ParamSpec("P")
-
 BLINK = 0.5
 """Seconds a page waits for an answer before it shows progress: what is prepared already comes without a flicker, and a
 sample of a million is explained within it."""
-
-
-def on_press(start: Callable[P, object]) -> Callable[P, None]:
-    """A button's `on_click` that starts long work: the job that `start` gives is the worker's, nobody takes it here."""
-
-    @functools.wraps(start)
-    def pressed(*args: P.args, **kwargs: P.kwargs) -> None:
-        start(*args, **kwargs)
-
-    return pressed
 
 
 def working(key: str) -> bool:

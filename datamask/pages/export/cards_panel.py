@@ -177,6 +177,6 @@ def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> 
         lambda: worker().start(key, work),
         name=key,
         icon=":material/save:",
-        find=lambda: None,
+        find=lambda: None,  # what was written may be written again
         width="stretch",
     )
