@@ -14,7 +14,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost
-from datamask.dashboard.shell import session
+from datamask.dashboard.shell import background, session
 from datamask.dashboard.shell.plots import plot
 from datamask.dashboard.shell.presses import pressed
 
@@ -68,7 +68,6 @@ def show(opening: Opening, corpus: Corpus) -> None:
     """
     provenance = corpus.provenance
     session.all_openings().count_at_sight(opening)
-    counting = _counting(opening)
     rows, dims, memory, copies = st.columns(4)
     with rows, st.container(gap=None):
         st.metric("Rows", words.count(len(corpus)), help="The number of valid rows.")
@@ -83,8 +82,8 @@ def show(opening: Opening, corpus: Corpus) -> None:
         st.caption(words.plain(provenance.columns.get("feature", "")))
     with memory, st.container(gap=None):
         st.metric("Memory", words.size(corpus.nbytes), help="Memory that this corpus uses while it is open.")
-    with copies:
-        st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)
+    with copies, st.container(gap=None):
+        _copies(opening)
     picture, remarks = st.columns([1.7, 1], gap="large")
     with picture:
         names = provenance.columns.get("quality") or ["quality"]
@@ -130,36 +129,25 @@ def show(opening: Opening, corpus: Corpus) -> None:
     )
 
 
-def _counting(opening: Opening) -> bool:
-    return opening.counting is not None and not opening.counting.ended
-
-
-def _copies(key: str, counting: bool) -> None:
-    opening = session.all_openings().get(key)
-    if opening is None or counting != _counting(opening):
-        # counting began or ended: drawing the whole page again starts or ends this fragment's timer
-        st.rerun()
+def _copies(opening: Opening) -> None:
     copies, job = opening.copies, opening.counting
-    with st.container(gap=None):
-        near = words.percent(copies.near, 1) if copies.near is not None else "…" if counting else "–"
-        st.metric("Semantic duplicates", near, help=NEAR_HELP)
-        if job is not None and counting:
-            st.progress(min(job.share, 1.0), text="finding neighbors")
-        elif job is not None and job.state == "failed":
-            st.caption(words.sentence(job.error, 200))
-        elif copies.exact is not None:
-            st.caption(f"{copies.exact:,} exact duplicates")
-            if copies.near is not None and copies.recall < 1:
-                st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
-        if copies.near is None and not counting:
-            st.button(
-                "Count duplicates",
-                key="count_copies",
-                type="tertiary",
-                icon=":material/search:",
-                on_click=session.all_openings().count_copies,
-                args=(opening,),
-            )
+    near = words.percent(copies.near, 1) if copies.near is not None else "–"
+    st.metric("Semantic duplicates", near, help=NEAR_HELP)
+    if copies.exact is not None:
+        st.caption(f"{copies.exact:,} exact duplicates")
+    if copies.near is None:
+        background.offer(
+            "" if job is None else job.key,
+            "Count duplicates",
+            lambda: session.all_openings().count_copies(opening),
+            name="count_copies",
+            icon=":material/search:",
+            stopped="Counting was stopped.",
+            look=background.Look(beneath=True, every=1.0, over=lambda: opening.copies.exact != copies.exact),
+            type="tertiary",
+        )
+    elif copies.recall < 1:
+        st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
 
 
 def _problems(corpus: Corpus) -> None:
