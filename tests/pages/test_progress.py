@@ -95,6 +95,7 @@ def offered():
         find=st.session_state.get("find"),
         cost="Takes a clear night.",
         stopped="Stopped. Counted stars are kept.",
+        row=st.session_state.get("row", ""),
         type="primary",
     )
     if found is not None:
@@ -165,6 +166,15 @@ def test_what_failed_says_its_sentence_and_can_be_tried_again(offer):
     assert drawn(app) == (["Try again"], False)
     assert [error.value for error in app.error] == [r"clouds over the \*site\*"]
     assert text_of(pressed(app)) == "found 7" and not app.error
+
+
+def test_a_row_says_in_its_line_what_failed(offer):
+    def work(job):
+        raise InputError("clouds over the *site*.")
+
+    app = pressed(offer(work, row="Counting failed"))
+    assert drawn(app) == (["Try again"], False) and not app.error
+    assert captions(app) == r"Counting failed: clouds over the \*site\*\. Takes a clear night."
 
 
 def test_what_waits_says_for_how_many(offer):

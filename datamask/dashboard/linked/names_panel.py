@@ -77,19 +77,19 @@ def prepare(corpus: Corpus, cache_dir: Path, by: str) -> None:
     begun = job is not None and job.state != "done"
     if not begun and len(corpus) <= map_layout.BY_ITSELF and not listing.running(session.store(), session.run_queue()):
         topics.start(corpus, corpus.texts, cache_dir)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        found = background.offer(
-            topics.key_of(corpus),
-            "Name them now",
-            lambda: topics.start(corpus, corpus.texts, cache_dir),
-            name="start_naming",
-            icon=":material/label:",
-            find=lambda: topics.load(corpus, cache_dir),
-            cost="The regions have no names yet.",
-            stopped="Naming was stopped.",
-            look=NAMING,
-            type="tertiary",
-        )
+    found = background.offer(
+        topics.key_of(corpus),
+        "Name them now",
+        lambda: topics.start(corpus, corpus.texts, cache_dir),
+        name="start_naming",
+        icon=":material/label:",
+        find=lambda: topics.load(corpus, cache_dir),
+        cost="The regions have no names yet.",
+        stopped="Naming was stopped.",
+        row="Naming failed",
+        look=NAMING,
+        type="tertiary",
+    )
     if found is not None:
         st.rerun()
 

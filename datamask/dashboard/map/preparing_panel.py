@@ -73,24 +73,24 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
             text = f"{job.about} is being computed."
         return f"{text} {background.message(job)}"
 
-    with st.container(horizontal=True, vertical_alignment="center"):
-        found = background.offer(
-            key,
-            "Compute it now",
-            lambda: map_layout.start(corpus, cache_dir, wanted),
-            name="layout",
-            icon=":material/play_arrow:",
-            find=find,
-            cost=f"{why}{meanwhile}".strip(),
-            stopped=f"{what} was stopped.",
-            look=background.Look(
-                every=1.0,
-                says=says,
-                stop_label=lambda job: f"Stop {job.about}",
-                over=lambda: not had_crowding and map_layout.crowding(corpus, cache_dir) is not None,
-            ),
-            type="tertiary",
-        )
+    found = background.offer(
+        key,
+        "Compute it now",
+        lambda: map_layout.start(corpus, cache_dir, wanted),
+        name="layout",
+        icon=":material/play_arrow:",
+        find=find,
+        cost=f"{why}{meanwhile}".strip(),
+        stopped=f"{what} was stopped.",
+        row=f"{what} failed",
+        look=background.Look(
+            every=1.0,
+            says=says,
+            stop_label=lambda job: f"Stop {job.about}",
+            over=lambda: not had_crowding and map_layout.crowding(corpus, cache_dir) is not None,
+        ),
+        type="tertiary",
+    )
     if found is not None:
         st.rerun()
 

@@ -75,6 +75,7 @@ def offer(
     find: Callable[[], Any] | None = None,
     cost: str = "",
     stopped: str = "Stopped. Unfinished work is removed.",
+    row: str = "",
     look: Look = Look(),
     **button: Any,
 ) -> Any:
@@ -88,6 +89,7 @@ def offer(
         name: of the button, and the end of the names of what is drawn while the job is under way.
         find: where the result lies; None: the job holds it.
         cost: a sentence over the button: what a press takes, or why it is needed. stopped: one after a stop.
+        row: where the offer has one line: what has failed, to stand before the sentence of the failure there.
         look: of the job under way. button: how the button looks, as `st.button` has it.
     """
     if under_way(key, replace(look, stop_key=look.stop_key or f"stop_{name}", place=look.place or f"live_{name}")):
@@ -98,12 +100,17 @@ def offer(
     if result is not None:
         return result
     state = "" if job is None else job.state
+    ended = stopped if state == "stopped" else ""
     if job is not None and state == "failed":
-        st.error(words.sentence(job.error), icon=":material/error:")
         label, icon = "Try again", ":material/refresh:"
-    if line := " ".join(filter(None, (stopped if state == "stopped" else "", cost))):
-        st.caption(line, width="content")
-    st.button(label, key=name, icon=icon, on_click=start, **button)
+        if row:
+            ended = f"{row}: {words.sentence(job.error).rstrip('.')}."
+        else:
+            st.error(words.sentence(job.error), icon=":material/error:")
+    with st.container(horizontal=bool(row), vertical_alignment="center"):
+        if ended or cost:
+            st.caption(f"{ended} {cost}".strip(), width="content")
+        st.button(label, key=name, icon=icon, on_click=start, **button)
     return None
 
 
