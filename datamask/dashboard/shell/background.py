@@ -40,7 +40,6 @@ class Look:
     Attributes:
         stop_key: of the Stop button; without one it has the job's.
         beneath: whether Stop stands under the bar, as wide as it, for narrow columns.
-        instead: a sentence in the place of bar and Stop, for what takes seconds and is not worth stopping.
         every: seconds from one drawing to the next.
         place: key of the container around it; without one it has the job's.
         title, about: heading of a card of its own, and a line under it; without a heading there is no card.
@@ -53,7 +52,6 @@ class Look:
 
     stop_key: str = ""
     beneath: bool = False
-    instead: str = ""
     every: float = 0.5
     place: str = ""
     title: str = ""
@@ -153,9 +151,6 @@ def _progress(key: str, look: Look) -> None:
     job = worker().find(key)
     if job is None or job.ended or look.over():
         st.rerun()
-    if look.instead:
-        st.caption(look.instead)
-        return
     if not look.title:
         with st.container() if look.beneath else st.container(horizontal=True, vertical_alignment="center"):
             _bar(job, look)
