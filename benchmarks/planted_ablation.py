@@ -30,7 +30,7 @@ import torch
 from benchmarks.million import commit
 from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.analyses.ablation.compute import ablate
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.corpus.corpus import Corpus
 from tests.making.planted import WANTED, planted_corpus
 from tests.making.pools import corpus_of

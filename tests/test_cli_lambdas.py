@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from datamask.analyses.ablation.command import question_of
 from datamask.cli import main
 from datamask.cli.parser import parse
-from datamask.config.lambda_question import LAMBDAS, LambdaQuestion
+from datamask.config.target import Target
 from datamask.runs import lambda_answers
 from tests.making.answers import keep_answer, made_answer
 from tests.making.planted import language
@@ -50,10 +50,10 @@ def test_every_option_that_it_took_is_taken(tmp_path, capsys):
 def test_its_defaults_are_those_that_it_had():
     options = parse(["which-lambda", "x.parquet"])
     question, _ = question_of(options, options.select_ratio)
-    had = LambdaQuestion()
-    assert (question.objectives, question.target) == (had.objectives, had.target)
-    assert question.lambdas == LAMBDAS[:-1] and (question.ratio,) == had.ratios
-    assert options.ratios is None and options.judge == had.judge
+    assert (question.objectives, question.target) == (("facility", "pairwise"), Target())
+    # 1 is top quality, a method of its own
+    assert question.lambdas == (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85) and question.ratio == 0.1
+    assert options.ratios is None and options.judge == "bigram"
 
 
 def test_examples_score_and_evaluate_from_the_command_line(tmp_path, capsys):

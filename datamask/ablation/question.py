@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from datamask import catalogue
-from datamask.config.lambda_question import JUDGES, Target
 from datamask.config.selection import SelectionConfig
+from datamask.config.target import Target
 from datamask.errors import OptionError
 
 RANDOM, DUPLICATES, TOP_QUALITY = "random", "duplicates-removed", "top-quality"
@@ -24,6 +24,9 @@ JOINT = (GREEDY, MASKS)
 """Joint methods at one setting: greedy picks on facility location, and the paper's preset, which learns masks."""
 
 METHODS = (*SIMPLE, *JOINT)
+
+JUDGES = ("bigram", "transformer")
+"""Models that learn from the selected texts."""
 
 OBJECTIVES = ("facility", "pairwise", "vendi")
 """Objectives that are tried over lambda; those that the catalogue does not have are left out."""

@@ -1,10 +1,12 @@
-"""The target of an ablation on the command line: what a word names, and what belongs to it."""
+"""The question of an ablation on the command line: what its words name."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
-from datamask.config.lambda_question import JUDGES, STEERING, Target, read_texts
+from datamask.ablation.question import JUDGES
+from datamask.config.target import STEERING, Target, read_texts
 from datamask.errors import OptionError
 from datamask.files import user_path
 
@@ -73,3 +75,22 @@ def ratios_of(text: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
         raise OptionError(f"--ratios must be numbers such as 0.1,0.3, got {text!r}") from error
+
+
+def lambdas_of(text: str) -> tuple[float, ...]:
+    """``0:1:11`` (start, stop, count) or ``0,0.1,0.5``.
+
+    Raises:
+        OptionError: neither.
+    """
+    try:
+        if ":" in text:
+            start, stop, count = text.split(":")
+            steps = int(count)
+            return tuple(float(start) + (float(stop) - float(start)) * i / max(1, steps - 1) for i in range(steps))
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise OptionError(f"--lambdas must be START:STOP:COUNT or a list such as 0,0.1,0.5, got {text!r}") from error
+    if not all(map(math.isfinite, values)):
+        raise OptionError(f"--lambdas must be finite numbers, got {text!r}")
+    return values

@@ -2,8 +2,8 @@
 
 Three records: `CorpusConfig` (which rows), `SelectionConfig` (which subset of them, found how) and `RunConfig` (both,
 with a name). All of them round-trip through JSON (`to_dict`, `from_dict`), and `RunConfig.arguments` writes a run as
-the command line that repeats it. What options there are is `datamask.options`. Beside them `lambda_question`, which
-asks what lambda should be. Nothing here loads torch.
+the command line that repeats it. What options there are is `datamask.options`. `target` is what an ablation
+measures on. Nothing here loads torch.
 """
 
 from datamask.config.corpus import CorpusConfig

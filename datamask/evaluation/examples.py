@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from datamask.config.lambda_question import LEAST_EXAMPLES, MOST_EXAMPLES, Target, check_texts, texts_of
+from datamask.config.target import LEAST_EXAMPLES, MOST_EXAMPLES, Target, check_texts, texts_of
 from datamask.corpus.columns import is_string, value_type
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import NUMPY_FLOATS, LengthError, feature_rows, plain

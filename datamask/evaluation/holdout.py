@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.config.lambda_question import LEAST_TEXTS, Target
+from datamask.config.target import LEAST_TEXTS, Target
 from datamask.corpus import row_hash
 from datamask.corpus.copies import ROUNDING, near_families
 from datamask.corpus.corpus import Corpus

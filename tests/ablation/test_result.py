@@ -10,7 +10,7 @@ import pytest
 from datamask.ablation import wording
 from datamask.ablation.question import AblationQuestion, objectives_known
 from datamask.ablation.result import VERSION, AblationResult
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.errors import OptionError
 from tests.making.ablations import ROBUST, made_result
 

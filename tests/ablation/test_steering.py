@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from datamask.ablation.steering import track
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from tests.making.ablations import ROBUST, made_result
 
 BY_BIGRAM = made_result(ROBUST)

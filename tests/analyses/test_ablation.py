@@ -10,7 +10,7 @@ import pytest
 from datamask.ablation.question import AblationQuestion
 from datamask.ablation.steering import MODELS
 from datamask.analyses.ablation import ablation_job, chart, tables
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from tests.making.ablations import ROBUST, made_result
 
 

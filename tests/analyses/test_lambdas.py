@@ -8,9 +8,9 @@ import pandas as pd
 
 from datamask.analyses.which_lambda import tables as view
 from datamask.analyses.which_lambda.chart import band
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.runs import lambda_answers
-from tests.making.answers import curve, keep_answer, made_answer
+from tests.making.answers import curve, keep_answer, key_of, made_answer, old_question
 
 
 def test_only_what_helps_is_recommended_and_gaps_stay_gaps():
@@ -165,6 +165,12 @@ def test_words_lie_not_on_each_other():
     both = drawn(0.9, 0.9, 0.9, recommended=shaded)
     places = {standing(both, f"recommended: {ends}")[1:3] for ends in ("0 to 0.1", "0.12 to 0.2")}
     assert len(places) == 2, "beside each other there is no room for both"
+
+
+def test_the_answers_of_these_tests_have_the_keys_that_old_versions_gave():
+    lambdas = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
+    for target, key in ((Target(), "75754e57a381"), (Target("quality"), "244055aa47c7")):
+        assert key_of(old_question(("facility", "pairwise"), (0.1,), lambdas, target)) == key
 
 
 def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path):

@@ -17,7 +17,7 @@ from datamask.analyses.feature_probe import probing
 from datamask.analyses.frontier import sweeping
 from datamask.analyses.scoreboard import measuring
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.corpus import Corpus, FirstLook
 from datamask.corpus.neighbors import stored_graph
 from datamask.corpus.projections import DEFAULT

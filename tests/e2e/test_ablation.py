@@ -17,7 +17,7 @@ from datamask.ablation import wording
 from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.analyses.ablation.compute.kept import Kept
 from datamask.config import CorpusConfig
-from datamask.config.lambda_question import Target, texts_of
+from datamask.config.target import Target, texts_of
 from datamask.dashboard.data.openings import openings
 from datamask.runs import ablation_results
 from datamask.runs.store import RunStore

@@ -11,7 +11,7 @@ import pytest
 
 from datamask.analyses.ablation.compute.sources import in_space
 from datamask.config import CorpusConfig
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.corpus import open_corpus
 from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.text_space import features_of_texts

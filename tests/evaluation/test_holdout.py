@@ -10,7 +10,7 @@ from datamask.analyses.ablation.compute import selecting
 from datamask.analyses.ablation.compute.meters import TextMeter
 from datamask.analyses.ablation.compute.proxy_models import BigramProxy, cut, hashed
 from datamask.analyses.ablation.compute.selecting import DRAWS, random_rows
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.corpus import row_hash
 from datamask.corpus.neighbors import build_neighbors
 from datamask.errors import OptionError

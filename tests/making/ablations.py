@@ -6,7 +6,7 @@ import numpy as np
 
 from datamask.ablation.question import AblationQuestion
 from datamask.ablation.result import AblationResult, Method, TargetFacts
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 
 METHODS = (
     Method("random", "Random", True),

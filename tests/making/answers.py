@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from datamask.config.lambda_question import LambdaQuestion, Target
+from datamask.config.target import Target
 from datamask.runs import lambda_answers
 from tests.making.old_answers import worded
 
@@ -51,6 +54,17 @@ def curve(
     }
 
 
+def old_question(objectives: Sequence[str], ratios: Sequence[float], lambdas: Sequence[float], target: Target) -> dict:
+    """A question as versions before 0.4 stored it, with their first proxy model."""
+    lists = {"objectives": list(objectives), "ratios": list(ratios), "lambdas": list(lambdas)}
+    return {**lists, "target": asdict(target), "words": 250_000, "rows": 100_000, "seed": 0}
+
+
+def key_of(question: Mapping) -> str:
+    """The key under which they kept its answer."""
+    return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:12]
+
+
 def made_answer(
     fingerprint: str, *curves: dict, target: Target | None = None, created: float = 1.7e9, by_features: bool = False
 ) -> dict:
@@ -61,7 +75,7 @@ def made_answer(
         curve("pairwise", (0.5, 0.5, 0.4, 0.2), best=3),
     )
     ratios = sorted({one["ratio"] for one in curves})
-    question = LambdaQuestion(tuple(one["objective"] for one in curves), tuple(ratios), LAMBDAS, target)
+    question = old_question(list(dict.fromkeys(one["objective"] for one in curves)), ratios, LAMBDAS, target)
 
     def measure(name: str, unit: str) -> dict:
         return {
@@ -100,8 +114,8 @@ def made_answer(
     return worded(
         {
             "version": 1,
-            "question": question.to_dict(),
-            "key": question.key,
+            "question": question,
+            "key": key_of(question),
             "fingerprint": fingerprint,
             "n": 240,
             "rows": 240,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from datamask.ablation.question import AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing.signs import Sign
 from datamask.errors import InputError, StoreError
@@ -44,7 +44,7 @@ def examples_of(corpus: Corpus, source: str, name: str, content: bytes) -> tuple
     """The examples in a file that a browser sent, and their target.
 
     Args:
-        source: what they are, one of `datamask.config.lambda_question.STEERING`. name: of the file.
+        source: what they are, one of `datamask.config.target.STEERING`. name: of the file.
 
     Raises:
         InputError: they cannot be read, or are too few or too many.

@@ -16,8 +16,7 @@ from datamask.cli.common import DONE, check_device, command_work
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_aside, print_text
-from datamask.cli.targets import examples_named, ratios_of, target_of, training_text
-from datamask.config.lambda_question import parse_lambdas
+from datamask.cli.targets import examples_named, lambdas_of, ratios_of, target_of, training_text
 from datamask.errors import OptionError
 from datamask.files import write_text
 from datamask.runs.formats import to_plain
@@ -106,7 +105,7 @@ def question_of(options: argparse.Namespace, ratio: float) -> tuple[AblationQues
     chosen = {
         "methods": METHODS if options.methods is None else tuple(options.methods.split(",")),
         "objectives": () if options.objectives is None else tuple(options.objectives.split(",")),
-        **({} if options.lambdas is None else {"lambdas": parse_lambdas(options.lambdas)}),
+        **({} if options.lambdas is None else {"lambdas": lambdas_of(options.lambdas)}),
         **({} if options.seed_rows is None else {"rows": options.seed_rows}),
         **training_text(options.judge, options.words, options.train_bytes),
     }

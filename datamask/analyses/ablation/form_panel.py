@@ -19,7 +19,7 @@ from datamask.ablation.question import (
     AblationQuestion,
 )
 from datamask.analyses.ablation import ablation_job
-from datamask.config.lambda_question import (
+from datamask.config.target import (
     LEAST_EXAMPLES,
     LEAST_TEXTS,
     MOST_EXAMPLES,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from datamask import catalogue
-from datamask.config.lambda_question import STEERING
+from datamask.config.target import STEERING
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.places import cut
 from datamask.dashboard.tradeoff.lambda_points import Mark

@@ -17,7 +17,6 @@ from datamask.cli.arguments import (
     whole,
 )
 from datamask.cli.help_text import rare
-from datamask.config.lambda_question import LAMBDAS
 
 
 def add_ablate(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +67,11 @@ def add_which_lambda(parser: argparse.ArgumentParser) -> None:
     add_ablate(parser)
     parser.add_argument("--ratios", metavar="SHARE,SHARE", help="select ratios, one ablation each (0.1)")
     parser.set_defaults(
-        target="random", select_ratio=0.1, objectives="facility,pairwise", lambdas=",".join(map(str, LAMBDAS))
+        target="random",
+        select_ratio=0.1,
+        objectives="facility,pairwise",
+        # closer together toward diversity, where selections change most
+        lambdas="0,0.05,0.1,0.2,0.35,0.5,0.7,0.85,1",
     )
 
 

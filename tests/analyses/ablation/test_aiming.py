@@ -10,7 +10,7 @@ from datamask.analyses.ablation.compute import ablate, aiming
 from datamask.analyses.ablation.compute import study as studying
 from datamask.analyses.ablation.compute.aiming import aim, deal, families_of
 from datamask.analyses.ablation.compute.meters import FeatureMeter
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.examples import Examples
 from tests.making.pools import made_corpus

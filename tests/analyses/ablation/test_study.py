@@ -16,7 +16,7 @@ from datamask.analyses.ablation.compute import study as studying
 from datamask.analyses.ablation.compute.contestants import Contestants, single
 from datamask.analyses.ablation.compute.kept import Kept
 from datamask.analyses.ablation.compute.parts import parts
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.evaluation.examples import Examples
 from datamask.work.pace import RoundPace

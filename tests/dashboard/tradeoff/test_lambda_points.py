@@ -10,7 +10,7 @@ import pytest
 
 from datamask.analyses.which_lambda import tables
 from datamask.config import Quota, SelectionConfig
-from datamask.config.lambda_question import Target
+from datamask.config.target import Target
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import common_ends
 from datamask.dashboard.map.layers import Selection

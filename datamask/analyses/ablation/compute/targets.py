@@ -22,7 +22,7 @@ from datamask.analyses.ablation.compute.kept import Kept
 from datamask.analyses.ablation.compute.meters import FeatureMeter, Meter, TextMeter
 from datamask.analyses.ablation.compute.parts import parts
 from datamask.analyses.ablation.compute.sources import read_proxy, text_column
-from datamask.config.lambda_question import LEAST_TEXTS, Target
+from datamask.config.target import LEAST_TEXTS, Target
 from datamask.corpus.copies import exact_families, near_families
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph

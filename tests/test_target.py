@@ -1,45 +1,20 @@
-"""The question "which lambda?": what it accepts, and texts of people's own."""
+"""The target of an ablation: what names one, and texts of people's own."""
 
 from __future__ import annotations
 
-import json
 import os
 
 import pytest
 
-from datamask.cli.targets import examples_named, ratios_of, target_of, training_text
-from datamask.config import lambda_question
-from datamask.config.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
-from datamask.errors import DatamaskError, InputError, OptionError
+from datamask.cli.targets import examples_named, lambdas_of, ratios_of, target_of, training_text
+from datamask.config import target as target_module
+from datamask.config.target import Target, check_texts, read_texts, texts_of
+from datamask.errors import InputError, OptionError
 
 
-def test_a_question_survives_json_and_has_one_key():
-    question = LambdaQuestion(("Pair_simi", "facility"), (0.3, 0.1), (1, 0, 0.5), Target("column", "source", "web"))
-    assert question.objectives == ("pairwise", "facility") and question.lambdas == (0.0, 0.5, 1.0)
-    again = LambdaQuestion.from_dict(json.loads(json.dumps(question.to_dict())))
-    assert again == question and again.key == question.key != LambdaQuestion().key
+def test_own_texts_are_known_by_their_content():
     own = [Target.own(texts) for texts in (["a b"], ["a b"], ["a c"])]
     assert own[0] == own[1] != own[2]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"objectives": ()},
-        {"objectives": ("best",)},
-        {"ratios": (0.0,)},
-        {"ratios": ()},
-        {"lambdas": (0.5,)},
-        {"lambdas": (0.0, 1.5)},
-        {"words": 10},
-        {"rows": 10},
-        {"judge": "oracle"},
-        {"train_bytes": 10, "judge": "transformer"},
-    ],
-)
-def test_what_cannot_be_tried_is_refused(wrong):
-    with pytest.raises(DatamaskError, match="--"):
-        LambdaQuestion(**wrong)
 
 
 def test_targets(tmp_path):
@@ -74,15 +49,9 @@ def test_targets_of_examples(tmp_path):
         target_of("examples:nowhere.txt")
     with pytest.raises(OptionError, match="examples:FILE, got 'example:x'"):
         target_of("example:x")
-    assert LambdaQuestion(target=target) == LambdaQuestion.from_dict(LambdaQuestion(target=target).to_dict())
-    # the keys of questions that people have answers to
-    assert LambdaQuestion().key == "75754e57a381" and LambdaQuestion(target=Target("quality")).key == "244055aa47c7"
 
 
-def test_a_judge_is_part_of_a_question_unless_it_is_the_first():
-    plain, other = LambdaQuestion(), LambdaQuestion(judge="transformer", train_bytes=9_000)
-    assert "judge" not in plain.to_dict() and plain.key != other.key and (plain.most, other.most) == (250_000, 9_000)
-    assert LambdaQuestion.from_dict(json.loads(json.dumps(other.to_dict()))) == other
+def test_the_training_text_is_counted_as_its_proxy_model_counts_it():
     assert training_text("bigram", None, None) == {} and training_text("transformer", None, 7) == {"train_bytes": 7}
     with pytest.raises(OptionError, match="--train-bytes belongs to --judge transformer, and --judge is bigram"):
         training_text("bigram", None, 9_000)
@@ -104,7 +73,7 @@ def test_texts_are_lines_or_json_lines_without_repeats(tmp_path):
 
 
 def test_a_device_without_end_is_refused_as_a_file_of_texts_and_a_pipe_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(lambda_question, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(target_module, "MOST_BYTES", 10_000)
     with pytest.raises(InputError, match="at most 10,000 bytes"):
         read_texts("/dev/zero")
     reader, writer = os.pipe()
@@ -115,7 +84,7 @@ def test_a_device_without_end_is_refused_as_a_file_of_texts_and_a_pipe_is_read(t
 
 
 def test_lambdas_as_range_or_list():
-    assert parse_lambdas("0:1:3") == (0.0, 0.5, 1.0) and parse_lambdas("0,0.3") == (0.0, 0.3)
+    assert lambdas_of("0:1:3") == (0.0, 0.5, 1.0) and lambdas_of("0,0.3") == (0.0, 0.3)
     for wrong in ("a", "0:1", "0,nan"):
         with pytest.raises(OptionError, match="--lambdas"):
-            parse_lambdas(wrong)
+            lambdas_of(wrong)

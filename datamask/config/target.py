@@ -1,31 +1,21 @@
-"""The question "which lambda?": what is tried, and what text a selection is judged by.
+"""The target of an ablation: the text that selections are judged by.
 
-Light on purpose: pages and command line ask with it, the answer is computed by `datamask.analyses.ablation.compute`.
+Light on purpose: pages and command line name it, and `datamask.analyses.ablation.compute` measures on it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from datamask import catalogue
-from datamask.config.selection import SelectionConfig
 from datamask.errors import InputError, OptionError
 
 STEERING = ("ids", "features", "examples")
 """Kinds of which half gives the quality to select by, while the other half judges."""
 
 KINDS = ("random", "column", "texts", "quality", "score", *STEERING)
-LAMBDAS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
-"""Closer together towards diversity, where selections change most."""
-
-JUDGES = ("bigram", "transformer")
-"""Models that learn from the selected texts."""
 
 LEAST_TEXTS = 60
 """Held-out texts below which no interval would mean anything."""
@@ -104,78 +94,6 @@ class Target:
         return cls(kind, name=name, digest=hashlib.sha256(content).hexdigest()[:16])
 
 
-@dataclass(frozen=True)
-class LambdaQuestion:
-    """What is tried.
-
-    Attributes:
-        objectives: names, each a curve of its own. ratios: select ratios. lambdas: rising, from 0 to 1.
-        target: what is predicted.
-        words: each selection trains the model on so many words, or on as many as the shortest has.
-        rows: a uniform sample of so many rows stands for a larger corpus.
-        seed: of random selections, cuts and ties, and of trainings.
-        judge: the model that is trained: ``bigram``, which takes milliseconds, or ``transformer``, small, over bytes.
-        train_bytes: the same as `words` for the transformer, in bytes.
-    """
-
-    objectives: tuple[str, ...] = ("facility", "pairwise")
-    ratios: tuple[float, ...] = (0.1,)
-    lambdas: tuple[float, ...] = LAMBDAS
-    target: Target = field(default_factory=Target)
-    words: int = 250_000
-    rows: int = 100_000
-    seed: int = 0
-    judge: str = "bigram"
-    train_bytes: int = 150_000
-
-    def __post_init__(self) -> None:
-        named = tuple(dict.fromkeys(SelectionConfig.from_options(objective=name).objective for name in self.objectives))
-        _set(self, "objectives", named)
-        _set(self, "ratios", tuple(sorted({float(ratio) for ratio in self.ratios})))
-        _set(self, "lambdas", tuple(sorted({float(lamb) for lamb in self.lambdas})))
-        if not self.objectives:
-            raise OptionError(
-                f"--objectives needs at least one of {', '.join(e.name for e in catalogue.OBJECTIVES)}, got none"
-            )
-        if len(self.lambdas) < 2 or not all(0 <= lamb <= 1 for lamb in self.lambdas):
-            raise OptionError(f"--lambdas must be at least two values from 0 to 1, got {self.lambdas}")
-        if not self.ratios or not all(0 < ratio < 1 for ratio in self.ratios):
-            raise OptionError(f"--ratios must be values between 0 and 1, got {self.ratios}")
-        if self.judge not in JUDGES:
-            raise OptionError(f"--judge must be one of {', '.join(JUDGES)}, got {self.judge!r}")
-        for name, least in (("words", 1_000), ("rows", 1_000), ("train_bytes", 5_000)):
-            if getattr(self, name) < least:
-                raise OptionError(f"--{name.replace('_', '-')} must be at least {least:,}, got {getattr(self, name):,}")
-
-    @property
-    def most(self) -> int:
-        """Words, or bytes, that a selection trains on at most."""
-        return self.train_bytes if self.judge == "transformer" else self.words
-
-    @property
-    def key(self) -> str:
-        """Twelve hex digits: the same question has the same key."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it; without the judge where it is the first there was, so that such a question keeps its
-        key."""
-        values = asdict(self)
-        if self.judge == JUDGES[0]:
-            del values["judge"], values["train_bytes"]
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> LambdaQuestion:
-        known = {f.name for f in fields(cls)}
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in data.items()
-            if name in known and name != "target"
-        }
-        return cls(**given, target=Target(**data.get("target", {})))
-
-
 def texts_of(content: str, name: str = "the text") -> list[str]:
     """The texts of a file: one per line, or the ``text`` of each line where the lines are JSON objects. Empty lines and
     repeated texts are left out.
@@ -229,27 +147,3 @@ def check_texts(texts: list[str], name: str) -> list[str]:
             "are needed to tell selections apart, and some hundreds are better"
         )
     return texts
-
-
-def parse_lambdas(text: str) -> tuple[float, ...]:
-    """``0:1:11`` (start, stop, count) or ``0,0.1,0.5``.
-
-    Raises:
-        OptionError: neither.
-    """
-    try:
-        if ":" in text:
-            start, stop, count = text.split(":")
-            steps = int(count)
-            return tuple(float(start) + (float(stop) - float(start)) * i / max(1, steps - 1) for i in range(steps))
-        values = tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise OptionError(f"--lambdas must be START:STOP:COUNT or a list such as 0,0.1,0.5, got {text!r}") from error
-    if not all(map(math.isfinite, values)):
-        raise OptionError(f"--lambdas must be finite numbers, got {text!r}")
-    return values
-
-
-def _set(record: LambdaQuestion, name: str, value: Any) -> None:
-    """Assign while a frozen record is being made."""
-    object.__setattr__(record, name, value)
