@@ -1,6 +1,6 @@
-"""Answers to "which lambda?", kept beside the runs: one per question and corpus.
+"""Answers to "which lambda?" that versions before 0.4 kept beside the runs: one per question and corpus.
 
-Light, so that a page can list them; `datamask.runs.lambdas` computes and writes them.
+Light, so that a page can list them; `ablate` answers such questions now.
 """
 
 from __future__ import annotations
