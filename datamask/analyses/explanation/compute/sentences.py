@@ -19,11 +19,11 @@ def sentence(explanation: Explanation, winner: object) -> Explanation:
 
 def _sentence(explanation: Explanation, winner: object) -> str:
     if explanation.state == states.PINNED:
-        return "In because you pinned it. Its score does not count."
+        return "In because you pinned it. Its score does not matter."
     if explanation.state == states.GIVEN:
         return "You have it already, so it counts as in and is not selected again."
     if explanation.state == states.BANNED:
-        return "Out because you banned it. Its score does not count."
+        return "Out because you banned it. Its score does not matter."
     if explanation.state == states.PRUNED:
         return (
             f"Out before learning: its quality, below that of {_percent(explanation.facts['quality_below'])} of "
