@@ -163,7 +163,7 @@ def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]
     if "rows_of" not in facts and facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
         dim, names = learned.corpus.dim, dict(config.terms)
         unknowns = (dim if "pairwise" in names else 0) + (dim * (dim - 1) // 2 if "disf_fixed" in names else 0)
-        way_out = "Select more rows." if config.estimator == "relaxed" else "`--estimator relaxed` ends at an optimum."
+        way_out = "Select more rows." if config.estimator == "relaxed" else "--estimator relaxed ends at an optimum."
         notes.append(
             f"{facts['otherwise']:,} rows come out otherwise than in the run, which selected {facts['selected']:,}. "
             f"The rule has {unknowns:,} unknowns. At an optimum it is wrong about as many rows at most, elsewhere "

@@ -192,7 +192,7 @@ def test_applied_to_its_own_corpus_it_gives_the_selection_but_for_the_rows_it_co
 def test_a_run_that_ended_far_from_an_optimum_says_so(tmp_path):
     recipe = recipe_of(done(tmp_path, estimator="random"))
     assert recipe.learned["otherwise"] > 100 and "come out otherwise than in the run" in recipe.notes[0]
-    assert recipe.notes[0].endswith("`--estimator relaxed` ends at an optimum.")
+    assert recipe.notes[0].endswith("--estimator relaxed ends at an optimum.")
 
 
 def test_the_rule_of_a_sample_that_all_rows_refit_says_nothing_of_the_sample(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -402,7 +403,12 @@ def _provenance(run: Run, now: float | None) -> Section:
 def summary_section(kept: Kept, fingerprint: str, cache_dir: Path | None) -> Section:
     """The sentences for a data lead."""
     stored = results(cache_dir, fingerprint) if cache_dir is not None and fingerprint else []
-    return Section("Summary", "".join(f"<p>{svg.escape(sentence)}</p>" for sentence in summary(kept, stored)))
+    return Section("Summary", "".join(f"<p>{_coded(sentence)}</p>" for sentence in summary(kept, stored)))
+
+
+def _coded(sentence: str) -> str:
+    """A sentence as HTML, what stands between two backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", svg.escape(sentence))
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> str:

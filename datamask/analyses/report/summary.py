@@ -159,5 +159,5 @@ def _ids(kept: Kept) -> str:
         return "The ids are in no run folder yet. Download them, or press Keep as run."
     return (
         f"The ids are in selection.parquet in the folder of run {kept.run_id}. To export ids, rows or masks, run "
-        f"datamask runs export {kept.run_id}."
+        f"`datamask runs export {kept.run_id}`."
     )

@@ -16,16 +16,30 @@ _OPTION = re.compile(r"--([a-z][a-z_-]*)")
 _PATH = re.compile(r"(?<![\w:/.~])/(?:[^\s/:;,'\"]+/)+(?=[^\s/:;,'\"]+/[^\s/:;,'\"]+)")
 _LABELS = {option.word.replace("-", "_"): option.title for option in (*CORPUS_OPTIONS.values(), *OPTIONS.values())}
 _DIGEST_FOLDER, _DIGEST = re.compile(r"\b[0-9a-f]{32,64}/"), re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
+_CODE = re.compile(r"(`[^`]+`)")
 GAP = "\u00a0"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&])")
 
 
 def plain(text: object, limit: int = 200) -> str:
     """Text of unknown origin for a markdown element: every mark escaped, on one line, cut at `limit` characters."""
+    return _MARKDOWN.sub(r"\\\1", _on_one_line(text, limit))
+
+
+def coded(text: object, limit: int = 200) -> str:
+    """`plain`, but what stands between two backticks is code: it stays as it is.
+
+    Example:
+        >>> coded("Run `datamask runs export a_b` (once).")
+        'Run `datamask runs export a_b` \\\\(once\\\\)\\\\.'
+    """
+    pieces = _CODE.split(_on_one_line(text, limit))
+    return "".join(piece if _CODE.fullmatch(piece) else _MARKDOWN.sub(r"\\\1", piece) for piece in pieces)
+
+
+def _on_one_line(text: object, limit: int) -> str:
     line = " ".join(str(text).split())
-    if len(line) > limit:
-        line = line[: limit - 1] + "…"
-    return _MARKDOWN.sub(r"\\\1", line)
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def middle(text: object, limit: int) -> str:
@@ -48,19 +62,23 @@ def named(name: object, limit: int) -> str:
 
 
 def sentence(error: object, limit: int = 600) -> str:
-    """An error's sentence for a markdown element: `unmarked`, escaped, cut at `limit` characters."""
-    return plain(unmarked(error), limit)
+    """An error's sentence for a markdown element: `unmarked` and `coded`, cut at `limit` characters."""
+    return coded(unmarked(error), limit)
 
 
 def unmarked(error: object) -> str:
-    """An error's sentence for a page where it is shown as text: options called as the forms call them, of a path its
-    end, of a digest its first eight digits.
+    """An error's sentence for a page where it is shown as text: options called as the forms call them except in a
+    command between backticks, of a path its end, of a digest its first eight digits.
 
     Where a file lies on the server is nothing that a page tells; a folder and the name in it are enough to find it by.
     """
     text = str(error)
     short = _DIGEST.sub(r"\1…", _DIGEST_FOLDER.sub("", _PATH.sub("…/", text)))
-    called = _OPTION.sub(lambda match: _label(match[1]), short)
+    # a command is there to be copied
+    called = "".join(
+        piece if _CODE.fullmatch(piece) else _OPTION.sub(lambda match: _label(match[1]), piece)
+        for piece in _CODE.split(short)
+    )
     # a file's name keeps its spelling, an option at the beginning is a sentence's first word
     return called[:1].upper() + called[1:] if _OPTION.match(text) else called
 

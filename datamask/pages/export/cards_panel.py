@@ -63,7 +63,7 @@ def show(run: Run, shards: provenance.Shards, report: Callable[[], None]) -> Non
     if any(export.needs_shards for export in given) and (doubt := exports.unchecked(run)):
         st.caption(doubt)
     for heading, why in missing.items():
-        st.caption(f"**{heading}**: {why}")
+        st.caption(f"**{heading}**: {words.sentence(why)}")
 
 
 def amounts(run: Run) -> None:

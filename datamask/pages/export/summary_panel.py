@@ -19,4 +19,4 @@ def show(kept: Kept, fingerprint: str, cache_dir: Path) -> None:
     """
     st.markdown("**Summary**")
     stored = results(cache_dir, fingerprint) if fingerprint else []
-    st.markdown("\n".join(f"- {words.plain(sentence, 2000)}" for sentence in summary(kept, stored)))
+    st.markdown("\n".join(f"- {words.coded(sentence, 2000)}" for sentence in summary(kept, stored)))

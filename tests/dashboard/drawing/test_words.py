@@ -130,6 +130,13 @@ def test_an_option_at_the_beginning_is_the_sentence_s_first_word_and_a_file_keep
     assert words.sentence("--panel knows no column") == "Panel knows no column"
 
 
+def test_a_command_stays_as_one_types_it_and_is_code():
+    said = "--lamb is fixed; run `datamask select a_b --lamb 0.5` (once)"
+    assert words.sentence(said) == r"Balance λ is fixed; run `datamask select a_b --lamb 0.5` \(once\)"
+    assert words.coded("a `*b*` c`*d", 100) == r"a `*b*` c\`\*d"
+    assert words.coded("see `datamask runs export`", 10) == r"see \`data…", "half a command is no code"
+
+
 def test_an_option_is_called_as_its_form_calls_it():
     assert words.sentence("raise --n_rollout, or lower --lamb") == r"raise masks per step \(G\), or lower balance λ"
     assert words.sentence("--budget needs --length_column") == "Token budget needs length column"
