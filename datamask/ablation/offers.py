@@ -53,9 +53,9 @@ def _baseline(result: AblationResult, target: int | None) -> Offer | None:
     method = result.methods[best]
     if len(at) == 1:
         label = result.targets[at[0]].label
-        return Offer(f"No joint method beats the best simple baseline, {method.label}, for {label}.", method)
+        return Offer(f"No tried λ beats the best simple baseline, {method.label}, for {label}.", method)
     return Offer(
-        f"No joint method beats the best simple baseline on any of {len(at)} targets. "
+        f"No tried λ beats the best simple baseline on any of {len(at)} targets. "
         f"Safest simple baseline: {method.label}.",
         method,
     )

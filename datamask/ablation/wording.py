@@ -41,7 +41,7 @@ def several_targets(result: AblationResult) -> str:
     """The recommendation for an unknown target, and what it is against the other kind of method: simple or joint."""
     recommended = result.recommendation
     assert recommended is not None
-    kind = "joint method" if recommended.method.simple else "simple baseline"
+    kind = "method with λ" if recommended.method.simple else "simple baseline"
     # there is always a method of either kind: random, and an objective at a lambda
     other = min(
         (each for each in result.summaries if each.method.simple != recommended.method.simple),

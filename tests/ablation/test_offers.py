@@ -44,12 +44,12 @@ def test_where_no_joint_method_beats_the_best_simple_baseline_that_baseline_is_o
     stored = confirmed(SIMPLE_WINS)
     (offer,) = offers(track(stored, "facility", 0.3))
     assert offer.method.name == "top-quality" and not offer.moves
-    assert "No joint method beats the best simple baseline on any of 3 targets" in offer.sentence
+    assert "No tried λ beats the best simple baseline on any of 3 targets" in offer.sentence
     assert offer.sentence.endswith("Safest simple baseline: Top quality.")
     # one proxy model alone: that nothing was better is said all the same
     assert offers(track(stored[:1], "facility", 0.3)) == [offer]
     (single,) = [one for one in offers(track(stored, "facility", 0.3, target="t1")) if not one.moves]
-    assert single.sentence == "No joint method beats the best simple baseline, Top quality, for target 1."
+    assert single.sentence == "No tried λ beats the best simple baseline, Top quality, for target 1."
 
 
 def test_a_simple_baseline_that_is_most_robust_is_offered_as_a_run():

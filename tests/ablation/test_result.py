@@ -34,7 +34,7 @@ def test_where_random_is_the_robust_choice_the_sentence_is_about_the_best_joint_
     result = made_result(np.array([[5.0, 5.0], [4.8, 5.6], [5.3, 5.3], [5.1, 5.4]]))
     said = wording.headline(result)
     assert "For an unknown target, Random is the safest method: at most 0." in said
-    assert "The safest joint method is Facility location λ 0.7 (0." in said
+    assert "The safest method with λ is Facility location λ 0.7 (0." in said
     assert "Random is better than random" not in said and "and worse on 2. Against" in said
 
 

@@ -68,7 +68,7 @@ def test_the_best_simple_baseline_is_offered_as_a_run_of_equal_size(page, opened
     keep(opened, store, SIMPLE_WINS, second=False)
     run = shown_run(opened, store)
     app = page(corpus=opened.key, run=run.id)
-    assert "No joint method beats the best simple baseline" in parcels(app)["evidence"]["sentences"][0]
+    assert "No tried λ beats the best simple baseline" in parcels(app)["evidence"]["sentences"][0]
     begun = []
 
     def begin(opened, runs, settings, rules, name=""):

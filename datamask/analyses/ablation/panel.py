@@ -156,7 +156,7 @@ def nothing_yet(corpus: Corpus) -> None:
     with st.container(border=True):
         st.subheader("No ablation of this corpus yet", anchor=False)
         st.write(
-            f"Press Start to compare simple baselines and joint methods on equally many tokens. {judged} The "
+            f"Press Start to compare simple baselines and methods with λ on equally many tokens. {judged} The "
             "result names the methods that are better than random and than the best simple baseline."
         )
 

@@ -5,7 +5,6 @@ What is wrong with a run, if anything, is `datamask.runs.health`'s to say; here 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -60,13 +59,11 @@ def line(run: Run) -> str | None:
 
 
 def sentence(metrics: Mapping[str, np.ndarray], facts: Mapping, active: bool = True) -> str | None:
-    """`line` of these metrics: decided rows, signal over noise, rows changed."""
+    """`line` of these metrics: decided rows, rows changed."""
     parts = []
-    decided, signal = finite(metrics, "decided"), finite(metrics, "signal")
+    decided = finite(metrics, "decided")
     if len(decided):
         parts.append(f"{words.percent(decided[-1])} of rows converged")
-    if len(signal):
-        parts.append(f"signal {_times(_ratio(signal[-SMOOTHED:].mean()))} noise")
     changed, selected = _changed(metrics), facts.get("selected")
     if changed is not None and selected:
         steps, share = changed
@@ -213,13 +210,3 @@ def _chance(selected: int, n: int) -> float | None:
         return None
     ratio = selected / n
     return ratio / (2 - ratio)
-
-
-def _ratio(squared: float) -> float:
-    return math.sqrt(max(float(squared), 0.0))
-
-
-def _times(ratio: float) -> str:
-    if ratio < 0.01:
-        return "under 0.01×"
-    return f"{ratio:,.0f}×" if ratio >= 10 else f"{ratio:.2g}×"

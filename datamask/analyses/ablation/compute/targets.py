@@ -211,7 +211,7 @@ def _labels(pool: Pool, question: AblationQuestion, poll: Poll) -> tuple[list[tu
                 f"--label {question.label} needs at least two values with {2 * LEAST_TEXTS} rows each, and has "
                 f"{len(values)}; name another column, or {LABEL_REGIONS}"
             )
-        return values, f"The targets are values of {question.label}."
+        return values, f"Each target is one value of column {question.label}."
     if not question.label:
         fitting = {
             name: values
@@ -220,7 +220,7 @@ def _labels(pool: Pool, question: AblationQuestion, poll: Poll) -> tuple[list[tu
         }
         if fitting:
             best = max(fitting, key=lambda name: sum(int(rows.sum()) for _, rows in fitting[name]))
-            return fitting[best], f"The targets are values of {best}, the label column that covers most rows."
+            return fitting[best], f"Each target is one value of {best}, the label column that covers most rows."
     count = int(np.clip(len(corpus) // ROWS_PER_REGION, LEAST_TARGETS, MOST_TARGETS))
     region = kmeans_labels(pool.features, min(count, len(corpus)), question.seed, poll).cpu().numpy()
     found = [(f"region {place + 1}", region == place) for place in range(count)]
