@@ -173,7 +173,6 @@ ALIASES = {
         (
             "runs.run_facts",
             "runs.imports",
-            "runs.measuring",
             "runs.digests",
             "runs.recording",
             "runs.whole",

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from datamask.analyses.agreement import compute as engine
 from datamask.analyses.agreement import tables as agreements
 from datamask.analyses.agreement.chart import agreement
 from datamask.dashboard.linked import agreed
-from datamask.evaluation import agreement as engine
 
 
 def test_the_bounds_are_the_engines():

@@ -8,9 +8,10 @@ import time
 import numpy as np
 import pytest
 
+from datamask.analyses.agreement import counting
+from datamask.analyses.scoreboard import compute as engine
 from datamask.analyses.scoreboard import measuring
 from datamask.corpus import open_corpus
-from datamask.runs import measuring as engine
 from datamask.runs import run_queue, stored_measures
 from datamask.runs.store import RunStore
 from tests.making.runs import finish_run, write_shard
@@ -31,12 +32,12 @@ def world(tmp_path):
 
 def test_what_is_measured_lies_where_the_pages_look(world):
     corpus, store, runs = world
-    task = measuring.start_agreement(runs[0], corpus, store.cache_dir)
+    task = counting.start_agreement(runs[0], corpus, store.cache_dir)
     task.wait(300)
     assert task.state == "done", task.error
     appeared, selected = stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).find()
     assert appeared.sum() == 20 * 96 and (selected <= appeared).all()
-    assert measuring.agreement_key(runs[0], corpus) != measuring.agreement_key(runs[1], corpus)
+    assert counting.agreement_key(runs[0], corpus) != counting.agreement_key(runs[1], corpus)
 
 
 def test_a_board_gets_the_runs_and_can_be_stopped(world, monkeypatch):

@@ -112,7 +112,7 @@ SERVER = """
 import sys, time
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.runs import measuring
+from datamask.analyses.agreement import compute
 from datamask.errors import InputError
 from datamask.runs.store import RunStore
 from tests.contracts.long_work import WORK, World
@@ -121,7 +121,7 @@ def never_done(*_, **__):
     print("computing", flush=True)
     time.sleep(600)
 
-measuring.agreement = never_done
+compute.agreement = never_done
 config, store = CorpusConfig((sys.argv[1],)), RunStore(sys.argv[2])
 WORK["agreement"].start(World(config, open_corpus(config), store, store.get(sys.argv[3]))).wait()
 """
@@ -211,7 +211,7 @@ from pathlib import Path
 import torch
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.runs import measuring
+import datamask.analyses.scoreboard.compute  # before the fork, which copies what is loaded
 from datamask.runs.store import RunStore
 from datamask.work.stored import StoredResult
 from tests.contracts.long_work import WORK, World

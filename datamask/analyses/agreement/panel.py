@@ -9,10 +9,10 @@ import numpy as np
 import streamlit as st
 
 from datamask import catalogue
+from datamask.analyses.agreement import counting
 from datamask.analyses.agreement import tables as agreements
 from datamask.analyses.agreement.chart import agreement
 from datamask.analyses.comparison.tables import Entry
-from datamask.analyses.scoreboard import measuring
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
@@ -168,9 +168,9 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
         link |= {"runs": ",".join(other.id for other in runs), "view": "agreement"}
         sign = Sign(f"Stability of {run.config.name or run.id}", "pages/evidence.py", link)
         background.offer(
-            measuring.agreement_key(run, corpus),
+            counting.agreement_key(run, corpus),
             f"Repeat on {agreed.PARTS} subsets",
-            lambda: measuring.start_agreement(run, corpus, cache_dir, sign),
+            lambda: counting.start_agreement(run, corpus, cache_dir, sign),
             name="measure_agreement",
             icon=":material/casino:",
             cost=f"Takes about {agreed.PARTS} times as long as the run.",

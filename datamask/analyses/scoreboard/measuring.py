@@ -1,4 +1,4 @@
-"""Scoreboards and agreements behind a page: computed on request in the background, one thread, and kept on disk.
+"""Scoreboards behind a page: computed on request in the background, one thread, and kept on disk.
 
 They wait for the runs and give way to them. Torch is loaded inside the thread.
 """
@@ -22,45 +22,27 @@ def board_key(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> str:
     return f"board-{stored_board(runs, corpus.fingerprint, cache_dir).entry.key}-{corpus.fingerprint}"
 
 
-def agreement_key(run: Run, corpus: Corpus) -> str:
-    """The name under which the worker knows the agreement of this run."""
-    return f"agreement-{run.id}-{corpus.fingerprint}"
-
-
 def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
     """The run's selection on every objective: exact raw values by name. Finds the neighbour graph where it is needed.
 
     Args:
         run: a done one on this corpus.
     """
+    from datamask.analyses.scoreboard import compute
     from datamask.evaluation.threads import threads
-    from datamask.runs import measuring
 
     with threads(1):
-        return measuring.objective_values(run, corpus, cache_dir)
+        return compute.objective_values(run, corpus, cache_dir)
 
 
 def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
     """Measure these runs on every measure; joins the work under way, and goes on with what was stopped."""
 
     def work(job: Job) -> None:
+        from datamask.analyses.scoreboard import compute
         from datamask.evaluation.threads import threads
-        from datamask.runs import measuring
 
         with threads(1):
-            measuring.write_board(runs, corpus, cache_dir, job.work)
+            compute.write_board(runs, corpus, cache_dir, job.work)
 
     return worker().start(board_key(runs, corpus, cache_dir), work, device="cpu", priority=Priority.SWEEP, sign=sign)
-
-
-def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
-    """Select again on random parts of the corpus; joins the work under way where there is one."""
-
-    def work(job: Job) -> None:
-        from datamask.evaluation.threads import threads
-        from datamask.runs import measuring
-
-        with threads(1):
-            measuring.write_agreement(run, corpus, cache_dir, job.work)
-
-    return worker().start(agreement_key(run, corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 PARTS, CORE, FLIP = 20, 0.9, (0.3, 0.7)
-"""As `datamask.evaluation.agreement` has them, which loads torch."""
+"""As `datamask.analyses.agreement.compute` has them, which loads torch."""
 
 
 @dataclass(frozen=True)

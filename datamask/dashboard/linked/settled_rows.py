@@ -2,7 +2,7 @@
 
 By proof a sample is in every selection as good as the run's, in none, or open (`datamask.learning.settled`). Where the
 run is made again on random parts of the corpus it is certain to be in, certain to be out, a coin-flip, or between these
-(`datamask.evaluation.agreement`). Where a run has neither, a sentence says why.
+(`datamask.analyses.agreement.compute`). Where a run has neither, a sentence says why.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
+from datamask.analyses.agreement import compute as agreement
 from datamask.config import SelectionConfig
 from datamask.dashboard.linked import settled_rows
 from datamask.dashboard.linked.agreed import agreed
@@ -22,7 +23,6 @@ from datamask.dashboard.map.hexagons import bin_hexagons
 from datamask.dashboard.map.layers import Blank, Classes, Number
 from datamask.dashboard.map.marks import marks_of
 from datamask.dashboard.map.places import place
-from datamask.evaluation import agreement
 from datamask.evaluation.result import NO_RESULT, RunResult
 
 

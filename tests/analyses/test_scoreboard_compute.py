@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from datamask.analyses.agreement import compute as agreement
+from datamask.analyses.scoreboard import compute as measuring
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError, RunStateError, Stopped
 from datamask.evaluation import score_selection
-from datamask.runs import measuring, stored_measures
+from datamask.runs import stored_measures
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
@@ -82,7 +84,7 @@ def test_a_stop_keeps_what_is_measured_and_the_next_start_goes_on(made):
 def test_agreement_is_kept(made):
     store, runs, corpus = made
     assert stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).find() is None
-    measuring.write_agreement(runs[0], corpus, store.cache_dir)
+    agreement.write_agreement(runs[0], corpus, store.cache_dir)
     appeared, selected = stored_measures.stored_agreement(runs[0], corpus.fingerprint, store.cache_dir).find()
     assert appeared.sum() == 20 * 960 and selected.sum() == 20 * 192 and (selected <= appeared).all()
     chosen = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
@@ -99,9 +101,9 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
     with pytest.raises(RunStateError, match="only a done run"):
         measuring.write_board([waiting], corpus, store.cache_dir)
     with pytest.raises(RunStateError, match="other rows"):
-        measuring.write_agreement(runs[0], replace(corpus, fingerprint="0" * 32), store.cache_dir)
+        agreement.write_agreement(runs[0], replace(corpus, fingerprint="0" * 32), store.cache_dir)
     with pytest.raises(Stopped):
-        measuring.write_agreement(runs[2], corpus, store.cache_dir, Work.of(lambda: True))
+        agreement.write_agreement(runs[2], corpus, store.cache_dir, Work.of(lambda: True))
     assert stored_measures.stored_agreement(runs[2], corpus.fingerprint, store.cache_dir).find() is None
     (tmp_path / "pin.txt").write_text(str(corpus.ids[0]))
     pinned = RunStore(tmp_path).create(
@@ -112,4 +114,4 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
     )
     execute(pinned, Work(threads=1))
     with pytest.raises(OptionError, match="agreement"):
-        measuring.write_agreement(pinned, corpus, store.cache_dir)
+        agreement.write_agreement(pinned, corpus, store.cache_dir)

@@ -9,14 +9,17 @@ copies, which some objectives see and others do not.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from datamask import learning, objectives
+from datamask.analyses.scoreboard.compute import selected_rows
 from datamask.config import SelectionConfig
 from datamask.corpus import row_hash
+from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
@@ -26,6 +29,8 @@ from datamask.learning.problem import Problem
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.facility import list_length
 from datamask.objectives.joint import Joint, Term
+from datamask.runs.store import Run
+from datamask.runs.stored_measures import stored_agreement
 from datamask.work.context import UNWATCHED, Work
 
 RESAMPLES, KEPT = 20, 0.8
@@ -155,3 +160,27 @@ def lists_within(indices: np.ndarray, similarities: np.ndarray, rows: np.ndarray
     # those inside come first, in the order they had
     order = np.argsort(~inside, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(listed, order, 1), np.take_along_axis(near, order, 1)
+
+
+def write_agreement(
+    run: Run,
+    corpus: Corpus,
+    cache_dir: Path,
+    work: Work = UNWATCHED,
+) -> None:
+    """Make the run's selection again on random parts of the corpus, and keep how often each row was in, once.
+
+    Raises:
+        RunStateError: the run is not done, or of other rows. OptionError: its settings have pins, quotas, given rows or
+            a budget. StoreError: it cannot be kept. Stopped: from `work`.
+    """
+
+    def counted() -> tuple[np.ndarray, np.ndarray]:
+        selected_rows(run, corpus)
+        config, device = run.config.selection, torch.device("cpu")
+        stoppable = Work(work.poll)
+        pool = Pool(corpus, device, Path(cache_dir), work=stoppable, center=config.center, neighbors=config.neighbors)
+        counts = agreement(pool, config, work)
+        return counts.appeared, counts.selected
+
+    stored_agreement(run, corpus.fingerprint, cache_dir).find_or_compute(counted, work.poll)

@@ -1,7 +1,4 @@
-"""Measure finished runs besides themselves: the scoreboard of several, the agreement of one.
-
-`datamask.runs.stored_measures` keeps them.
-"""
+"""Measure finished runs beside random and top quality: the scoreboard of several, all objectives of one."""
 
 from __future__ import annotations
 
@@ -14,14 +11,13 @@ import torch
 
 from datamask.corpus.corpus import Corpus
 from datamask.errors import RunStateError
-from datamask.evaluation.agreement import agreement
 from datamask.evaluation.comparing import measure_all, scoreboard
 from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.verdicts import optimised_by
 from datamask.runs.store import Run
-from datamask.runs.stored_measures import stored_agreement, stored_board
+from datamask.runs.stored_measures import stored_board
 from datamask.work.context import UNWATCHED, Work
 
 
@@ -44,7 +40,7 @@ def write_board(
     return stored.find_or_compute(
         lambda: scoreboard(
             corpus,
-            {run.id: _selected(run, corpus) for run in runs},
+            {run.id: selected_rows(run, corpus) for run in runs},
             cache_dir,
             cut=True,
             device="cpu",
@@ -60,37 +56,13 @@ def write_board(
     )
 
 
-def write_agreement(
-    run: Run,
-    corpus: Corpus,
-    cache_dir: Path,
-    work: Work = UNWATCHED,
-) -> None:
-    """Make the run's selection again on random parts of the corpus, and keep how often each row was in, once.
-
-    Raises:
-        RunStateError: the run is not done, or of other rows. OptionError: its settings have pins, quotas, given rows or
-            a budget. StoreError: it cannot be kept. Stopped: from `work`.
-    """
-
-    def counted() -> tuple[np.ndarray, np.ndarray]:
-        _selected(run, corpus)
-        config, device = run.config.selection, torch.device("cpu")
-        stoppable = Work(work.poll)
-        pool = Pool(corpus, device, Path(cache_dir), work=stoppable, center=config.center, neighbors=config.neighbors)
-        counts = agreement(pool, config, work)
-        return counts.appeared, counts.selected
-
-    stored_agreement(run, corpus.fingerprint, cache_dir).find_or_compute(counted, work.poll)
-
-
 def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
     """The exact raw value of the run's selection on every objective, without ends of scales, which take long to find.
 
     Raises:
         RunStateError: the run is not done, or of other rows.
     """
-    rows = _selected(run, corpus)
+    rows = selected_rows(run, corpus)
     ground = Ground(Pool(corpus, torch.device("cpu"), Path(cache_dir)), resampling=False)
     ground.calibrating = False
     measured = {
@@ -99,7 +71,7 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
     return {name: value for name, value in measured.items() if value is not None}
 
 
-def _selected(run: Run, corpus: Corpus) -> np.ndarray:
+def selected_rows(run: Run, corpus: Corpus) -> np.ndarray:
     """Rows that a done run of this corpus selected."""
     state = run.status().state
     if state != "done":

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from datamask import catalogue
+from datamask.analyses.agreement.compute import agreement, lists_within
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError, Stopped
-from datamask.evaluation.agreement import agreement, lists_within
 from datamask.evaluation.pool import Pool
 from datamask.objectives import own
 from datamask.objectives.pairwise import Pairwise
