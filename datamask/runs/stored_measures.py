@@ -1,7 +1,7 @@
 """What is measured about finished runs besides themselves, kept on disk: scoreboards of several, agreements of one.
 
-Both take seconds to minutes and depend on finished runs alone, so each is computed once (`compute` of `analyses.scoreboard`
-and `analyses.agreement`).
+Both take seconds to minutes and depend on finished runs alone, so each is computed once, by `compute` of
+`datamask.analyses.scoreboard` and `datamask.analyses.agreement`.
 """
 
 from __future__ import annotations
