@@ -78,7 +78,7 @@ class FeatureProbe:
                 f"(shuffled: {_number(self.shuffled)})."
             ]
         return said + [
-            f"{100 * label.share:.0f} % of nearest neighbors have the same {label.column} (shuffled: "
+            f"Nearest neighbors with the same {label.column}: {100 * label.share:.0f} % (shuffled: "
             f"{100 * label.shuffled:.0f} %)."
             for label in self.labels
         ]

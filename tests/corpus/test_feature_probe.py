@@ -62,7 +62,7 @@ def test_what_is_planted_is_found_and_noise_is_not(planted):
     probe = replace(found, correlation=0.414, shuffled=-0.004, labels=(replace(kind, share=0.62, shuffled=0.09),))
     assert probe.sentences() == [
         "A linear probe predicts quality with rank correlation 0.41 on held-out rows (shuffled: 0.00).",
-        "62 % of nearest neighbors have the same kind (shuffled: 9 %).",
+        "Nearest neighbors with the same kind: 62 % (shuffled: 9 %).",
     ]
 
 
