@@ -109,6 +109,11 @@ class EstimatorEntry:
         """Its options with their defaults: those of `datamask.options` that name it; all others are refused for it."""
         return {name: option.owners[self.name] for name, option in OPTIONS.items() if self.name in option.owners}
 
+    @property
+    def draws_masks(self) -> bool:
+        """Whether it learns from masks that it draws."""
+        return "n_rollout" in self.defaults
+
 
 _CORRELATED = "it makes the members' feature dimensions {} correlated than {} of the corpus would"
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from datamask import catalogue
 from datamask.ablation.comparisons import BETTER, WORSE
+from datamask.ablation.methods import method_of
 from datamask.ablation.result import AblationResult, Method
-from datamask.ablation.steering import COLORED, Track
+from datamask.ablation.steering import COLORED, Track, TrackPoint
 from datamask.ablation.wording import within
+from datamask.config import SelectionConfig
 
 TRIED = 5e-3
 """Half a step of the slider: a lambda within it of a tried one is that one. Nothing is said between tried ones."""
@@ -55,8 +58,7 @@ def _baseline(result: AblationResult, target: int | None) -> Offer | None:
         label = result.targets[at[0]].label
         return Offer(f"No tried λ beats the best simple baseline, {method.label}, for {label}.", method)
     return Offer(
-        f"No tried λ beats the best simple baseline on any of {len(at)} targets. "
-        f"Safest simple baseline: {method.label}.",
+        f"No tried λ beats the best simple baseline on any of {len(at)} targets. Safest baseline: {method.label}.",
         method,
     )
 
@@ -108,15 +110,48 @@ def measured(track: Track, lamb: float) -> str:
         "" where the result is not for the current objective, ratio and rules, its two proxy models disagree, or this
         lambda was not tried.
     """
-    point = next((each for each in track.points if abs(each.lamb - lamb) < TRIED), None)
-    if point is None or not track.fits:
-        return ""
-    where = track.targets[0].label if point.targets == 1 else ""
-    if where:
-        verdict = point.verdict
+    point = _tried(track, lamb)
+    return "" if point is None else against_random(point, track)
+
+
+def solved_at(point: TrackPoint, track: Track) -> str:
+    """One tried lambda, such as ``Solved at λ 0.7: better than random for 6 of 8 targets, worse for 1``."""
+    return f"Solved at λ {point.lamb:g}: {against_random(point, track)}"
+
+
+def against_random(point: TrackPoint, track: Track) -> str:
+    """``better than random for 2 of 6 targets``, ``level with random for all 6 targets``; of one target its name."""
+    if point.targets == 1:
+        where, verdict = track.targets[0].label, point.verdict
         return f"{verdict} than random for {where}" if verdict in (BETTER, WORSE) else f"level with random for {where}"
+    if not point.better and not point.worse:
+        return f"level with random for all {point.targets} targets"
     worse = f", worse for {point.worse}" if point.worse else ""
     return f"better than random for {point.better} of {point.targets} targets{worse}"
+
+
+def instead_of(settings: SelectionConfig, track: Track, rows: int) -> list[str]:
+    """What was measured in the place of a selection by another method, in sentences: solved selections.
+
+    Args:
+        settings: of the selection. track: of its problem. rows: of the corpus.
+
+    Returns:
+        Nothing where its own method was measured or uses no lambda, or the result does not fit.
+    """
+    entry = catalogue.estimator(settings.estimator)
+    # a baseline is compared with solved selections, not replaced by them
+    by_itself = not entry.guided or entry.name == catalogue.auto(settings.objective)
+    if by_itself or track.result is None or not track.fits or method_of(track.result, settings, rows) is not None:
+        return []
+    said = f"The ablation measured solved selections, not {'learned masks' if entry.draws_masks else entry.label}."
+    point = _tried(track, settings.lamb)
+    return [said] if point is None else [said, f"{solved_at(point, track)}."]
+
+
+def _tried(track: Track, lamb: float) -> TrackPoint | None:
+    """The point of a lambda; None: it was not tried, or the result does not fit."""
+    return next((point for point in track.points if track.fits and abs(point.lamb - lamb) < TRIED), None)
 
 
 def _targets(result: AblationResult, target: int | None) -> list[int]:

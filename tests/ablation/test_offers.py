@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamask.ablation.offers import measured, offers
+from datamask.ablation.offers import instead_of, measured, offers, solved_at
 from datamask.ablation.steering import track
+from datamask.config import SelectionConfig
 from tests.making.ablations import ROBUST, made_result
 
 SIMPLE_WINS = np.array([[5.0, 5.0, 5.0], [4.5, 4.5, 4.5], [5.2, 5.1, 5.1], [4.8, 4.9, 4.9]])
@@ -45,7 +46,7 @@ def test_where_no_joint_method_beats_the_best_simple_baseline_that_baseline_is_o
     (offer,) = offers(track(stored, "facility", 0.3))
     assert offer.method.name == "top-quality" and not offer.moves
     assert "No tried λ beats the best simple baseline on any of 3 targets" in offer.sentence
-    assert offer.sentence.endswith("Safest simple baseline: Top quality.")
+    assert offer.sentence.endswith("Safest baseline: Top quality.")
     # one proxy model alone: that nothing was better is said all the same
     assert offers(track(stored[:1], "facility", 0.3)) == [offer]
     (single,) = [one for one in offers(track(stored, "facility", 0.3, target="t1")) if not one.moves]
@@ -86,6 +87,31 @@ def test_the_strip_counts_the_targets_of_a_tried_lambda(lamb):
     said = measured(track(stored, "facility", 0.3), lamb)
     assert said.startswith(f"better than random for {verdicts.count('better')} of 3 targets")
     assert ("worse for 3" in said) == (verdicts.count("worse") == 3)
+
+
+def test_level_everywhere_is_said_as_such():
+    stored = confirmed(np.array([[5.0] * 3, [5.5] * 3, [5.3] * 3, [5.0] * 3]))
+    shown = track(stored, "facility", 0.3)
+    assert measured(shown, 0.7) == "level with random for all 3 targets"
+    assert solved_at(shown.points[-1], shown) == "Solved at λ 0.7: level with random for all 3 targets"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"estimator": "counterfactual", "lamb": 0.7}, ["not learned masks.", "Solved at λ 0.7: better than random"]),
+        ({"estimator": "counterfactual", "lamb": 0.4}, ["not learned masks."]),
+        ({"estimator": "semdedup", "lamb": 0.7}, []),  # uses no lambda
+        ({"lamb": 0.7}, []),  # a solved selection
+        ({"estimator": "top-quality"}, []),  # the ablation measured it
+    ],
+)
+def test_of_another_method_it_says_what_was_measured_in_its_place(settings, said):
+    found = instead_of(
+        SelectionConfig.from_options(objective="facility", **settings), track(confirmed(ROBUST), "facility", 0.3), 400
+    )
+    assert len(found) == len(said) and all(part in sentence for part, sentence in zip(said, found, strict=True))
+    assert instead_of(SelectionConfig.from_options(estimator="random"), track([], "facility", 0.3), 400) == []
 
 
 def test_the_strip_says_nothing_that_was_not_measured():

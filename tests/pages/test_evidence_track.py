@@ -55,6 +55,13 @@ def test_the_track_is_sent_as_the_stored_result_has_it(page, opened, store, mapp
     assert [mark["verdict"] for mark in about_one["points"]] == ["worse", "level"] and about_one["offer"] is None
 
 
+def test_next_to_learned_masks_the_track_says_that_it_is_of_solved_selections(page, opened, store, mapped):
+    keep(opened, store)
+    run = shown_run(opened, store, estimator="counterfactual", lamb=0.7)
+    reason = parcels(page(corpus=opened.key, run=run.id))["evidence"]["reason"]
+    assert reason.startswith("The ablation measured solved selections, not learned masks. Solved at λ 0.7: ")
+
+
 def test_another_ratio_leaves_it_dashed_and_offers_to_find_out(page, opened, store, mapped):
     keep(opened, store)
     run = shown_run(opened, store, select_ratio=0.1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from datamask.ablation.cost import expected_seconds, first_question
-from datamask.ablation.offers import Offer, offers
+from datamask.ablation.offers import Offer, instead_of, offers
 from datamask.ablation.steering import DASHED, Track
 from datamask.analyses.ablation import ablation_job
 from datamask.analyses.ablation import form_panel as ablation_form
@@ -31,14 +31,16 @@ def track_of(corpus: Corpus, settings: SelectionConfig) -> Track:
     return evidence_track.track_of(results, settings, st.session_state.get(TARGET) or "")
 
 
-def send(name: str, corpus: Corpus, settings: SelectionConfig) -> None:
+def send(name: str, corpus: Corpus, settings: SelectionConfig, selected: SelectionConfig | None) -> None:
     """Send a map's slider what was found along lambda.
 
     Args:
         name: of a map that was drawn with a slider. settings: of the slider's problem.
+        selected: of the current selection; None: there is none.
     """
     shown = track_of(corpus, settings)
-    carry(name, "evidence", pack(evidence_track.header(shown, offers(shown))))
+    instead = [] if selected is None else instead_of(selected, shown, len(corpus))
+    carry(name, "evidence", pack(evidence_track.header(shown, offers(shown), instead)))
 
 
 def controls(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run]) -> None:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from datamask.ablation.comparisons import BETTER, LEVEL, WORSE
 from datamask.ablation.methods import method_of
+from datamask.ablation.offers import instead_of
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import GRAY, MODELS, track
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
+from datamask.dashboard.tradeoff.evidence_track import track_of
 from datamask.evaluation.result import NO_RESULT
 from datamask.runs.rule_book import duplicates_left_out
 from datamask.runs.store import Run
@@ -83,6 +85,9 @@ def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
     rows = kept.n or finished[0].n
     found = ((result, place) for result in finished if (place := method_of(result, kept.settings, rows)) is not None)
     result, place = next(found, (finished[0], None))
+    shown = track_of(results, kept.settings)
+    if place is None and (instead := instead_of(kept.settings, shown, rows)):
+        return [*instead, *([shown.reason] if shown.state == GRAY else [])]
     if place is None:
         return [
             f"Not measured for this selection: the ablation compared {len(result.methods)} other methods at "
@@ -158,6 +163,6 @@ def _ids(kept: Kept) -> str:
     if not kept.run_id:
         return "The ids are in no run folder yet. Download them, or press Keep as run."
     return (
-        f"The ids are in selection.parquet in the folder of run {kept.run_id}. To export ids, rows or masks, run "
-        f"`datamask runs export {kept.run_id}`."
+        f"The ids are in selection.parquet in the run's folder. `datamask runs export {kept.run_id}` exports rows or "
+        "masks."
     )

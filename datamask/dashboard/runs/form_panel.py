@@ -40,7 +40,7 @@ AMOUNTS = ("rows", "tokens")
 SOLVE, LEARN = "solve", "learn"
 """The two ways of the form."""
 
-LEARNERS = tuple(entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults)
+LEARNERS = tuple(entry.name for entry in catalogue.ESTIMATORS if entry.draws_masks)
 """Estimators that draw masks: those of Learn masks. The others are those of Solve."""
 
 MASKS = "n_rollout"

@@ -7,9 +7,9 @@ from typing import Any
 
 from datamask import catalogue
 from datamask.ablation.comparisons import BETTER, LEVEL, WORSE
-from datamask.ablation.offers import Offer, measured
+from datamask.ablation.offers import Offer, measured, solved_at
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import Track, TrackPoint, track
+from datamask.ablation.steering import Track, track
 from datamask.config import SelectionConfig
 from datamask.dashboard.map.places import cut
 
@@ -53,11 +53,12 @@ def strip_part(results: Sequence[AblationResult], settings: SelectionConfig, tar
     return measured(track_of(results, settings, target), settings.lamb)
 
 
-def header(shown: Track, offers: Sequence[Offer]) -> dict[str, Any]:
+def header(shown: Track, offers: Sequence[Offer], instead: Sequence[str] = ()) -> dict[str, Any]:
     """What travels to the slider: a mark for each tried lambda and nothing between them, the reason, and one offer.
 
     Args:
         offers: of the track; their sentences are said, and the one that moves the slider gets the button.
+        instead: what was measured in the place of the current selection, sentences in front of the reason.
     """
     moving = next((offer for offer in offers if offer.moves), None)
     return {
@@ -65,19 +66,12 @@ def header(shown: Track, offers: Sequence[Offer]) -> dict[str, Any]:
         # without a finished result there is nothing to explain: a button finds out
         "silent": shown.result is None,
         "state": shown.state,
-        "reason": shown.reason,
+        "reason": " ".join([*instead, shown.reason]),
         "key": [[verdict, NAMES[verdict]] for verdict in NAMES if any(p.verdict == verdict for p in shown.points)],
         "points": [
-            {"lamb": point.lamb, "verdict": point.verdict, "words": point_words(point, shown)} for point in shown.points
+            {"lamb": point.lamb, "verdict": point.verdict, "words": cut(solved_at(point, shown), 200)}
+            for point in shown.points
         ],
         "sentences": [cut(offer.sentence, 200) for offer in offers],
         "offer": None if moving is None else moving.method.lamb,
     }
-
-
-def point_words(point: TrackPoint, shown: Track) -> str:
-    """One tried lambda in a sentence, such as ``λ 0.7: better than random on 6 of 8 targets, worse on 1``."""
-    if point.targets == 1:
-        return f"λ {point.lamb:g}: {NAMES[point.verdict]} for {cut(shown.targets[0].label, 60)}"
-    worse = f", worse on {point.worse}" if point.worse else ""
-    return f"λ {point.lamb:g}: better than random on {point.better} of {point.targets} targets{worse}"

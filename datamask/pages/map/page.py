@@ -267,7 +267,8 @@ def _draw(current: Current) -> None:
                 f"{run_id} {ground.scope} {shown_as}",
             ),
         )
-        evidence_panel.send(MAP, corpus, current.workspace.settings)
+        selected_by = None if current.selection is None else current.selection.settings
+        evidence_panel.send(MAP, corpus, current.workspace.settings, selected_by)
     listed = texts_panel.listing(MAP, corpus, passing, selected)
     beside = {facet.name for facet in few}
     others = [facet for facet in distributions if facet.name not in beside]  # none is drawn twice

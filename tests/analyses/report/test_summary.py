@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from datamask.ablation.offers import solved_at
 from datamask.analyses.report import report
 from datamask.analyses.report.summary import NOT_MEASURED, Kept, kept_by, summary
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
+from datamask.dashboard.tradeoff.evidence_track import track_of
 from datamask.runs.ablation_results import save
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -79,6 +81,19 @@ def test_a_run_that_the_ablation_did_not_try_is_not_compared(world, settings):
     text = said(ran(world, **settings), [made_result(ROBUST)])
     assert "Not measured for this selection" in text and "better than" not in text
     assert f"compared {len(made_result(ROBUST).methods)} other methods at select ratio" in text
+
+
+def test_of_learned_masks_it_says_what_the_ablation_measured_in_their_place(world):
+    result = made_result(ROBUST)
+    text = said(ran(world, estimator="counterfactual"), [result])
+    shown = track_of([result], SelectionConfig.from_options(objective="facility", lamb=0.7))
+    (point,) = (point for point in shown.points if point.lamb == 0.7)
+    # the words of the Map's mark
+    assert f"The ablation measured solved selections, not learned masks. {solved_at(point, shown)}." in text
+    assert "Not measured" not in text and "Only one proxy model" in text
+    between = said(ran(world, estimator="counterfactual", lamb=0.5), [result])
+    assert "not learned masks" in between and "Solved at" not in between
+    assert "Not measured for this" in said(ran(world, estimator="counterfactual", select_ratio=0.1), [result])
 
 
 def test_a_circular_target_says_nothing_of_a_run(world):

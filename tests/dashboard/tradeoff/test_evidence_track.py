@@ -34,7 +34,7 @@ def test_the_track_has_a_mark_at_each_tried_lambda_and_no_other():
     assert [mark["lamb"] for mark in sent["points"]] == sorted(places)
     for mark in sent["points"]:
         verdicts = [results[0].to_random(places[mark["lamb"]], at).verdict for at in range(3)]
-        assert f"better than random on {verdicts.count('better')} of 3 targets" in mark["words"]
+        assert f"better than random for {verdicts.count('better')} of 3 targets" in mark["words"]
         assert ("worse" in mark["words"]) == ("worse" in verdicts)
     assert sent["state"] == "colored" and sent["offer"] == results[0].recommendation.method.lamb == 0.7
     assert [verdict for verdict, _ in sent["key"]] == ["better", "worse"]
@@ -55,7 +55,7 @@ def test_without_a_colored_track_nothing_is_offered():
 def test_one_target_is_said_by_its_name():
     shown = track(stored(), "facility", 0.3, target="t2")
     said = [mark["words"] for mark in evidence_track.header(shown, [])["points"]]
-    assert said == ["λ 0: worse than random for target 2", "λ 0.7: level with random for target 2"]
+    assert said == ["Solved at λ 0: worse than random for target 2", "Solved at λ 0.7: level with random for target 2"]
 
 
 @pytest.mark.parametrize(
