@@ -80,6 +80,12 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     assert again.text_input(key="explore_search").value == "sample clump"
     again.run()
     assert {name: again.query_params[name] for name in asked} == asked
+    # so they do where another page was opened in between, and of another page the address has them too
+    elsewhere = page("pages/runs.py", **{name: one(app.query_params[name]) for name in (*asked, "corpus", "run")})
+    elsewhere.run()
+    assert {name: elsewhere.query_params[name] for name in asked} == asked
+    elsewhere.switch_page("app.py")
+    assert count_shown(elsewhere.run()) == count_shown(app)
     # a region on another projection means nothing, and nothing filtered leaves a plain address
     other = page(corpus=opened.key, layout="PCA", region=one(asked["region"]))
     assert not [button for button in other.button if button.key == "chip_region"]

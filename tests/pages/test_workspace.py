@@ -15,6 +15,7 @@ import pytest
 
 from datamask.analyses.report.current import report_of
 from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
 from datamask.dashboard.workspace import along, keeping, wording
 from datamask.dashboard.workspace import current as currently
@@ -201,7 +202,7 @@ def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened
     settings = SelectionConfig.from_options(objective="pairwise", device="cpu")
     behind = ready(opened, store, settings)
     (point,) = [point for point in behind.solved[1] if point.answer.lamb == 0.9]
-    workspace = Workspace(opened, None, [], {}, [], lambda_points.settings_of(settings), 0.9)
+    workspace = Workspace(opened, None, [], {}, [], lambda_points.settings_of(settings), 0.9, Filters())
     known = along.known(workspace)
     drawn = currently.selection(workspace, lambda_point.of_solved(point))
     assert drawn.gap is not None

@@ -97,6 +97,26 @@ LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3
 
 EVERYWHERE: dict[str, Part[Any]] = {
     "lambda": replace(_number(session.LAMBDA, None, 0.0, 1.0), beside=session.LAMBDA_OF),
+    "search": Part(
+        brushing.FILTERS,
+        None,
+        lambda text: (None, shared_view.search_of(text)),
+        lambda held: shared_view.search_text(held[1]),
+        brushing.joined,
+    ),
+    "where": Part(
+        brushing.FILTERS,
+        None,
+        lambda text: (None, shared_view.where_of(text)),
+        lambda held: shared_view.where_text(held[1]),
+        brushing.joined,
+    ),
+    "region": Part(
+        f"{brushing.MAP}_memory",
+        None,
+        lambda text: canvas_map.awaiting(*shared_view.regions_of(text)),
+        lambda memory: shared_view.region_text(memory.kind, memory.regions),
+    ),
 }
 """What stands in the address of every page; a page's own part of the same name goes before."""
 
@@ -116,27 +136,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "tab": _text("explore_tab", "Distributions"),
         "group": _text("explore_group_by", ""),
         "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
-        "search": Part(
-            brushing.FILTERS,
-            None,
-            lambda text: (None, shared_view.search_of(text)),
-            lambda held: shared_view.search_text(held[1]),
-            brushing.joined,
-        ),
-        "where": Part(
-            brushing.FILTERS,
-            None,
-            lambda text: (None, shared_view.where_of(text)),
-            lambda held: shared_view.where_text(held[1]),
-            brushing.joined,
-        ),
         "at": Part("explore_map_sight", None, _sight, beside="explore_map_sight_of"),
-        "region": Part(
-            "explore_map_memory",
-            None,
-            lambda text: canvas_map.awaiting(*shared_view.regions_of(text)),
-            lambda memory: shared_view.region_text(memory.kind, memory.regions),
-        ),
     },
     "Frontier": {"ratio": RATIO},
     "Sweep": {"vary": _one_of("sweep_vary", tuple(kinds.LABELS), kinds.FIRST[0]), "ratio": RATIO},

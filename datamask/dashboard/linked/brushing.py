@@ -19,6 +19,9 @@ from datamask.dashboard.map.filters import Condition, Filters, Holding, Inside, 
 SELECTED = "selected"
 """Name of the column that says what is selected."""
 
+MAP = "explore_map"
+"""Key of the map whose regions are conditions too."""
+
 SEARCH = "explore_search"
 FILTERS = "explore_filters"
 """Of the session state: the corpus's fingerprint and its `Filters`; None for the fingerprint: the next corpus's."""
@@ -67,21 +70,23 @@ def _key_text(condition: Condition) -> str:
 
 
 def kept(corpus: Corpus) -> Filters:
-    """The conditions of this session on this corpus, regions on the map aside; those of another corpus are let go."""
+    """The conditions of this session on this corpus, regions on the map aside; those of another corpus are let go,
+    with its regions."""
     fingerprint, filters = st.session_state.get(FILTERS, (None, Filters()))
-    if fingerprint != corpus.fingerprint:
-        filters = filters if fingerprint is None else Filters()
-        st.session_state[FILTERS] = (corpus.fingerprint, filters)
+    if fingerprint not in (None, corpus.fingerprint):
+        filters = Filters()
+        canvas_map.clear(MAP)
+    st.session_state[FILTERS] = (corpus.fingerprint, filters)
     return filters
 
 
-def kept_on(corpus: Corpus, rows: Rows, shown: Mapping[str, str]) -> Filters:
+def kept_on(corpus: Corpus, filters: Filters, rows: Rows, shown: Mapping[str, str]) -> Filters:
     """The conditions of this session on what this corpus has; an address may call a column as its shards do.
 
     Args:
-        shown: name under which the rows have a column, by its name in the shards.
+        filters: `kept`. shown: name under which the rows have a column, by its name in the shards.
     """
-    filters = kept(corpus).renamed(rows, shown)
+    filters = filters.renamed(rows, shown)
     st.session_state[FILTERS] = (corpus.fingerprint, filters)
     return filters.known(rows)
 

@@ -1,4 +1,4 @@
-"""What a session works on: the open corpus, the run that is shown, the problem, and λ. From address and session."""
+"""What a session works on: the open corpus, the shown run, the problem, λ and filter. From address and session."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import streamlit as st
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.data.openings import OpenCorpus
+from datamask.dashboard.linked import brushing
+from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.runs import candidates, listing
 from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import session
@@ -31,6 +33,7 @@ class Workspace:
         refused: the run of the address with the reason why it cannot be shown; mostly empty.
         settings: the problem: objective, select ratio or tokens, rules. Its lambda is the run's.
         lamb: the lambda that somebody chose; None: the run's own, or the middle where there is no run.
+        filters: the conditions on the rows that are shown, regions on the map aside.
     """
 
     opened: OpenCorpus
@@ -40,6 +43,7 @@ class Workspace:
     refused: Sequence[Refused]
     settings: SelectionConfig
     lamb: float | None
+    filters: Filters
 
     @property
     def corpus(self) -> Corpus:
@@ -67,7 +71,8 @@ def read(opened: OpenCorpus) -> Workspace:
     runs += [run for run in asked if run.id not in {other.id for other in runs}]
     run = next((run for run in runs if named is not None and run.id == named.id), None) or session.run_to_open(runs)
     names = listing.unlike({other.id: listing.name_of(other) for other in runs})
-    return Workspace(opened, run, runs, names, refused, problem_of(opened, run), _chosen(opened, run))
+    settings, filters = problem_of(opened, run), brushing.kept(opened.corpus)
+    return Workspace(opened, run, runs, names, refused, settings, _chosen(opened, run), filters)
 
 
 def problem_of(opened: OpenCorpus, run: Run | None) -> SelectionConfig:

@@ -43,7 +43,7 @@ from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import compared_panel, instrument, next_run, welcome_panel
 from datamask.runs.store import Run
 
-MAP, TAB, RUN = "explore_map", "explore_tab", "explore_run"
+MAP, TAB, RUN = brushing.MAP, "explore_tab", "explore_run"
 DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
     "Distributions",
     "Under- and over-represented",
@@ -193,7 +193,7 @@ def _draw(current: Current) -> None:
     view = brushing.Linked(
         corpus,
         rows,
-        brushing.kept_on(corpus, rows, shown),
+        brushing.kept_on(corpus, workspace.filters, rows, shown),
         f"{scores_of} {ground.kind}",
         "" if selection is None else selection.key,
     )
