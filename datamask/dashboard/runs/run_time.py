@@ -2,20 +2,21 @@
 
 Steps go with masks and rows. Swaps, the bound and the values at the end are the same for any number of steps. The
 neighbor graph and the ends of the scales are kept, so that only the first run of a size needs time for them. Without a
-measured run there is no number: a guess about an unknown machine is worse than none.
+measured run there is no number: a guess about an unknown machine is worse than none. So a run counts only on the
+platform that its record names (system, kernel and processor); the demo's names none.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import platform
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.dashboard.data import demo
 from datamask.evaluation.result import NO_RESULT, RunEffort
 from datamask.runs.store import Run
 from datamask.work.memo import FileMemo
@@ -58,8 +59,7 @@ def expected(
         config: its settings. n, dim, fingerprint: of its corpus. selected: S.
         runs: stored runs, newest first.
     """
-    # the demo's own run was made on the machine that built the demo
-    runs = [run for run in runs if run.id != demo.RUN_ID and run.facts().get("dim")]
+    runs = [run for run in runs if _made_here(run) and run.facts().get("dim")]
     here = [run for run in runs if run.facts().get("fingerprint") == fingerprint]
     measured = _measured(config, here, MEDIAN_OF)
     if measured:
@@ -70,6 +70,11 @@ def expected(
         rest = (spent.after + spent.graph + spent.ends) * n / run.facts()["n"]
         return _stepping(run, spent, config, n, dim) + rest, "scaled from a run on another corpus"
     return None, "no estimate until a run like this one finishes"
+
+
+def _made_here(run: Run) -> bool:
+    """Whether it was made on a platform like this one: a run that was copied from elsewhere took another time."""
+    return run.facts().get("versions", {}).get("platform") == platform.platform()
 
 
 def work(config: SelectionConfig, n: int, dim: int) -> float:

@@ -1,5 +1,7 @@
 """How long a run will take, from what runs took: each part of it goes with what it goes with."""
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -73,10 +75,22 @@ def test_one_run_on_a_busy_machine_says_little(tmp_path):
 
 def test_the_run_that_the_demo_brings_was_measured_elsewhere(tmp_path):
     store = RunStore(tmp_path)
-    made(store, run_id=demo.RUN_ID, estimator="counterfactual", n_epochs=50)
+    demo.install(store.root)
+    (run,) = store.list()
+    assert run.config.selection.estimator == "counterfactual"
     assert expected(store, estimator="counterfactual", n_epochs=50) is None
     made(store, stepping=3.0, estimator="counterfactual", n_epochs=50)
     assert expected(store, estimator="counterfactual", n_epochs=50) == pytest.approx(3.75)
+
+
+def test_a_run_that_was_copied_from_another_platform_was_measured_elsewhere(tmp_path):
+    store = RunStore(tmp_path)
+    run = made(store, estimator="relaxed")
+    assert expected(store, estimator="relaxed") is not None
+    record = json.loads((run.path / "config.json").read_text())
+    record["facts"]["versions"]["platform"] = "Linux-1.0-elsewhere"
+    (run.path / "config.json").write_text(json.dumps(record))
+    assert expected(RunStore(tmp_path), estimator="relaxed") is None
 
 
 def test_a_run_records_what_its_ends_took(tmp_path):
