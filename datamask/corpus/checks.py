@@ -1,4 +1,4 @@
-"""What makes a row valid, unit length in place, and the fingerprint.
+"""Norms, unit length in place, unique ids and the fingerprint of rows that are in memory.
 
 All passes go over blocks of `BLOCK` rows in parallel threads, in place: the feature array is the only large array.
 """
@@ -6,22 +6,17 @@ All passes go over blocks of `BLOCK` rows in parallel threads, in place: the fea
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from datamask.corpus.columns import Columns
-from datamask.corpus.reading import Rows
+from datamask.corpus.row_reasons import Place, first_ids
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
-
-Place = Callable[[int], str]
-"""Row of the corpus -> ``FILE row K``, for messages."""
 
 BLOCK = 2048
 """Rows per block: fixed, because the fingerprint hashes block by block."""
@@ -121,12 +116,6 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def named(ids: pa.Array, rows: np.ndarray, at_most: int = 3) -> str:
-    """The first few ids of `rows`, for a message."""
-    first = ", ".join(repr(value) for value in ids.take(pa.array(rows[:at_most])).to_pylist())
-    return first + (", ..." if len(rows) > at_most else "")
-
-
 def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> None:
     """Raise on repeated ids.
 
@@ -153,36 +142,10 @@ def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> Non
     first = rows[np.asarray(pc.equal(ids.take(pa.array(rows)), repeated[0]))][:2]
     raise InputError(
         f"column {column!r} holds {len(repeated):,} id{'s' if len(repeated) > 1 else ''} more than once "
-        f"({named(repeated, np.arange(len(repeated)))}; {repeated[0].as_py()!r} is in {place(int(first[0]))} and "
+        f"({first_ids(repeated, np.arange(len(repeated)))}; {repeated[0].as_py()!r} is in {place(int(first[0]))} and "
         f"{place(int(first[1]))}); ids must be unique over all shards, so drop the repeats or choose another column "
         "with --id-column"
     )
-
-
-def invalid_rows(rows: Rows, lengths: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
-    """Reason -> rows that cannot be used; a row may have several reasons."""
-    feature, quality = repr(columns.feature), ", ".join(repr(column.name) for column in columns.quality)
-    masks = {
-        f"null features in column {feature}": rows.no_features,
-        f"NaN or infinite features in column {feature}": np.isnan(lengths) & ~rows.no_features,
-        f"all-zero features in column {feature}": lengths == 0,
-        f"null quality in column {quality}": rows.no_quality,
-        f"NaN or infinite quality in column {quality}": ~np.isfinite(rows.quality).all(axis=0) & ~rows.no_quality,
-    }
-    if rows.lengths is not None:
-        masks[f"null, infinite or negative length in column {columns.length!r}"] = ~(
-            np.isfinite(rows.lengths) & (np.nan_to_num(rows.lengths) >= 0)
-        )
-    return {reason: np.flatnonzero(mask) for reason, mask in masks.items() if mask.any()}
-
-
-def complaint(invalid: dict[str, np.ndarray], ids: pa.Array, place: Place) -> str:
-    """One sentence about invalid rows: how many, their first ids, where, and the way out."""
-    parts = []
-    for reason, where in invalid.items():
-        verb = "rows have" if len(where) > 1 else "row has"
-        parts.append(f"{len(where):,} {verb} {reason} (ids {named(ids, where)}; the first is {place(int(where[0]))})")
-    return "; ".join(parts) + "; repair them, or leave them out with --drop-invalid"
 
 
 def compact(features: np.ndarray, keep: np.ndarray) -> np.ndarray:

@@ -240,7 +240,6 @@ def _joined(parts: Sequence[Rows]) -> Rows:
         else np.concatenate([part.lengths for part in parts if part.lengths is not None]),
         np.concatenate([part.no_features for part in parts]),
         np.concatenate([part.no_quality for part in parts]),
-        np.concatenate([part.no_length for part in parts]),
     )
     for span, part in zip(spans, parts, strict=True):
         if part.exponents is not None:

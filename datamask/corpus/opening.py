@@ -19,6 +19,7 @@ from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, weighted_sum
 from datamask.corpus.reading import Room, Rows, SourceColumns, Targets, read_rows, reading_bytes, spend
 from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
+from datamask.corpus.row_reasons import RowReasons, complaint, valid_rows
 from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
 from datamask.errors import InputError, NoRoomError
@@ -355,18 +356,15 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
     if ids_bytes >= FREED_BYTES:
         give_back()  # the ids of the parts, which are joined
     work.report(0.0, "Checking rows")
-    checks.check_unique(ids, lambda row: main.place(int(numbers[row])), columns.id)
     lengths = checks.norms(rows.features, work.poll)
-    invalid = checks.invalid_rows(rows, lengths, columns)
-    dropped = dict(plan.dropped)
+    reasons = RowReasons(columns.feature, [column.name for column in columns.quality], columns.length)
+    refused = reasons.refused(rows.no_features, rows.quality, rows.no_quality, rows.lengths, lengths)
+    if refused and not config.drop_invalid:
+        raise InputError(complaint(refused, ids, lambda row: main.place(int(numbers[row]))))
+    keep, left_out = valid_rows(refused, len(ids))
+    dropped = plan.dropped | left_out
     features = rows.features
-    if invalid:
-        if not config.drop_invalid:
-            raise InputError(checks.complaint(invalid, ids, lambda row: main.place(int(numbers[row]))))
-        keep = np.ones(len(ids), bool)
-        for reason, where in invalid.items():
-            dropped[reason] = int((keep[where]).sum())
-            keep[where] = False
+    if refused:
         if not keep.any():
             raise InputError(
                 f"every one of the {len(ids):,} rows is invalid "
@@ -385,6 +383,7 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
     def place(row: int) -> str:
         return main.place(int(numbers[row]))
 
+    checks.check_unique(ids, place, columns.id)
     quality = weighted_sum(rows.quality, columns.quality, rows.rests, place)
     if rows.lengths is not None:
         check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens", place)

@@ -81,7 +81,7 @@ class Rows:
 
     Attributes:
         features: float32 ``(N, d)``; quality: float64 ``(Q, N)``; lengths: float64 ``(N,)`` or None.
-        no_features, no_quality, no_length: bool ``(N,)``, where the stored value is null.
+        no_features, no_quality: bool ``(N,)``, where the stored value is null.
         exponents: int16 ``(N,)``, features were divided by ``2**exponents`` (`decode.within_float32`); None: none was.
         rests: row of `quality` -> what float64 could not hold of it, ``(N,)`` (see `decode.integer_rests`).
         room: the memory for ids and metadata.
@@ -93,7 +93,6 @@ class Rows:
     lengths: np.ndarray | None
     no_features: np.ndarray
     no_quality: np.ndarray
-    no_length: np.ndarray
     exponents: np.ndarray | None = None
     rests: dict[int, np.ndarray] = field(default_factory=dict)
     room: Room | None = None
@@ -125,7 +124,6 @@ class Rows:
             np.empty((n, dim), np.float32),
             np.empty((qualities, n)),
             np.empty(n) if with_lengths else None,
-            np.zeros(n, bool),
             np.zeros(n, bool),
             np.zeros(n, bool),
         )
@@ -223,9 +221,7 @@ def read_rows(source: Source, columns: SourceColumns, targets: Targets, into: Ro
                     whole = into.rests.setdefault(index, np.zeros(len(into.features)))
                 whole[slots] = rests[picked]
         if columns.length is not None and into.lengths is not None:
-            values, null = decode.numbers(batch.column(columns.length))
-            into.lengths[slots] = values[picked]
-            into.no_length[slots] = null[picked]
+            into.lengths[slots] = decode.numbers(batch.column(columns.length))[0][picked]
         if columns.id is not None:
             ids = id_batch(source, rows, batch, columns.id, columns.id_type)
             if not isinstance(slots, slice):

@@ -355,7 +355,7 @@ def columns_of(
     raw = reader.read(number, first, batch)
     assert raw.features is not None and reader.features is not None
     kept, norms = np.empty(raw.features.shape, KINDS["features"]), np.empty(len(raw.quality))
-    clean, moments = raw.clean, FeatureMoments.none(reader.features.dim)
+    clean, moments = reader.clean(raw), FeatureMoments.none(reader.features.dim)
     for low in range(0, len(norms), ROWS_AT_ONCE):
         part = slice(low, low + ROWS_AT_ONCE)
         units, norms[part] = unit_rows(raw.features[part], reader.features.center)

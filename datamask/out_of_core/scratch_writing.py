@@ -135,10 +135,11 @@ def centered(
         for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, poll):
             raw = reader.read(number, first, batch)
             assert raw.features is not None
+            clean = reader.clean(raw)
             for low in range(0, batch.num_rows, ROWS_AT_ONCE):
                 part = slice(low, low + ROWS_AT_ONCE)
                 units, norms = unit_rows(raw.features[part])
-                valid = raw.clean[part] & (norms > 0)
+                valid = clean[part] & (norms > 0)
                 rows += int(valid.sum())
                 total += norms[valid] @ units[valid]
             done += batch.num_rows  # what is shown may be a batch behind

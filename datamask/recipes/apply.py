@@ -243,7 +243,7 @@ def _written_batches(
 ) -> Any:
     """Write one shard's file to `part`; yields every batch when it is done with it."""
     shard, how = judge.source.shards[place], KINDS[kind]
-    hashes: list[np.ndarray] = []
+    ids: list[tuple[np.ndarray, np.ndarray]] = []
     with gathering(part, how.schema(judge, shard), how.group_rows) as sink:
         row_bytes: float = 64 + 4 * judge.recipe.features.dim
         columns = None if how.whole else judge.columns
@@ -251,23 +251,28 @@ def _written_batches(
         for first, batch in shard_batches(shard, columns, row_bytes, poll):
             judged = judge(place, first, shard.with_leaves(batch, judge.columns))
             if how.with_ids and judged.ids is not None:
-                hashes.append(row_hash(judged.ids, 0))
+                ids.append((row_hash(judged.ids, 0)[judged.valid], judged.valid))
             sink.write(how.table(judge, shard.path, first, batch, judged))
             counts.add(judged)
             yield first, batch
-        _check_unique(hashes, judge, shard)
+        _check_unique(ids, judge, shard)
         _note(sink, expected, counts)
 
 
-def _check_unique(hashes: Sequence[np.ndarray], judge: Judge, shard: Shard) -> None:
-    """Refuse an id that occurs twice in a shard, of whose ids only hashes are kept: 8 bytes a row."""
-    whole = np.concatenate(hashes) if hashes else np.zeros(0, np.uint64)
-    order = np.argsort(whole, kind="stable")
-    same = np.flatnonzero(whole[order][1:] == whole[order][:-1])
+def _check_unique(ids: Sequence[tuple[np.ndarray, np.ndarray]], judge: Judge, shard: Shard) -> None:
+    """Refuse an id that two valid rows of a shard have.
+
+    Args:
+        ids: of each batch a hash of every valid row's id, and which rows are valid: 9 bytes a row.
+    """
+    hashes, valid = (np.concatenate(part) for part in zip((np.zeros(0, np.uint64), np.zeros(0, bool)), *ids))
+    order = np.argsort(hashes, kind="stable")
+    same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
     if len(same):
+        first, second = np.flatnonzero(valid)[order[same[0] : same[0] + 2]]
         raise InputError(
             f"column {judge.id_column!r} of {shard.path} holds {len(same):,} repeated ids (the first: rows "
-            f"{order[same[0]]:,} and {order[same[0] + 1]:,}); ids must be unique, so drop the repeats, choose another "
+            f"{first:,} and {second:,}); ids must be unique, so drop the repeats, choose another "
             "column with --id-column, or write --as masks or rows"
         )
 

@@ -18,6 +18,7 @@ from datamask.corpus import decode
 from datamask.corpus.columns import IS_ROLE, WANTS
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.row_plan import column_id_type
+from datamask.corpus.row_reasons import RowReasons, first_complaint, valid_rows
 from datamask.corpus.shards import Source
 from datamask.errors import InputError
 from datamask.feasibility import NO_VALUE
@@ -65,7 +66,7 @@ class RawRows:
     Attributes:
         quality: float64 ``(n,)``, all columns together, NaN where it cannot be told; null_quality: bool ``(n,)``.
         features: ``(n, d)``, any float type; None where nobody looks at them; null_features: bool ``(n,)``.
-        lengths: float64 ``(n,)``, tokens; None where nobody counts them; bad_length: bool ``(n,)``.
+        lengths: float64 ``(n,)``, tokens; None where nobody counts them.
     """
 
     quality: np.ndarray
@@ -73,13 +74,6 @@ class RawRows:
     features: np.ndarray | None
     null_features: np.ndarray
     lengths: np.ndarray | None
-    bad_length: np.ndarray
-
-    @property
-    def clean(self) -> np.ndarray:
-        """Which rows can be used as far as their quality and length go, bool ``(n,)``; features have a say too."""
-        clean: np.ndarray = np.isfinite(self.quality) & ~(self.null_quality | self.null_features | self.bad_length)
-        return clean
 
 
 @dataclass(frozen=True)
@@ -121,13 +115,16 @@ class RowReader:
         """
         columns = [decode.numbers(batch.column(column.name)) for column in self.quality]
         quality = total(self.quality, [values for values, _ in columns])
+        # a rank, or a column that was constant, makes a finite number of an infinite one
+        quality[~np.isfinite([values for values, _ in columns]).all(axis=0)] = np.nan
         null_quality = np.any([null for _, null in columns], axis=0)
         features, null_features = self._features(shard, first, batch)
-        lengths, bad_length = None, np.zeros(len(quality), bool)
-        if self.length_column is not None:
-            lengths, _ = decode.numbers(batch.column(self.length_column))
-            bad_length = ~(np.isfinite(lengths) & (np.nan_to_num(lengths) >= 0))
-        return RawRows(quality, null_quality, features, null_features, lengths, bad_length)
+        lengths = None if self.length_column is None else decode.numbers(batch.column(self.length_column))[0]
+        return RawRows(quality, null_quality, features, null_features, lengths)
+
+    def clean(self, rows: RawRows) -> np.ndarray:
+        """Which rows can be used as far as nulls, quality and length go, bool ``(n,)``; features have a say too."""
+        return valid_rows(self._refused(rows), len(rows.quality))[0]
 
     def usable(self, shard: int, first: int, rows: RawRows, norms: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
         """Which rows can be used, bool ``(n,)``, and reason -> how many cannot for it.
@@ -138,28 +135,15 @@ class RowReader:
         Raises:
             InputError: a row cannot, and such rows are not to be dropped.
         """
-        of_features = f"features in column {self.features.column!r}" if self.features is not None else "features"
-        of_quality = ", ".join(repr(column.name) for column in self.quality)
-        reasons = {
-            f"null {of_features}": rows.null_features,
-            f"NaN or infinite {of_features}": np.isnan(norms) & ~rows.null_features,
-            f"all-zero {of_features}": norms == 0,
-            f"{of_features} that equal the mean that is subtracted from them": norms < 0,
-            f"null quality in column {of_quality}": rows.null_quality,
-            f"NaN or infinite quality in column {of_quality}": ~np.isfinite(rows.quality) & ~rows.null_quality,
-            f"null, infinite or negative length in column {self.length_column!r}": rows.bad_length,
-        }
-        valid, dropped = np.ones(len(rows.quality), bool), {}
-        for reason, where in reasons.items():
-            if where.any():
-                if not self.drop_invalid:
-                    raise InputError(
-                        f"{self._place(shard, first + int(where.argmax()))} has {reason}; repair it, or leave such "
-                        "rows out with --drop-invalid"
-                    )
-                dropped[reason] = int((valid & where).sum())
-                valid &= ~where
-        return valid, dropped
+        refused = self._refused(rows, norms)
+        if refused and not self.drop_invalid:
+            raise InputError(first_complaint(refused, lambda row: self._place(shard, first + row)))
+        return valid_rows(refused, len(rows.quality))
+
+    def _refused(self, rows: RawRows, norms: np.ndarray | float = 1.0) -> dict[str, np.ndarray]:
+        feature = None if self.features is None else self.features.column
+        reasons = RowReasons(feature, [column.name for column in self.quality], self.length_column)
+        return reasons.refused(rows.null_features, rows.quality[None], rows.null_quality, rows.lengths, norms)
 
     def ids(self, shard: int, first: int, batch: pa.RecordBatch) -> pa.Array:
         """The ids of a batch, of one type in all shards.
@@ -185,7 +169,7 @@ class RowReader:
         except decode.LengthError as error:
             raise InputError(
                 f"{self._place(shard, first + error.row)} has {error.length:,} values in column "
-                f"{self.features.column!r}, and {self.expects} {self.features.dim:,}"
+                f"{self.features.column!r}, but {self.expects} {self.features.dim:,}"
             ) from error
         return features, np.zeros(batch.num_rows, bool) if null is None else null
 
