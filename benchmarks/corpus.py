@@ -27,9 +27,8 @@ import pyarrow.parquet as pq
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.neighbors import build_neighbors
-from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
-from datamask.corpus.reading import Rows, SourceColumns, Targets, read_rows
-from datamask.corpus.row_plan import column_id_type
+from datamask.corpus.opening import feature_dim, open_sources, resolve_columns, row_reader
+from datamask.corpus.reading import Rows, Targets, read_rows
 from datamask.corpus.threads import thread_count
 
 WANTED = {"decoding_rate_over_read_table": 0.7, "checks_over_decoding": 0.6}
@@ -61,14 +60,9 @@ def decode(config: CorpusConfig) -> None:
     """Footers, columns, and every value in its place: all of opening up to the checks."""
     sources = open_sources(config)
     main, columns = sources["input"], resolve_columns(config, sources)
-    into = Rows.empty(main.rows, feature_dim(main, columns.feature), len(columns.quality), False)
-    wanted = SourceColumns(
-        columns.id,
-        column_id_type(main, columns.id),
-        columns.feature,
-        {quality.name: index for index, quality in enumerate(columns.quality)},
-    )
-    read_rows(main, wanted, Targets(), into)
+    dim = feature_dim(main, columns.feature)
+    reader = replace(row_reader("input", sources, columns, dim), length=None, metadata=())
+    read_rows(reader, Targets(), Rows.empty(main.rows, dim, columns))
 
 
 def measure_opening(config: CorpusConfig, folder: Path, rounds: int) -> dict:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from datamask.corpus.row_reasons import Place, first_ids
+from datamask.corpus.refused_rows import Place, first_ids
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError

@@ -17,7 +17,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus.columns import Columns
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.metadata import metadata_bytes
-from datamask.corpus.opening import ROW_BYTES, feature_dim, finish, opening_name, resolve_columns, wanted_columns
+from datamask.corpus.opening import ROW_BYTES, feature_dim, finish, opening_name, resolve_columns, row_reader
 from datamask.corpus.readers import by_ending
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes
@@ -195,7 +195,7 @@ def _read(
     Raises:
         InputError: none could be read.
     """
-    wanted = wanted_columns("input", source, columns)
+    reader = row_reader("input", {"input": source}, columns, dim)
     stop, lock = threading.Event(), threading.Lock()
     done = 0
 
@@ -204,11 +204,11 @@ def _read(
         shard = shards[place]
         names = set(shard.schema.names)
         rows = np.arange(min(rows_each, next(count for count in shard.group_rows if count)))
-        into = Rows.empty(len(rows), dim, len(columns.quality), columns.length is not None)
+        into = Rows.empty(len(rows), dim, columns)
         into.room = room_of()
-        own = replace(wanted, metadata=[name for name in wanted.metadata if name in names])
+        own = replace(reader, source=_source([shard]), metadata=[name for name in reader.metadata if name in names])
         try:
-            read_rows(_source([shard]), own, Targets.of(rows), into, work=Work(poll_of(stop.is_set)))
+            read_rows(own, Targets.of(rows), into, work=Work(poll_of(stop.is_set)))
         except InputError as error:
             return error
         with lock:
@@ -234,12 +234,13 @@ def _joined(parts: Sequence[Rows]) -> Rows:
     n = int(starts[-1])
     joined = Rows(
         np.concatenate([part.features for part in parts]),
+        np.concatenate([part.no_features for part in parts]),
         np.concatenate([part.quality for part in parts], axis=1),
+        np.concatenate([part.no_quality for part in parts]),
         None
         if parts[0].lengths is None
         else np.concatenate([part.lengths for part in parts if part.lengths is not None]),
-        np.concatenate([part.no_features for part in parts]),
-        np.concatenate([part.no_quality for part in parts]),
+        parts[0].names,
     )
     for span, part in zip(spans, parts, strict=True):
         if part.exponents is not None:

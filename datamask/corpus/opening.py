@@ -17,9 +17,10 @@ from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.embedders.contract import embedder_note
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, weighted_sum
-from datamask.corpus.reading import Room, Rows, SourceColumns, Targets, read_rows, reading_bytes, spend
+from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes, spend
+from datamask.corpus.refused_rows import complaint, valid_rows
 from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
-from datamask.corpus.row_reasons import RowReasons, complaint, valid_rows
+from datamask.corpus.row_reader import RowReader
 from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
 from datamask.errors import InputError, NoRoomError
@@ -101,10 +102,10 @@ def read_corpus(config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int 
     needs = _needs(sources, columns, plan, dim, config.rows is not None)
     for tries_left in reversed(range(TRIES)):
         with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=work.poll) as reservation:
-            rows = Rows.empty(needs.rows, dim, len(columns.quality), columns.length is not None)
+            rows = Rows.empty(needs.rows, dim, columns)
             rows.room = Room(reservation, needs.beside, needs.most, needs.threads)
             try:
-                _read(sources, columns, plan, rows, work.part(planned, read))
+                _read(sources, columns, dim, plan, rows, work.part(planned, read))
                 corpus = finish(config, main, columns, plan, rows, work.part(read, 1.0))
             except NoRoomError:
                 needs = needs.after(rows)
@@ -305,31 +306,26 @@ def feature_dim(source: Source, name: str, poll: Poll = no_poll) -> int:
     raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
 
 
-def _read(sources: dict[str, Source], columns: Columns, plan: RowPlan, into: Rows, work: Work) -> None:
-    main = sources["input"]
-    for position, (name, source) in enumerate(sources.items()):
-        is_main = name == "input"
+def _read(sources: dict[str, Source], columns: Columns, dim: int, plan: RowPlan, into: Rows, work: Work) -> None:
+    for position, name in enumerate(sources):
         read_rows(
-            source,
-            wanted_columns(name, main, columns),
-            Targets.of(plan.rows if is_main else plan.side[name]),
+            row_reader(name, sources, columns, dim),
+            Targets.of(plan.rows if name == "input" else plan.side[name]),
             into,
             work=work.part(position / len(sources), (position + 1) / len(sources)),
         )
 
 
-def wanted_columns(name: str, main: Source, columns: Columns) -> SourceColumns:
-    """Which columns of the source of that name are read. main: the shards of ``--input``."""
-    is_main = name == "input"
-    return SourceColumns(
+def row_reader(name: str, sources: dict[str, Source], columns: Columns, dim: int) -> RowReader:
+    """Return what reads the source of that name: of the columns of a corpus those that lie there."""
+    main, is_main = sources["input"], name == "input"
+    return RowReader(
+        sources[name],
         id=columns.id if is_main else None,
         id_type=column_id_type(main, columns.id) if is_main else None,
         feature=columns.feature if columns.feature_from == name else None,
-        quality={
-            column.name: index
-            for index, (column, origin) in enumerate(zip(columns.quality, columns.quality_from))
-            if origin == name
-        },
+        dim=dim,
+        quality=[column.name for column, origin in zip(columns.quality, columns.quality_from) if origin == name],
         length=columns.length if is_main else None,
         metadata=metadata_names(main, columns)[0] if is_main else (),
     )
@@ -357,11 +353,15 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         give_back()  # the ids of the parts, which are joined
     work.report(0.0, "Checking rows")
     lengths = checks.norms(rows.features, work.poll)
-    reasons = RowReasons(columns.feature, [column.name for column in columns.quality], columns.length)
-    refused = reasons.refused(rows.no_features, rows.quality, rows.no_quality, rows.lengths, lengths)
-    if refused and not config.drop_invalid:
-        raise InputError(complaint(refused, ids, lambda row: main.place(int(numbers[row]))))
-    keep, left_out = valid_rows(refused, len(ids))
+    judged_by = RowReader(main, feature=columns.feature, quality=rows.names, length=columns.length)
+    refused = judged_by.refused(rows, np.isfinite(rows.quality).all(axis=0), lengths)
+
+    def place(row: int) -> str:
+        return main.place(int(numbers[row]))
+
+    keep, left_out = valid_rows(
+        refused, len(ids), None if config.drop_invalid else lambda: complaint(refused, ids, place)
+    )
     dropped = plan.dropped | left_out
     features = rows.features
     if refused:
@@ -379,10 +379,6 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         rows.rests = {index: rests[keep] for index, rests in rows.rests.items()}
         rows.lengths = None if rows.lengths is None else rows.lengths[keep]
         rows.exponents = None if rows.exponents is None else rows.exponents[keep]
-
-    def place(row: int) -> str:
-        return main.place(int(numbers[row]))
-
     checks.check_unique(ids, place, columns.id)
     quality = weighted_sum(rows.quality, columns.quality, rows.rests, place)
     if rows.lengths is not None:

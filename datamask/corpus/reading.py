@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus import decode
+from datamask.corpus.columns import Columns
+from datamask.corpus.row_reader import RowNumbers, RowReader
 from datamask.corpus.shards import Source, scan
 from datamask.errors import InputError
 from datamask.parquet import BATCH_BYTES
@@ -76,23 +78,18 @@ def reading_bytes(threads: int, batch: int = BATCH_BYTES) -> int:
 
 
 @dataclass
-class Rows:
+class Rows(RowNumbers):
     """What is read: N rows, in the order they will have. Arrays are allocated once and filled in place.
 
     Attributes:
-        features: float32 ``(N, d)``; quality: float64 ``(Q, N)``; lengths: float64 ``(N,)`` or None.
-        no_features, no_quality: bool ``(N,)``, where the stored value is null.
+        features: float32 ``(N, d)``; all else as there. names: of the Q quality columns.
         exponents: int16 ``(N,)``, features were divided by ``2**exponents`` (`decode.within_float32`); None: none was.
         rests: row of `quality` -> what float64 could not hold of it, ``(N,)`` (see `decode.integer_rests`).
         room: the memory for ids and metadata.
         parts: (first slot, ids, metadata batch) of each batch of the input, in no fixed order.
     """
 
-    features: np.ndarray
-    quality: np.ndarray
-    lengths: np.ndarray | None
-    no_features: np.ndarray
-    no_quality: np.ndarray
+    names: Sequence[str]
     exponents: np.ndarray | None = None
     rests: dict[int, np.ndarray] = field(default_factory=dict)
     room: Room | None = None
@@ -119,13 +116,14 @@ class Rows:
         return sum(len(ids) for _, ids, _ in self.parts)
 
     @classmethod
-    def empty(cls, n: int, dim: int, qualities: int, with_lengths: bool) -> Rows:
+    def empty(cls, n: int, dim: int, columns: Columns) -> Rows:
         return cls(
             np.empty((n, dim), np.float32),
-            np.empty((qualities, n)),
-            np.empty(n) if with_lengths else None,
             np.zeros(n, bool),
+            np.empty((len(columns.quality), n)),
             np.zeros(n, bool),
+            None if columns.length is None else np.empty(n),
+            [column.name for column in columns.quality],
         )
 
 
@@ -159,31 +157,14 @@ class Targets:
         return (slice(None) if len(picked) == len(rows) else picked), slots
 
 
-@dataclass(frozen=True)
-class SourceColumns:
-    """Which columns of one source are read into which array. quality: column name -> row of `Rows.quality`."""
-
-    id: str | None = None
-    id_type: pa.DataType | None = None
-    feature: str | None = None
-    quality: dict[str, int] = field(default_factory=dict)
-    length: str | None = None
-    metadata: Sequence[str] = ()
-
-    def names(self) -> list[str]:
-        named = [self.id, self.feature, self.length, *self.quality, *self.metadata]
-        return list(dict.fromkeys(name for name in named if name is not None))
-
-
-def read_rows(source: Source, columns: SourceColumns, targets: Targets, into: Rows, *, work: Work = UNWATCHED) -> None:
-    """Read the wanted columns of one source into `into`.
+def read_rows(reader: RowReader, targets: Targets, into: Rows, *, work: Work = UNWATCHED) -> None:
+    """Read the columns of one source into `into`.
 
     Raises:
         InputError: features of another length, null ids, qualities that the reader rounded, or a damaged file.
         Stopped: from `work.poll`.
     """
-    refuse_rounded(source, columns.quality)
-    dim = into.features.shape[1]
+    refuse_rounded(reader.source, reader.quality)
     lock = threading.Lock()
 
     def take(rows: np.ndarray, batch: pa.RecordBatch) -> None:
@@ -192,14 +173,9 @@ def read_rows(source: Source, columns: SourceColumns, targets: Targets, into: Ro
         picked, slots = targets.match(rows)
         if not isinstance(picked, slice) and not len(picked):
             return
-        if columns.feature is not None:
-            try:
-                values, null = decode.feature_rows(batch.column(columns.feature), dim)
-            except decode.LengthError as error:
-                raise InputError(
-                    f"features have different lengths: {source.place(int(rows[error.row]))} has {error.length:,} "
-                    f"values in column {columns.feature!r}, but the first row has {dim:,}"
-                ) from error
+        numbers = reader.read(rows, batch)
+        if reader.feature is not None:
+            values = numbers.features
             if values.dtype == np.float64:
                 values, exponents = decode.within_float32(values)
                 if exponents is not None:
@@ -209,32 +185,31 @@ def read_rows(source: Source, columns: SourceColumns, targets: Targets, into: Ro
                     into.exponents[slots] = exponents[picked]
             with np.errstate(over="ignore", invalid="ignore"):
                 into.features[slots] = values[picked]
-            if null is not None:
-                into.no_features[slots] = null[picked]
-        for name, index in columns.quality.items():
-            values, null = decode.numbers(batch.column(name))
+            into.no_features[slots] = numbers.no_features[picked]
+        for name, values in zip(reader.quality, numbers.quality, strict=True):
+            index = into.names.index(name)
             into.quality[index, slots] = values[picked]
-            into.no_quality[slots] |= null[picked]
             rests = decode.integer_rests(batch.column(name))
             if rests is not None:
                 with lock:
                     whole = into.rests.setdefault(index, np.zeros(len(into.features)))
                 whole[slots] = rests[picked]
-        if columns.length is not None and into.lengths is not None:
-            into.lengths[slots] = decode.numbers(batch.column(columns.length))[0][picked]
-        if columns.id is not None:
-            ids = id_batch(source, rows, batch, columns.id, columns.id_type)
+        into.no_quality[slots] |= numbers.no_quality[picked]
+        if numbers.lengths is not None and into.lengths is not None:
+            into.lengths[slots] = numbers.lengths[picked]
+        if reader.id is not None:
+            ids = reader.ids(rows, batch)
             if not isinstance(slots, slice):
                 raise ValueError("ids are read by rising rows; the rows asked for must be sorted")
-            metadata = batch.select([name for name in columns.metadata if name in batch.schema.names])
+            metadata = batch.select([name for name in reader.metadata if name in batch.schema.names])
             if not isinstance(picked, slice):
                 ids, metadata = ids.take(pa.array(picked)), metadata.take(pa.array(picked))
             with lock:
                 spend(into, ids.nbytes + metadata.nbytes, batch.nbytes)
                 into.parts.append((slots.start, kept(ids), _kept_columns(metadata)))
 
-    row_bytes = 64 + 32 * len(columns.metadata) + (4 * dim if columns.feature is not None else 0)
-    scan(source, columns.names(), take, row_bytes=row_bytes, only_rows=targets.rows, work=work)
+    row_bytes = 64 + 32 * len(reader.metadata) + (4 * reader.dim if reader.feature is not None else 0)
+    scan(reader.source, reader.columns, take, row_bytes=row_bytes, only_rows=targets.rows, work=work)
 
 
 def refuse_rounded(source: Source, names: Iterable[str]) -> None:
@@ -290,19 +265,3 @@ def kept(column: pa.Array) -> pa.Array:
         return pa.concat_arrays([column, column.slice(0, 0)], memory_pool=pa.system_memory_pool())
     except pa.ArrowNotImplementedError:
         return column
-
-
-def id_batch(source: Source, rows: np.ndarray, batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
-    """The ids of a batch as `kind`.
-
-    Raises:
-        InputError: one is null.
-    """
-    ids = decode.id_values(batch.column(name), kind)
-    if ids.null_count:
-        row = int(np.argmax(np.asarray(ids.is_null())))
-        raise InputError(
-            f"{source.place(int(rows[row]))} has a null in the id column {name!r}; every row needs an id, "
-            "so repair it or choose another column with --id-column"
-        )
-    return ids

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from datamask.corpus import decode
 from datamask.corpus.columns import ID_NAMES, Columns, require, side_id
-from datamask.corpus.reading import id_batch
+from datamask.corpus.row_reader import RowReader
 from datamask.corpus.sampling import Chosen, row_hash
 from datamask.corpus.shards import Source, scan
 from datamask.errors import InputError
@@ -81,11 +81,11 @@ def plan_rows(
         return RowPlan(None, dict.fromkeys(side_ids), notes=tuple(notes))
 
     chosen = Chosen(k)
-    kind = column_id_type(main, columns.id)
+    reader = RowReader(main, columns.id, column_id_type(main, columns.id))
     lost = dict.fromkeys(joins, 0)
 
     def take(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
-        hashes = row_hash(id_batch(main, numbers, batch, columns.id, kind), seed)
+        hashes = row_hash(reader.ids(numbers, batch), seed)
         partners = {name: index.find(hashes) for name, index in joins.items()}
         keep = np.ones(len(hashes), bool)
         for name, partner in partners.items():
@@ -154,10 +154,10 @@ class _Index:
                 f"ids are {main_kind} in --input (column {main_name!r}) but {kind} in --{source.name} "
                 f"({source.first().path}, column {id_name!r}); write both with one type"
             )
-        hashes = np.empty(source.rows, np.uint64)
+        hashes, reader = np.empty(source.rows, np.uint64), RowReader(source, id_name, kind)
 
         def take(rows: np.ndarray, batch: pa.RecordBatch) -> None:
-            hashes[rows] = row_hash(id_batch(source, rows, batch, id_name, kind), seed)
+            hashes[rows] = row_hash(reader.ids(rows, batch), seed)
 
         scan(source, [id_name], take, row_bytes=64, work=work, what=f"Reading ids of --{source.name}:")
         self.rows = np.argsort(hashes, kind="stable")

@@ -84,6 +84,11 @@ class Source:
         shard = np.searchsorted(self.starts, rows, side="right") - 1
         return shard.astype(np.int32), rows - self.starts[shard]
 
+    def span(self, shard: int, first: int, count: int) -> range:
+        """So many rows of the long table, from a row of a shard on."""
+        start = int(self.starts[shard]) + first
+        return range(start, start + count)
+
     def place(self, row: int) -> str:
         """``FILE row K`` for messages; rows count from 0, as in ``source_row``."""
         shard = bisect_right(self.starts.tolist(), row) - 1

@@ -149,16 +149,15 @@ def exact_values(
         nonlocal rows_done, decoded
         gathered, shard = fresh(), source.shards[number]
         for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll):
-            raw = reader.read(number, first, batch)
+            numbers, qualities = corpus.read(number, first, batch)
             places = scratch.find(number, np.arange(first, first + batch.num_rows))
-            assert raw.features is not None and reader.features is not None
             for low in range(0, len(places), ROWS_READ):
                 poll()
                 inside = low + np.flatnonzero(places[low : low + ROWS_READ] >= 0)
-                rows, quality = places[inside], raw.quality[inside]
-                units, norms = unit_rows(raw.features[inside], reader.features.center)
+                rows, quality = places[inside], qualities[inside]
+                units, norms = unit_rows(numbers.features[inside], corpus.center)
                 if not (np.array_equal(quality, scratch.quality[rows]) and (norms > 0).all()):
-                    kinds = scratch.differing(rows, reader, number, batch.take(pa.array(inside)))
+                    kinds = scratch.differing(rows, corpus, number, batch.take(pa.array(inside)))
                     scratch.check_shard_changed(number, shard, kinds or ["source_row"], poll)
                     raise rewritten(shard.path)
                 gathered.add(rows, quality, units, standard)

@@ -18,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.readers.shard import Shard
+from datamask.corpus.refused_rows import valid_rows
 from datamask.corpus.sampling import row_hash
 from datamask.errors import StoreError
 from datamask.files import open_regular, read_bounded
 from datamask.out_of_core.feature_moments import FeatureMoments
+from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll, no_poll
 from datamask.recipes.apply import shard_stamp
-from datamask.recipes.batches import RawRows, RowReader
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
 
 FORMAT = "datamask scratch 2"
@@ -148,15 +149,16 @@ class Scratch:
                 self._widen(number, kept[inside[start : start + ROWS_READ]], features[part])
         return features
 
-    def differing(self, rows: np.ndarray, reader: RowReader, number: int, batch: pa.RecordBatch) -> list[str]:
+    def differing(self, rows: np.ndarray, corpus: WholeCorpus, number: int, batch: pa.RecordBatch) -> list[str]:
         """Return the kinds of files in which rows of a shard are not what the shard holds now; features to rounding.
 
         Where all of them differ, these may be other rows of the shard.
 
         Args:
-            rows: int64 ``(k,)``, rising, of the scratch. batch: the same rows of shard `number` as they are now.
+            rows: int64 ``(k,)``, rising, of the scratch. corpus: it was made of.
+            batch: the same rows of shard `number` as they are now.
         """
-        columns, norms, _, _ = columns_of(reader, number, 0, batch)
+        columns, norms, _, _ = columns_of(corpus, number, 0, batch)
         low, high = int(self.starts[number]), int(self.starts[number + 1])
         kept = {
             kind: self._mapped(number, kind, high - low)[rows - low]
@@ -348,29 +350,30 @@ def remove_scratch(folder: str | Path, run_id: str) -> None:
 
 
 def columns_of(
-    reader: RowReader, number: int, first: int, batch: pa.RecordBatch
-) -> tuple[dict[str, np.ndarray], np.ndarray, RawRows, FeatureMoments]:
-    """What is kept of each row of a batch, by `KINDS`; the lengths of its features; the rows as they stand; and the
-    moments of the features of those that can be used, before they are rounded."""
-    raw = reader.read(number, first, batch)
-    assert raw.features is not None and reader.features is not None
-    kept, norms = np.empty(raw.features.shape, KINDS["features"]), np.empty(len(raw.quality))
-    clean, moments = reader.clean(raw), FeatureMoments.none(reader.features.dim)
+    corpus: WholeCorpus, number: int, first: int, batch: pa.RecordBatch
+) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, np.ndarray], FeatureMoments]:
+    """What is kept of each row of a batch, by `KINDS`; the lengths of its features; the rows that cannot be used, by
+    reason; and the moments of the features of those that can, before they are rounded."""
+    numbers, quality = corpus.read(number, first, batch)
+    finite = np.isfinite(quality)
+    kept, norms = np.empty(numbers.features.shape, KINDS["features"]), np.empty(len(quality))
+    clean, _ = valid_rows(corpus.reader.refused(numbers, finite), len(quality))
+    moments = FeatureMoments.none(corpus.dim)
     for low in range(0, len(norms), ROWS_AT_ONCE):
         part = slice(low, low + ROWS_AT_ONCE)
-        units, norms[part] = unit_rows(raw.features[part], reader.features.center)
+        units, norms[part] = unit_rows(numbers.features[part], corpus.center)
         kept[part] = units
         valid = clean[part] & (norms[part] > 0)
         moments = FeatureMoments.of(units if valid.all() else units[valid]).after(moments)
     columns: dict[str, np.ndarray] = {
         "features": kept,
-        "quality": raw.quality,
-        "id_hash": row_hash(reader.ids(number, first, batch), HASH_SEED),
+        "quality": quality,
+        "id_hash": row_hash(corpus.reader.ids(corpus.source.span(number, first, batch.num_rows), batch), HASH_SEED),
         "source_row": first + np.arange(len(norms)),
     }
-    if raw.lengths is not None:
-        columns["length"] = raw.lengths
-    return columns, norms, raw, moments
+    if numbers.lengths is not None:
+        columns["length"] = numbers.lengths
+    return columns, norms, corpus.reader.refused(numbers, finite, norms), moments
 
 
 def is_ours(folder: Path) -> bool:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.quality import check_sum
+from datamask.corpus.refused_rows import first_complaint, valid_rows
 from datamask.corpus.shards import in_shard_threads
 from datamask.corpus.threads import Speed
 from datamask.errors import InputError, OptionError, StoreError
@@ -42,7 +44,7 @@ from datamask.out_of_core.scratch import (
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll, no_poll, poll_of
 from datamask.recipes.apply import shard_stamp
-from datamask.recipes.batches import RowReader, shard_batches
+from datamask.recipes.batches import shard_batches
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
 from datamask.work.context import UNWATCHED, Work
 
@@ -77,19 +79,19 @@ def write_scratch(
         nonlocal rows_done, decoded
         shard = source.shards[number]
         made_of = _made_of(corpus, settings, number, poll)
-        note = _written(place, number, made_of, corpus.dim, reader.length_column is not None)
+        note = _written(place, number, made_of, corpus.dim, reader.length is not None)
         if note is not None:
             with lock:
                 rows_done += shard.rows
             return note
-        note = {"made_of": made_of, "rows": 0, "dropped": {}}
+        note = {"made_of": made_of, "rows": 0, "dropped": Counter()}
         moments = FeatureMoments.none(corpus.dim)
         with contextlib.suppress(OSError):
             for stale in (place / RECORD, file_of(place, number, "json")):
                 stale.unlink(missing_ok=True)
-        with _sinks(place, number, reader.length_column is not None) as sinks:
+        with _sinks(place, number, reader.length is not None) as sinks:
             for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll):
-                moments = _add(reader, number, first, batch, sinks, note).after(moments)
+                moments = _add(corpus, number, first, batch, sinks, note).after(moments)
                 with lock:
                     rows_done += batch.num_rows
                     decoded += batch.nbytes
@@ -133,12 +135,11 @@ def centered(
                 return int(note["rows"]), np.array(note["total"], float)
         rows, total = 0, np.zeros(corpus.dim)
         for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, poll):
-            raw = reader.read(number, first, batch)
-            assert raw.features is not None
-            clean = reader.clean(raw)
+            numbers, quality = corpus.read(number, first, batch)
+            clean, _ = valid_rows(reader.refused(numbers, np.isfinite(quality)), len(quality))
             for low in range(0, batch.num_rows, ROWS_AT_ONCE):
                 part = slice(low, low + ROWS_AT_ONCE)
-                units, norms = unit_rows(raw.features[part])
+                units, norms = unit_rows(numbers.features[part])
                 valid = clean[part] & (norms > 0)
                 rows += int(valid.sum())
                 total += norms[valid] @ units[valid]
@@ -219,7 +220,7 @@ def _sinks(folder: Path, number: int, with_lengths: bool) -> Iterator[dict[str, 
 
 
 def _add(
-    reader: RowReader,
+    corpus: WholeCorpus,
     number: int,
     first: int,
     batch: pa.RecordBatch,
@@ -227,15 +228,17 @@ def _add(
     note: dict[str, Any],
 ) -> FeatureMoments:
     """Write down the rows of a batch that can be used; the moments of their features."""
-    columns, norms, raw, moments = columns_of(reader, number, first, batch)
-    valid, dropped = reader.usable(number, first, raw, norms)
+    columns, _, refused, moments = columns_of(corpus, number, first, batch)
+    rows, place = corpus.source.span(number, first, batch.num_rows), corpus.source.place
+    valid, dropped = valid_rows(
+        refused, len(rows), None if corpus.drop_invalid else lambda: first_complaint(refused, rows, place)
+    )
     everything = bool(valid.all())
     for kind, sink in sinks.items():
         values = columns[kind] if everything else columns[kind][valid]
         sink.write(np.ascontiguousarray(values, KINDS[kind]).data)
     note["rows"] += int(valid.sum())
-    for reason, count in dropped.items():
-        note["dropped"][reason] = note["dropped"].get(reason, 0) + count
+    note["dropped"].update(dropped)
     return moments
 
 
@@ -273,10 +276,9 @@ def _digest(made_of: list[dict[str, Any]]) -> str:
 
 def _finished(corpus: WholeCorpus, folder: Path, notes: list[dict[str, Any]], poll: Poll) -> Scratch:
     """The scratch of shards that are all written: nothing twice, nothing too large; its record."""
-    dropped: dict[str, int] = {}
+    dropped: Counter[str] = Counter()
     for note in notes:
-        for reason, count in note["dropped"].items():
-            dropped[reason] = dropped.get(reason, 0) + count
+        dropped.update(note["dropped"])
     digest = _digest([note["made_of"] for note in notes])
     moments = FeatureMoments.none(corpus.dim)
     for note in notes:
@@ -287,7 +289,7 @@ def _finished(corpus: WholeCorpus, folder: Path, notes: list[dict[str, Any]], po
         "rows": [note["rows"] for note in notes],
         "files": [shard.path for shard in corpus.source.shards],
         "lengths": corpus.columns.length is not None,
-        "dropped": dropped,
+        "dropped": dict(dropped),
         "digest": digest,
         "moments": moments.to_dict(),
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +16,13 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.checks import check_unique
 from datamask.corpus.columns import Columns
 from datamask.corpus.decode import joined
-from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
-from datamask.corpus.reading import id_batch, refuse_rounded
-from datamask.corpus.row_plan import column_id_type
+from datamask.corpus.opening import feature_dim, open_sources, resolve_columns, row_reader
+from datamask.corpus.reading import refuse_rounded
+from datamask.corpus.row_reader import RowNumbers, RowReader
 from datamask.corpus.shards import Source, scan
 from datamask.errors import OptionError
 from datamask.polling import Poll, no_poll
-from datamask.recipes.batches import RowReader
-from datamask.recipes.quality import FrozenQuality
-from datamask.recipes.recipe import FeatureColumn
+from datamask.recipes.quality import FrozenQuality, total
 from datamask.work.context import Work
 
 SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
@@ -79,18 +78,23 @@ class WholeCorpus:
         dim = feature_dim(source, columns.feature, poll)
         return cls(source, columns, dim, tuple(quality), center, config.drop_invalid)
 
-    @property
+    @functools.cached_property
     def reader(self) -> RowReader:
         """What reads its batches."""
-        return RowReader(
-            self.source,
-            self.drop_invalid,
-            self.quality,
-            FeatureColumn(self.columns.feature, self.dim, self.center),
-            self.columns.id,
-            column_id_type(self.source, self.columns.id),
-            self.columns.length,
-        )
+        reader = row_reader("input", {"input": self.source}, self.columns, self.dim)
+        return replace(reader, quality=[column.name for column in self.quality], metadata=())
+
+    def read(self, shard: int, first: int, batch: pa.RecordBatch) -> tuple[RowNumbers, np.ndarray]:
+        """Return the numbers of a batch, and its quality, all columns together, float64 ``(n,)``.
+
+        Args:
+            shard: the place of the shard in the source. first: the row of it that the batch begins with.
+
+        Raises:
+            InputError: features of another length.
+        """
+        numbers = self.reader.read(self.source.span(shard, first, batch.num_rows), batch)
+        return numbers, total(self.quality, numbers.quality)
 
     @property
     def settings(self) -> str:
@@ -110,16 +114,15 @@ class WholeCorpus:
             rows: int64, rising.
         """
         parts: list[tuple[int, pa.Array]] = []
-        kind = column_id_type(self.source, self.columns.id)
 
         def take(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
             wanted = np.flatnonzero(np.isin(numbers, rows))
             if len(wanted):
-                ids = id_batch(self.source, numbers, batch, self.columns.id, kind).take(pa.array(wanted))
+                ids = self.reader.ids(numbers, batch).take(pa.array(wanted))
                 parts.append((int(numbers[wanted[0]]), ids))  # appending is one step, whatever thread does it
 
         scan(self.source, [self.columns.id], take, row_bytes=64, only_rows=rows, work=Work(poll))
-        return joined([ids for _, ids in sorted(parts, key=lambda part: part[0])], kind)
+        return joined([ids for _, ids in sorted(parts, key=lambda part: part[0])], self.reader.id_type)
 
     def refuse_repeated(self, rows: np.ndarray, poll: Poll = no_poll) -> None:
         """Refuse ids that occur twice among a few rows, which have a hash in common with another each.

@@ -16,6 +16,7 @@ import math
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,7 +138,7 @@ class Counts:
     kept: int
     amount: float
     amount_kept: float
-    dropped: dict[str, int]
+    dropped: Counter[str]
     reused: bool = False
 
     def add(self, judged: Judged) -> None:
@@ -147,8 +148,7 @@ class Counts:
         self.kept += int(judged.kept.sum())
         self.amount += float(amounts.sum())
         self.amount_kept += float(amounts[judged.kept].sum())
-        for reason, count in judged.dropped.items():
-            self.dropped[reason] = self.dropped.get(reason, 0) + count
+        self.dropped.update(judged.dropped)
 
 
 def apply(judge: Judge, output: str | Path, kind: str = "ids", work: Work = UNWATCHED) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _written_shards(judge: Judge, targets: Sequence[Path], kind: str, work: Work
         expected = made_of(judge, shard, kind, poll)
         counts = written(targets[place], expected)
         if counts is None:
-            counts = Counts(0, 0, 0.0, 0.0, {})
+            counts = Counts(0, 0, 0.0, 0.0, Counter())
             with replacing(targets[place]) as part:
                 for first, batch in _written_batches(part, judge, place, kind, expected, counts, poll):
                     with lock:
@@ -348,7 +348,7 @@ def written(path: Path, expected: dict[str, Any]) -> Counts | None:
         counts = note.pop("counts")
         note.setdefault("footer", expected["footer"])  # earlier versions compared size and time alone
         numbers = {name: float(counts[name]) for name in ("rows", "kept", "amount", "amount_kept")}
-        dropped = {str(reason): int(count) for reason, count in counts["dropped"].items()}
+        dropped = Counter({str(reason): int(count) for reason, count in counts["dropped"].items()})
         if note != expected or not all(0 <= number < math.inf for number in numbers.values()):
             return None
         rows, kept = int(numbers["rows"]), int(numbers["kept"])
@@ -481,17 +481,16 @@ def _claimed(folder: Path, recipe: Recipe) -> bool:
 
 
 def _summary(recipe: Recipe, of_shards: Sequence[Counts], seconds: float, decoded: int) -> dict[str, Any]:
-    dropped: dict[str, int] = {}
+    dropped: Counter[str] = Counter()
     for counts in of_shards:
-        for reason, count in counts.dropped.items():
-            dropped[reason] = dropped.get(reason, 0) + count
+        dropped.update(counts.dropped)
     amount = sum(counts.amount for counts in of_shards)
     amount_kept = sum(counts.amount_kept for counts in of_shards)
     return {
         "shards": len(of_shards),
         "reused": sum(counts.reused for counts in of_shards),
         "rows": sum(counts.rows for counts in of_shards),
-        "dropped": dropped,
+        "dropped": dict(dropped),
         "kept": sum(counts.kept for counts in of_shards),
         "of": recipe.of,
         "share_kept": amount_kept / amount if amount > 0 else None,

@@ -7,8 +7,7 @@ of the needed columns alone. What opening refuses or drops is refused or dropped
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +16,18 @@ import pyarrow.compute as pc
 from datamask.corpus import decode
 from datamask.corpus.columns import IS_ROLE, WANTS
 from datamask.corpus.readers.shard import Shard
+from datamask.corpus.reading import refuse_rounded
+from datamask.corpus.refused_rows import first_complaint, valid_rows
 from datamask.corpus.row_plan import column_id_type
-from datamask.corpus.row_reasons import RowReasons, first_complaint, valid_rows
+from datamask.corpus.row_reader import RowReader
 from datamask.corpus.shards import Source
 from datamask.errors import InputError
 from datamask.feasibility import NO_VALUE
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
 from datamask.polling import Poll, no_poll
-from datamask.recipes.quality import FrozenQuality, total
-from datamask.recipes.recipe import FeatureColumn, Recipe
+from datamask.recipes.quality import total
+from datamask.recipes.recipe import Recipe
 from datamask.recipes.scoring import Scorer
-
-Values = TypeVar("Values", np.ndarray, pa.Array)
 
 
 @dataclass(frozen=True)
@@ -57,124 +56,6 @@ class Judged:
     def amounts(self) -> np.ndarray:
         """What the recipe's share counts, of the valid rows: rows, or tokens; float64 ``(n,)``."""
         return self.valid.astype(np.float64) if self.lengths is None else np.where(self.valid, self.lengths, 0.0)
-
-
-@dataclass(frozen=True)
-class RawRows:
-    """A batch of n rows as read, before anybody judges it.
-
-    Attributes:
-        quality: float64 ``(n,)``, all columns together, NaN where it cannot be told; null_quality: bool ``(n,)``.
-        features: ``(n, d)``, any float type; None where nobody looks at them; null_features: bool ``(n,)``.
-        lengths: float64 ``(n,)``, tokens; None where nobody counts them.
-    """
-
-    quality: np.ndarray
-    null_quality: np.ndarray
-    features: np.ndarray | None
-    null_features: np.ndarray
-    lengths: np.ndarray | None
-
-
-@dataclass(frozen=True)
-class RowReader:
-    """What batches of one source hold in the columns that matter, and which rows can be used.
-
-    Attributes:
-        source: the shards. drop_invalid: leave out rows that cannot be used, and count them, instead of refusing them.
-        quality: the quality columns, with their transforms.
-        features: the features, under the name that the shards have for them; None: nobody looks at them.
-        id_column, id_type: of the ids; None: nobody needs them. length_column: of the tokens, likewise.
-        expects: what of features has so many dimensions, for sentences.
-    """
-
-    source: Source
-    drop_invalid: bool
-    quality: tuple[FrozenQuality, ...]
-    features: FeatureColumn | None
-    id_column: str | None = None
-    id_type: pa.DataType | None = None
-    length_column: str | None = None
-    expects: str = "the first row has"
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are needed."""
-        named = [self.length_column, *(column.name for column in self.quality)]
-        named += [None if self.features is None else self.features.column, self.id_column]
-        return list(dict.fromkeys(name for name in named if name is not None))
-
-    def read(self, shard: int, first: int, batch: pa.RecordBatch) -> RawRows:
-        """The numbers of a batch.
-
-        Args:
-            shard: the place of the shard in the source. first: the row of it that the batch begins with.
-
-        Raises:
-            InputError: features of another length.
-        """
-        columns = [decode.numbers(batch.column(column.name)) for column in self.quality]
-        quality = total(self.quality, [values for values, _ in columns])
-        # a rank, or a column that was constant, makes a finite number of an infinite one
-        quality[~np.isfinite([values for values, _ in columns]).all(axis=0)] = np.nan
-        null_quality = np.any([null for _, null in columns], axis=0)
-        features, null_features = self._features(shard, first, batch)
-        lengths = None if self.length_column is None else decode.numbers(batch.column(self.length_column))[0]
-        return RawRows(quality, null_quality, features, null_features, lengths)
-
-    def clean(self, rows: RawRows) -> np.ndarray:
-        """Which rows can be used as far as nulls, quality and length go, bool ``(n,)``; features have a say too."""
-        return valid_rows(self._refused(rows), len(rows.quality))[0]
-
-    def usable(self, shard: int, first: int, rows: RawRows, norms: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
-        """Which rows can be used, bool ``(n,)``, and reason -> how many cannot for it.
-
-        Args:
-            norms: lengths of the features, as `datamask.recipes.scoring.unit_rows` gives them.
-
-        Raises:
-            InputError: a row cannot, and such rows are not to be dropped.
-        """
-        refused = self._refused(rows, norms)
-        if refused and not self.drop_invalid:
-            raise InputError(first_complaint(refused, lambda row: self._place(shard, first + row)))
-        return valid_rows(refused, len(rows.quality))
-
-    def _refused(self, rows: RawRows, norms: np.ndarray | float = 1.0) -> dict[str, np.ndarray]:
-        feature = None if self.features is None else self.features.column
-        reasons = RowReasons(feature, [column.name for column in self.quality], self.length_column)
-        return reasons.refused(rows.null_features, rows.quality[None], rows.null_quality, rows.lengths, norms)
-
-    def ids(self, shard: int, first: int, batch: pa.RecordBatch) -> pa.Array:
-        """The ids of a batch, of one type in all shards.
-
-        Raises:
-            InputError: a row has none.
-        """
-        assert self.id_column is not None
-        ids = decode.id_values(batch.column(self.id_column), self.id_type)
-        if ids.null_count:
-            row = first + int(np.argmax(np.asarray(ids.is_null())))
-            raise InputError(
-                f"{self._place(shard, row)} has a null in the id column {self.id_column!r}; every row needs an id, so "
-                "repair it or choose another column with --id-column"
-            )
-        return ids
-
-    def _features(self, shard: int, first: int, batch: pa.RecordBatch) -> tuple[np.ndarray | None, np.ndarray]:
-        if self.features is None:
-            return None, np.zeros(batch.num_rows, bool)
-        try:
-            features, null = decode.feature_rows(batch.column(self.features.column), self.features.dim)
-        except decode.LengthError as error:
-            raise InputError(
-                f"{self._place(shard, first + error.row)} has {error.length:,} values in column "
-                f"{self.features.column!r}, but {self.expects} {self.features.dim:,}"
-            ) from error
-        return features, np.zeros(batch.num_rows, bool) if null is None else null
-
-    def _place(self, shard: int, row: int) -> str:
-        return f"{self.source.shards[shard].path} row {row:,}"
 
 
 class Judge:
@@ -212,16 +93,17 @@ class Judge:
         for shard in source.shards:
             if shard.rows:
                 self._check_shard(shard)
+        refuse_rounded(source, self._qualities)
         self.id_type = column_id_type(source, self.id_column) if self.with_ids else None
-        self._rows = RowReader(
+        self._reader = RowReader(
             source,
-            drop_invalid,
-            recipe.quality,
-            replace(recipe.features, column=self.feature_column) if recipe.rule.needs_features else None,
             self.id_column if self.with_ids else None,
             self.id_type,
+            self.feature_column if recipe.rule.needs_features else None,
+            recipe.features.dim,
+            self._qualities,
             self._length,
-            "the recipe is for features of",
+            expects="the recipe is for features of",
         )
         self._always, self._never = (self._id_list(ids) for ids in (recipe.always, recipe.never))
         names = list(recipe.thresholds.groups)
@@ -244,7 +126,7 @@ class Judge:
     @property
     def columns(self) -> list[str]:
         """The columns that are needed."""
-        return list(dict.fromkeys([*([] if self._group is None else [self._group]), *self._rows.columns]))
+        return list(dict.fromkeys([*([] if self._group is None else [self._group]), *self._reader.columns]))
 
     def __call__(self, shard: int, first: int, batch: pa.RecordBatch) -> Judged:
         """Judge rows.
@@ -255,19 +137,24 @@ class Judge:
         Raises:
             InputError: a row has an empty id, features of another length, or values that cannot be used.
         """
-        raw = self._rows.read(shard, first, batch)
-        units = np.empty(raw.features.shape) if self._with_units and raw.features is not None else None
-        scores, norms = self._scorer.of_rows(raw.quality, raw.features, raw.lengths, units)
-        valid, dropped = self._rows.usable(shard, first, raw, norms)
-        ids = self._rows.ids(shard, first, batch) if self.with_ids else None
+        rows = self.source.span(shard, first, batch.num_rows)
+        numbers = self._reader.read(rows, batch)
+        quality = total(self.recipe.quality, numbers.quality)
+        units = np.empty(numbers.features.shape) if self._with_units and self.recipe.rule.needs_features else None
+        scores, norms = self._scorer.of_rows(quality, numbers.features, numbers.lengths, units)
+        refused = self._reader.refused(numbers, np.isfinite(quality), norms)
+        valid, dropped = valid_rows(
+            refused, len(rows), None if self.drop_invalid else lambda: first_complaint(refused, rows, self.source.place)
+        )
+        ids = self._reader.ids(rows, batch) if self.with_ids else None
         with np.errstate(invalid="ignore"):
             kept = scores >= self._needed(batch)
             if self.recipe.thresholds.least_quality is not None:
-                kept &= raw.quality >= self.recipe.thresholds.least_quality
+                kept &= quality >= self.recipe.thresholds.least_quality
         if ids is not None and self._named:
             kept |= pc.is_in(ids, value_set=self._always).to_numpy(zero_copy_only=False)
             kept &= ~pc.is_in(ids, value_set=self._never).to_numpy(zero_copy_only=False)
-        return Judged(kept & valid, valid, scores, raw.quality, raw.lengths, ids, units, dropped)
+        return Judged(kept & valid, valid, scores, quality, numbers.lengths, ids, units, dropped)
 
     def _needed(self, batch: pa.RecordBatch) -> np.ndarray | float:
         """The threshold of every row."""
@@ -302,12 +189,6 @@ class Judge:
                 raise InputError(
                     f"{shard.path} must have a column {name!r} ({role}), {WANTS[role]}, as the recipe asks, got {came}"
                     f"{way_out}"
-                )
-        for name in self._qualities:
-            if name in shard.facts.rounded:
-                raise InputError(
-                    f"column {name!r} of {shard.path} holds whole numbers that float64 takes for equal to others; "
-                    "subtract a constant from the column"
                 )
         if self._group is not None and shard.schema.names.count(self._group) != 1:
             raise InputError(

@@ -100,7 +100,7 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
         always=tuple(corpus.ids.filter(pa.array(learned.pinned)).to_pylist()),
         never=tuple(corpus.ids.filter(pa.array(learned.banned | learned.given)).to_pylist()),
     )
-    quality = total(recipe.quality, list(learned.quality_values))
+    quality = total(recipe.quality, learned.quality_values)
     if rule.direction is not None and rule.moment is None:
         recipe = replace(recipe, rule=sharpened(learned, recipe, quality, amounts, poll))
     scores = corpus_scores(recipe, learned.space, quality, tokens if under_budget else None, poll)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -72,7 +73,7 @@ class Pass:
     in_band: int = 0
     band: np.ndarray | None = None
     band_quality: np.ndarray | None = None
-    dropped: dict[str, int] | None = None
+    dropped: Counter[str] = field(default_factory=Counter)
 
     def kept(self, cut: int) -> int:
         """Rows at or above the threshold of a cut."""
@@ -243,7 +244,6 @@ def pass_of(
         None if rule.moment is None else np.zeros((len(cuts) + 1, d, d)),
         expected,
         BAND * sd,
-        dropped={},
     )
     batches, scorer = feed.under(rule), Scorer(replace(recipe, rule=rule))
     share = min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * feed.rows))
@@ -261,9 +261,7 @@ def pass_of(
                 band[place].append(near)
             with lock:
                 total.rows += int(judged.valid.sum())
-                for reason, count in judged.dropped.items():
-                    assert total.dropped is not None
-                    total.dropped[reason] = total.dropped.get(reason, 0) + count
+                total.dropped.update(judged.dropped)
                 decoded += size
                 rows_done += len(judged.valid)
 

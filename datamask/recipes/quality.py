@@ -93,9 +93,14 @@ class FrozenQuality:
         return cls(name, weight)
 
 
-def total(columns: Sequence[FrozenQuality], values: Sequence[np.ndarray]) -> np.ndarray:
-    """The quality of rows, float64 ``(n,)``: the sum over the columns. values: float64 ``(n,)`` of each."""
+def total(columns: Sequence[FrozenQuality], values: np.ndarray) -> np.ndarray:
+    """The quality of rows, float64 ``(n,)``: the sum over the columns; NaN where a value of one is not finite.
+
+    Args:
+        values: float64 ``(Q, n)``, a column each. A rank, or a column that was constant, would make an infinite one
+            finite.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [column(of_column) for column, of_column in zip(columns, values, strict=True)]
-        whole: np.ndarray = np.sum(parts, axis=0)
+        whole: np.ndarray = np.where(np.isfinite(values).all(axis=0), np.sum(parts, axis=0), np.nan)
     return whole

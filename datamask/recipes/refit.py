@@ -133,7 +133,7 @@ def _refitted(judge: Judge, done: list[Pass], weights: Weights) -> Recipe:
         "of": recipe.digest,
         "inputs": inputs_digest(judge),
         "rows": chosen.rows,
-        "dropped": first.dropped,
+        "dropped": dict(first.dropped),
         "kept": kept,
         "share_kept": kept / chosen.rows,
         "value": value,

@@ -104,10 +104,10 @@ def _selected_parts(execution: Execution, contents: dict[str, str | None]) -> It
             part = slice(done + int(low), done + int(end))
             places = pa.array(inside[low:end] - first)
             kept = shard.with_leaves(batch, reader.columns).select(reader.columns).take(places)
-            if differing := scratch.differing(rows[part], reader, number, kept):
+            if differing := scratch.differing(rows[part], whole, number, kept):
                 scratch.check_shard_changed(number, shard, differing, poll)
                 raise changed(path_of(shard.path), "it holds other rows")
-            ids = reader.ids(number, first, kept)
+            ids = reader.ids(whole.source.starts[number] + inside[low:end], kept)
             digest = digests.with_rows(digest, shard.path, batch, places)
             count = int(end - low)
             columns = [

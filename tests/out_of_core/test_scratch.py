@@ -195,10 +195,10 @@ def test_a_first_pass_that_was_killed_repeats_only_the_shards_in_flight(folder, 
         from datamask.out_of_core.whole_corpus import WholeCorpus
 
         add = scratch_writing._add
-        def slow(reader, number, first, batch, sinks, note):
+        def slow(corpus, number, first, batch, sinks, note):
             if number == 3:
                 time.sleep(600)
-            return add(reader, number, first, batch, sinks, note)
+            return add(corpus, number, first, batch, sinks, note)
         scratch_writing._add = slow
         scratch_writing.write_scratch(WholeCorpus.open(CorpusConfig((sys.argv[1],))), sys.argv[2])
         """

@@ -62,7 +62,7 @@ BAD_SHEETS = {
     "a name without end": ('"' + "x" * (text.READ_BYTES + 5) + '"\n1\n', "cannot be read as CSV"),
     "another separator": (SHEET.replace(",", ";"), "has no"),
     "words among the scores": (SHEET + 'c,high,"[1, 1]"\n', "has no quality column"),
-    "features of two lengths": (SHEET + 'c,3,"[1]"\n', "features have different lengths: .*row 2 has 1 values"),
+    "features of two lengths": (SHEET + 'c,3,"[1]"\n', "row 2 has 1 values in column .*, but the first row has 2"),
     "objects in a list": (SHEET + 'c,3,"[1]} {""v"":[2]"\n', "has no feature column"),
 }
 
