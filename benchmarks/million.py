@@ -52,7 +52,7 @@ def selected(inputs: Path, *options: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         out, start = Path(folder) / "out.parquet", time.perf_counter()
         words = [
-            *("select", str(inputs), "--output", str(out), "--runs-dir", str(Path(folder) / "runs"), "--json"),
+            *("select", str(inputs), "--output", str(out), "--runs_dir", str(Path(folder) / "runs"), "--json"),
             *("--objective", "facility", "--select_ratio", str(RATIO), "--lamb", str(LAMB), *options),
         ]
         done = subprocess.run(
@@ -90,7 +90,7 @@ def without_rows(entry: dict[str, Any]) -> dict[str, Any]:
 def approximate(work: Path) -> dict[str, Any]:
     """The same selection on exact and on approximate lists of 100,000 rows, both valued on the exact ones."""
     corpus = build(work, 100_000, DIM)
-    entries = {search: selected(corpus, "--neighbors", search, "--exact-values") for search in ("exact", "approximate")}
+    entries = {search: selected(corpus, "--neighbors", search, "--exact_values") for search in ("exact", "approximate")}
     first, second = (set(entry["rows"]) for entry in entries.values())
     return {
         **{name: without_rows(entry) for name, entry in entries.items()},
@@ -172,7 +172,7 @@ def timed(corpus: Path, root: Path, threads: str, words: Sequence[str]) -> dict[
     if threads != "all":
         environment["OMP_NUM_THREADS"] = threads
     with tempfile.TemporaryDirectory() as folder:
-        places = ("--output", str(Path(folder) / "out.parquet"), "--runs-dir", str(Path(folder) / "runs"), "--json")
+        places = ("--output", str(Path(folder) / "out.parquet"), "--runs_dir", str(Path(folder) / "runs"), "--json")
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-m", "datamask", "select", str(corpus), *places, *words],

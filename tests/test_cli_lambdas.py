@@ -86,7 +86,7 @@ def test_answers_that_were_stored_stay_visible(tmp_path):
 def test_a_wrong_target_or_option_is_one_sentence(capsys):
     for options, said in (
         (["--target", "nothing"], "--target must be random, quality, COLUMN=VALUE or a file"),
-        (["--train-bytes", "5000"], "--train-bytes belongs to --judge transformer"),
+        (["--train-bytes", "5000"], "--train_bytes belongs to --judge transformer"),
         (["--ratios", "x"], "--ratios must be numbers"),
     ):
         assert main(["which-lambda", "nowhere.parquet", *options]) == 2

@@ -25,6 +25,13 @@ def test_auto_keeps_the_papers_line_the_papers_method(options, estimator):
     assert SelectionConfig.from_options(**options).estimator == estimator
 
 
+def test_an_unknown_option_is_named_with_the_one_that_was_meant():
+    with pytest.raises(OptionError, match=r"^select_ratoi is not an option of a selection; did you mean select_ratio"):
+        SelectionConfig.from_options(select_ratoi=0.3)
+    with pytest.raises(OptionError, match=r"^zzz is not an option of a selection$"):
+        SelectionConfig.from_options(zzz=1)
+
+
 def test_the_preset_is_the_papers_setting():
     config = SelectionConfig.from_options(preset="paper")
     assert (

@@ -12,7 +12,7 @@ ERRORS = (InputError, OptionError, StoreError, RunStateError, Stopped)
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_sentence_stays_as_it_is(error):
-    text = "column 'é' of /data/日本.parquet is\tno\nnumber – choose another with --quality-column"
+    text = "column 'é' of /data/日本.parquet is\tno\nnumber – choose another with --quality_column"
     assert str(error(text)) == text
     assert str(error()) == ""
 
@@ -30,9 +30,9 @@ def test_what_no_terminal_can_print_is_escaped(error, name, escaped):
 
 @pytest.mark.parametrize("word", ["x" * 5000, "x/" * 2500, "é" * 5000, "\udcff" * 5000])
 def test_a_long_name_loses_its_middle_and_the_way_out_stays(word):
-    text = str(InputError(f"/data/{word}/end.parquet has no column 'a'; choose one with --id-column"))
+    text = str(InputError(f"/data/{word}/end.parquet has no column 'a'; choose one with --id_column"))
     assert len(text) <= LONGEST
-    assert text.startswith("/data/") and text.endswith("end.parquet has no column 'a'; choose one with --id-column")
+    assert text.startswith("/data/") and text.endswith("end.parquet has no column 'a'; choose one with --id_column")
 
 
 def test_a_long_list_of_names_stays_a_list():

@@ -53,7 +53,7 @@ def test_targets_of_examples(tmp_path):
 
 def test_the_training_text_is_counted_as_its_proxy_model_counts_it():
     assert training_text("bigram", None, None) == {} and training_text("transformer", None, 7) == {"train_bytes": 7}
-    with pytest.raises(OptionError, match="--train-bytes belongs to --judge transformer, and --judge is bigram"):
+    with pytest.raises(OptionError, match="--train_bytes belongs to --judge transformer, and --judge is bigram"):
         training_text("bigram", None, 9_000)
     with pytest.raises(OptionError, match="--words belongs to --judge bigram"):
         training_text("transformer", 9_000, None)

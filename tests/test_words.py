@@ -114,6 +114,19 @@ def test_the_list_finds_what_it_should(source, words):
     assert sorted(word for text in texts(source) for word in forbidden(text)) == words
 
 
+def test_options_are_spelled_with_underscores_as_the_help_prints_them():
+    hyphened = re.compile(r"--(?!help-all|st-|index-url)[a-z]+-[a-z]")
+    found = [
+        f"{path.name}: {node.value}"
+        for path in sorted((ROOT / "datamask").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and hyphened.search(node.value)
+    ]
+    documents = [path for path in READ if path.name not in ("text-to-ids.md",)]  # which says that hyphens work too
+    found += [f"{path.name}: {word[0]}" for path in documents for word in hyphened.finditer(path.read_text())]
+    assert not found, "\n".join(found)
+
+
 def prose(markdown: str) -> str:
     """A document without code and addresses of links, each line of it in its place."""
     return _CODE.sub(lambda code: "\n" * code[0].count("\n"), markdown)

@@ -96,12 +96,12 @@ class AblationQuestion:
         if not self.lambdas or not all(0 <= lamb < 1 for lamb in self.lambdas):
             raise OptionError(f"--lambdas must be values from 0 to 1, at least one of them below 1, got {self.lambdas}")
         if not 0 < self.ratio < 1:
-            raise OptionError(f"--select-ratio must be between 0 and 1, got {self.ratio:g}")
+            raise OptionError(f"--select_ratio must be between 0 and 1, got {self.ratio:g}")
         if self.judge not in JUDGES:
             raise OptionError(f"--judge must be one of {', '.join(JUDGES)}, got {self.judge!r}")
         for name, least in (("seeds", LEAST_SEEDS), ("rows", 100), ("words", 1_000), ("train_bytes", 5_000)):
             if getattr(self, name) < least:
-                raise OptionError(f"--{name.replace('_', '-')} must be at least {least:,}, got {getattr(self, name):,}")
+                raise OptionError(f"--{name} must be at least {least:,}, got {getattr(self, name):,}")
         if self.target is not None and self.label:
             raise OptionError("--label names the targets of an ablation with several of them; leave out --target or it")
 

@@ -70,7 +70,7 @@ def _in_memory(options: argparse.Namespace, config: RunConfig) -> RunConfig:
     """Settings without those that only matter beyond memory, where the user named no method that has them."""
     engine = config.selection.engine
     if engine != "local":
-        say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch-dir FOLDER uses it")
+        say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch_dir FOLDER uses it")
     given = given_options(options)
     if given["estimator"] is not None or given["scope"] == "block" or given["scope"] == given["block_rows"]:
         return config

@@ -44,7 +44,7 @@ def select(options: argparse.Namespace) -> int:
     output = None if options.output is None else check_output(options.output, config.corpus.inputs)
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
     if config.selection.scratch_dir is not None:
-        check_apart("scratch-dir", config.selection.scratch_dir, config.corpus.inputs)
+        check_apart("scratch_dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
     with command_work("without a run") as work:
         config = settle(options, rooted(config), options.typed, work)
@@ -68,7 +68,7 @@ def _check_weights(options: argparse.Namespace, config: RunConfig, output: str |
     if why := refusal(config.selection):
         raise OptionError(f"--weights: {why}")
     if config.selection.scratch_dir is not None:
-        raise OptionError("--weights does not work with --scratch-dir; leave out one of them")
+        raise OptionError("--weights does not work with --scratch_dir; leave out one of them")
     if options.detach:
         raise OptionError(
             "--weights does not work with --detach; when the run is done, use `datamask runs export RUN --weights "

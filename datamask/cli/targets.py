@@ -60,7 +60,7 @@ def training_text(judge: str, words: int | None, train_bytes: int | None) -> dic
     """
     for option, value, owner in (("words", words, "bigram"), ("train_bytes", train_bytes, "transformer")):
         if value is not None and judge in JUDGES and owner != judge:
-            raise OptionError(f"--{option.replace('_', '-')} belongs to --judge {owner}, and --judge is {judge}")
+            raise OptionError(f"--{option} belongs to --judge {owner}, and --judge is {judge}")
     given = {"words": words, "train_bytes": train_bytes}
     return {option: value for option, value in given.items() if value is not None}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -62,8 +63,12 @@ class SelectionConfig(SelectionOptions):
             OptionError: an option is unknown, out of range, or not one of the chosen estimator.
         """
         given = {k: v for k, v in options.items() if v is not None}
-        unknown = set(given) - {f.name for f in fields(cls)}
-        check(not unknown, "option", "a known option", ", ".join(sorted(unknown)))
+        names = [field.name for field in fields(cls)]
+        if unknown := next((name for name in given if name not in names), None):
+            near = difflib.get_close_matches(unknown, names, 1)
+            raise OptionError(
+                f"{unknown} is not an option of a selection" + (f"; did you mean {near[0]}?" if near else "")
+            )
         if "budget" in given and "select_ratio" in given:
             raise OptionError("--budget and --select_ratio both say how much to select; give one of them")
         preset = given.get("preset")

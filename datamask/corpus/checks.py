@@ -144,7 +144,7 @@ def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> Non
         f"column {column!r} holds {len(repeated):,} id{'s' if len(repeated) > 1 else ''} more than once "
         f"({first_ids(repeated, np.arange(len(repeated)))}; {repeated[0].as_py()!r} is in {place(int(first[0]))} and "
         f"{place(int(first[1]))}); ids must be unique over all shards, so drop the repeats or choose another column "
-        "with --id-column"
+        "with --id_column"
     )
 
 

@@ -72,10 +72,10 @@ CONTAINERS = ("metadata", "meta")
 """Structs in which web corpora keep what is known of a document."""
 
 OPTIONS = {
-    "id": "--id-column",
-    "quality": "--quality-column",
-    "feature": "--feature-column",
-    "length": "--length-column",
+    "id": "--id_column",
+    "quality": "--quality_column",
+    "feature": "--feature_column",
+    "length": "--length_column",
 }
 WANTS = {
     "id": "an integer or string column without repeats",
@@ -315,7 +315,7 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
         names = [column.name for column in quality]
         if len(set(names)) < len(names):
             raise InputError(
-                f"--quality-column names a column twice ({', '.join(names)}); give each once, with its weight"
+                f"--quality_column names a column twice ({', '.join(names)}); give each once, with its weight"
             )
     else:
         quality_name, note = _find(schemas[side], None, "quality", paths[side])

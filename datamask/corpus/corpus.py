@@ -35,7 +35,7 @@ class Provenance:
             were also valid.
         columns: role -> column name, roles ``id``, ``feature``, ``quality`` (a list), ``length``, ``text``, and
             ``falling``, the quality columns with a negative weight, where there are some.
-        dropped: reason -> count of rows dropped (``--drop-invalid``) or unmatched by a join.
+        dropped: reason -> count of rows dropped (``--drop_invalid``) or unmatched by a join.
         notes: sentences a person should read, such as which columns were guessed.
         config: what was opened, as it was asked for; None for a corpus that came from no files.
     """

@@ -74,7 +74,7 @@ class FirstLook:
 def first_look(config: CorpusConfig, *, shards: int = SHARDS, rows: int = ROWS, work: Work = UNWATCHED) -> FirstLook:
     """Read the first rows of some shards.
 
-    Rows that opening would refuse are left out and counted, as ``--drop-invalid`` does, and so are shards that cannot
+    Rows that opening would refuse are left out and counted, as ``--drop_invalid`` does, and so are shards that cannot
     be read: what is wrong with them, opening says.
 
     Args:

@@ -262,7 +262,7 @@ def _notes(
     if plan.id_guessed and plan.id_column is not None:
         notes.append(f"{ID} is column {plan.id_column!r}, by its name.")
     if plan.id_column is None:
-        notes.append(f"{ID} is made of file and row, as in '{plan.stems[0]}:0'; --id-column names a column instead.")
+        notes.append(f"{ID} is made of file and row, as in '{plan.stems[0]}:0'; --id_column names a column instead.")
     if plan.guessed:
         notes.append(f"Column {plan.text_column!r} was taken as the text column, by its name.")
     if fitted_dim is not None and fitted_dim < dim:

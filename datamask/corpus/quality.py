@@ -68,7 +68,7 @@ def weighted_sum(
     check_sum(
         total,
         f"the quality in column {names}",
-        f"divide it by a constant, or take ranks with --quality-column {columns[0].name}:1:rank",
+        f"divide it by a constant, or take ranks with --quality_column {columns[0].name}:1:rank",
         place,
     )
     return total
@@ -105,6 +105,6 @@ def _refuse_merged(values: np.ndarray, rests: np.ndarray, column: QualityColumn)
     if merged:
         raise InputError(
             f"column {column.name!r} holds whole numbers beyond 2^53: float64 takes {merged:,} of them "
-            "for equal to others; rank them with --quality-column "
+            "for equal to others; rank them with --quality_column "
             f"{column.name}:{column.weight:g}:rank, or subtract a constant from the column"
         )

@@ -40,7 +40,7 @@ def complaint(refused: dict[str, np.ndarray], ids: pa.Array, place: Place) -> st
         rows = np.flatnonzero(mask)
         verb = "rows have" if len(rows) > 1 else "row has"
         parts.append(f"{len(rows):,} {verb} {reason} (ids {first_ids(ids, rows)}; the first is {place(int(rows[0]))})")
-    return "; ".join(parts) + "; repair them, or leave them out with --drop-invalid"
+    return "; ".join(parts) + "; repair them, or leave them out with --drop_invalid"
 
 
 def first_complaint(refused: dict[str, np.ndarray], rows: Sequence[int], place: Place) -> str:
@@ -50,7 +50,7 @@ def first_complaint(refused: dict[str, np.ndarray], rows: Sequence[int], place: 
         rows: where the rows of the batch stand. place: what that is called.
     """
     reason, mask = next(iter(refused.items()))
-    return f"{place(rows[int(mask.argmax())])} has {reason}; repair it, or leave such rows out with --drop-invalid"
+    return f"{place(rows[int(mask.argmax())])} has {reason}; repair it, or leave such rows out with --drop_invalid"
 
 
 def first_ids(ids: pa.Array, rows: np.ndarray, at_most: int = 3) -> str:

@@ -101,7 +101,7 @@ class RowReader:
             row = int(np.argmax(np.asarray(ids.is_null())))
             raise InputError(
                 f"{self.source.place(int(rows[row]))} has a null in the id column {self.id!r}; every row needs an id, "
-                "so repair it or choose another column with --id-column"
+                "so repair it or choose another column with --id_column"
             )
         return ids
 

@@ -110,7 +110,7 @@ def strings(column: pa.Array, name: str, path: FilePath) -> pa.Array:
         or pa.types.is_string_view(kind)
         or pa.types.is_null(kind)
     ):
-        raise InputError(f"column {name!r} of {path} must hold text, got {column.type}; name another --text-column")
+        raise InputError(f"column {name!r} of {path} must hold text, got {column.type}; name another --text_column")
     text = column.cast(pa.large_string())
     return pc.if_else(
         pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(text)), 0), pa.scalar(None, pa.large_string()), text

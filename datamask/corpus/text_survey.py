@@ -81,9 +81,9 @@ def plan_files(
     guessed = text_column is None and TEXT not in schemas[0].names
     text_column = text_column or find_text_column(schemas[0], files[0])
     for file, schema in zip(files, schemas):
-        require_column(schema, text_column, "text-column", file)
+        require_column(schema, text_column, "text_column", file)
         if id_column is not None:
-            require_column(schema, id_column, "id-column", file)
+            require_column(schema, id_column, "id_column", file)
 
     def has(name: str) -> bool:
         have = [name in schema.names for schema in schemas]
@@ -96,7 +96,7 @@ def plan_files(
 
     if id_column not in (None, ID) and has(ID):
         raise InputError(
-            f"--id-column {id_column!r} would become {ID}, which {files[0]} already has; leave the option "
+            f"--id_column {id_column!r} would become {ID}, which {files[0]} already has; leave the option "
             f"out to keep {ID}, or rename that column"
         )
     present = frozenset(name for name in (QUALITY, FEATURES, TOKENS) if has(name))
@@ -140,10 +140,10 @@ def find_text_column(schema: pa.Schema, file: FilePath) -> str:
     if named:
         raise InputError(
             f"{file} has no column called text, and several that may hold the texts ({', '.join(named)}); "
-            "choose one with --text-column"
+            "choose one with --text_column"
         )
     raise InputError(
-        f"{file} has no column called text; name the column with the texts by --text-column (columns of strings: "
+        f"{file} has no column called text; name the column with the texts by --text_column (columns of strings: "
         f"{', '.join(fitting[:12]) or 'none'})"
     )
 
@@ -199,7 +199,7 @@ def id_strings(column: pa.Array, name: str, file: FilePath) -> pa.Array:
     """
     if column.null_count:
         raise InputError(
-            f"--id-column {name!r} must have no nulls, {file} has some; leave the option out to have ids made"
+            f"--id_column {name!r} must have no nulls, {file} has some; leave the option out to have ids made"
         )
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (
@@ -208,7 +208,7 @@ def id_strings(column: pa.Array, name: str, file: FilePath) -> pa.Array:
         or pa.types.is_large_string(kind)
         or pa.types.is_string_view(kind)
     ):
-        raise InputError(f"--id-column {name!r} of {file} must hold text or whole numbers, got {column.type}")
+        raise InputError(f"--id_column {name!r} of {file} must hold text or whole numbers, got {column.type}")
     return column.cast(pa.string())
 
 
@@ -217,7 +217,7 @@ def _refuse_repeated(ids: pa.ChunkedArray, name: str) -> None:
     repeated = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(repeated):
         raise InputError(
-            f"--id-column {name!r} must be unique; {len(repeated):,} ids occur more than once, such as "
+            f"--id_column {name!r} must be unique; {len(repeated):,} ids occur more than once, such as "
             f"{repeated[0]['values'].as_py()!r}; name another column or have ids made"
         )
 

@@ -309,7 +309,7 @@ def check_room(scratch: Scratch, size: int) -> None:
     if needed > free:
         raise OptionError(
             f"blocks and lists of {scratch.rows:,} rows take {needed / 1e9:,.1f} GB in addition to the scratch, and "
-            f"{scratch.folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch-dir"
+            f"{scratch.folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch_dir"
         )
 
 

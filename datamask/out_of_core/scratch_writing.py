@@ -189,7 +189,7 @@ def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
         sweep(folder)
         ours = is_ours(folder)
         if not ours and any(folder.iterdir()):
-            raise OptionError(f"--scratch-dir: {folder} holds something else than scratch; remove it or name another")
+            raise OptionError(f"--scratch_dir: {folder} holds something else than scratch; remove it or name another")
         free = shutil.disk_usage(folder).free
         present = folder_bytes(folder)
     except OSError as error:
@@ -200,7 +200,7 @@ def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
     if needed - present > free:
         raise OptionError(
             f"scratch of {corpus.source.rows:,} rows of {corpus.dim:,} dimensions takes {needed / 1e9:,.1f} GB, and "
-            f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch-dir, or leave --scope out and "
+            f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch_dir, or leave --scope out and "
             "take a sample"
         )
     if not ours:
@@ -311,7 +311,7 @@ def _finished(corpus: WholeCorpus, folder: Path, notes: list[dict[str, Any]], po
     check_sum(
         scratch.quality,
         f"the quality in column {names}",
-        f"divide it by a constant, or take ranks with --quality-column {corpus.quality[0].name}:1:rank",
+        f"divide it by a constant, or take ranks with --quality_column {corpus.quality[0].name}:1:rank",
         place,
     )
     _refuse_repeated(corpus, scratch, poll)

@@ -275,10 +275,10 @@ _REFUSED = {
 """Options that hold exactly in memory, and in no solver yet over all rows."""
 
 
-WAY_OUT = "leave --scope and --scratch-dir out for a sample, and carry its selection over by a recipe"
+WAY_OUT = "leave --scope and --scratch_dir out for a sample, and carry its selection over by a recipe"
 """What to do instead, at the command line."""
 
-SAMPLE_ALONE = "leave --scope and --scratch-dir out for a selection from a sample"
+SAMPLE_ALONE = "leave --scope and --scratch_dir out for a selection from a sample"
 """The same where no recipe is made."""
 
 
@@ -304,7 +304,7 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
         if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
             if config.exact_values and solver.estimates:
                 raise OptionError(
-                    f"--exact-values compares all rows in memory; the value of {config.objective} over all rows out of "
+                    f"--exact_values compares all rows in memory; the value of {config.objective} over all rows out of "
                     "core is estimated, with its interval; leave it out"
                 )
             if solver.tasks:

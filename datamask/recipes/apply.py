@@ -273,7 +273,7 @@ def _check_unique(ids: Sequence[tuple[np.ndarray, np.ndarray]], judge: Judge, sh
         raise InputError(
             f"column {judge.id_column!r} of {shard.path} holds {len(same):,} repeated ids (the first: rows "
             f"{first:,} and {second:,}); ids must be unique, so drop the repeats, choose another "
-            "column with --id-column, or write --as masks or rows"
+            "column with --id_column, or write --as masks or rows"
         )
 
 

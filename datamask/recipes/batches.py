@@ -172,16 +172,16 @@ class Judge:
         except (pa.ArrowException, OverflowError) as error:
             raise InputError(
                 f"the recipe names ids such as {ids[0]!r}, and column {self.id_column!r} of "
-                f"{self.source.first().path} is {self.id_type}; choose another column with --id-column"
+                f"{self.source.first().path} is {self.id_type}; choose another column with --id_column"
             ) from error
 
     def _check_shard(self, shard: Shard) -> None:
         roles = [(name, "quality", "") for name in self._qualities]
-        roles += [(self.feature_column, "feature", "; choose another column with --feature-column")] * (
+        roles += [(self.feature_column, "feature", "; choose another column with --feature_column")] * (
             self.recipe.rule.needs_features
         )
         roles += [] if self._length is None else [(self._length, "length", "")]
-        roles += [(self.id_column, "id", "; choose another column with --id-column")] * self.with_ids
+        roles += [(self.id_column, "id", "; choose another column with --id_column")] * self.with_ids
         for name, role, way_out in roles:
             count = shard.schema.names.count(name)
             if count != 1 or not IS_ROLE[role](shard.schema.field(name).type):

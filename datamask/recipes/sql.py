@@ -20,7 +20,7 @@ def duckdb_sql(recipe: Recipe, table: str = TABLE) -> str:
     """Return a query for DuckDB that gives the id and the score of every row that the recipe keeps.
 
     The query leaves out rows with values that cannot be used (null, NaN, infinite, all zero), as
-    `apply --drop-invalid` does. It sums in another order than `apply`, so rows within rounding of the threshold may
+    `apply --drop_invalid` does. It sums in another order than `apply`, so rows within rounding of the threshold may
     come out differently.
 
     The first part takes the columns that the rule needs under names of its own, and no other column of the shards goes

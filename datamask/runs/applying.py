@@ -152,7 +152,7 @@ def room(config: RunConfig, plan: Planned, root: Path) -> tuple[str, bool]:
     if needed <= free:
         return sentence, True
     return (
-        f"{sentence} That does not fit: make room, or name a larger disk, with --scratch-dir or DATAMASK_RUNS_DIR.",
+        f"{sentence} That does not fit: make room, or name a larger disk, with --scratch_dir or DATAMASK_RUNS_DIR.",
         False,
     )
 

@@ -74,7 +74,7 @@ def prepare(execution: Execution) -> None:
     check_wholly_readable(corpus)
     if config.scratch_dir is None and lies_in_memory(scratch := _scratch_of(run)):
         raise OptionError(
-            f"{scratch.parent} lies in memory (tmpfs), where scratch saves none; name a disk with --scratch-dir"
+            f"{scratch.parent} lies in memory (tmpfs), where scratch saves none; name a disk with --scratch_dir"
         )
     execution.update_whole(sample_rows=corpus.rows or sample_rows(config))
     _remove_left(RunStore(run.path.parent))

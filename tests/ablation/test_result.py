@@ -104,7 +104,7 @@ def test_a_question_validates_itself_and_has_a_key():
     for wrong, said in (
         ({"seeds": 5}, "--seeds must be at least 6"),
         ({"methods": ("best",)}, "--methods must be of random"),
-        ({"ratio": 1.0}, "--select-ratio"),
+        ({"ratio": 1.0}, "--select_ratio"),
         ({"lambdas": (1.0,)}, "--lambdas"),
         ({"target": Target(), "label": "domain"}, "--label"),
         ({"judge": "oracle"}, "--judge"),

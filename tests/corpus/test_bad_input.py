@@ -104,14 +104,14 @@ CASES = {
     "no id column": (shards(table(drop=["chunk_id"])), {}, "has no id column .*quality_score, feature_arr"),
     "no quality column": (shards(table(drop=["quality_score"])), {}, "no quality column .*--scores"),
     "no feature column": (shards(table(drop=["feature_arr"])), {}, "no feature column .*prepare.*--features"),
-    "asked id missing": (shards(table()), {"id_column": "key"}, "no column 'key' .*--id-column"),
+    "asked id missing": (shards(table()), {"id_column": "key"}, "no column 'key' .*--id_column"),
     "asked quality missing": (
         shards(table()),
         {"quality_columns": (QualityColumn("q"),)},
-        "no column 'q' .*chunk_id, quality_score, feature_arr.*--quality-column",
+        "no column 'q' .*chunk_id, quality_score, feature_arr.*--quality_column",
     ),
-    "asked features missing": (shards(table()), {"feature_column": "f"}, "no column 'f' .*--feature-column"),
-    "asked length missing": (shards(table()), {"length_column": "l"}, "no column 'l' .*--length-column"),
+    "asked features missing": (shards(table()), {"feature_column": "f"}, "no column 'f' .*--feature_column"),
+    "asked length missing": (shards(table()), {"length_column": "l"}, "no column 'l' .*--length_column"),
     "column twice": (
         two_names,
         {"quality_columns": (QualityColumn("quality_score"),)},
@@ -120,12 +120,12 @@ CASES = {
     "several features": (
         shards(table(drop=["feature_arr"], a=lists(feature_rows()), b=lists(feature_rows()))),
         {},
-        r"several columns that could be the feature \(a, b\).*--feature-column",
+        r"several columns that could be the feature \(a, b\).*--feature_column",
     ),
     "several qualities": (
         shards(table(drop=["quality_score"], a=np.ones(8), b=np.ones(8))),
         {},
-        r"several columns that could be the quality \(a, b\).*--quality-column",
+        r"several columns that could be the quality \(a, b\).*--quality_column",
     ),
     "quality is text": (
         shards(table(quality_score=["good"] * 8)),
@@ -187,11 +187,11 @@ CASES = {
     "infinity": (
         shards(bad([1, INF, 1, 1], [0, 0, 0, -INF])),
         {},
-        "2 rows have NaN or infinite features .*'c0', 'c1'.*--drop-invalid",
+        "2 rows have NaN or infinite features .*'c0', 'c1'.*--drop_invalid",
     ),
     "many bad rows": (shards(bad(*[[NAN] * 4] * 6)), {}, r"6 rows have NaN .*'c0', 'c1', 'c2', \.\.\."),
-    "all-zero": (shards(bad([0, -0.0, 0, 0])), {}, "1 row has all-zero features .*'c0'.*--drop-invalid"),
-    "null features": (shards(bad([1, 2, 3, 4], None)), {}, "1 row has null features .*'c1'.*--drop-invalid"),
+    "all-zero": (shards(bad([0, -0.0, 0, 0])), {}, "1 row has all-zero features .*'c0'.*--drop_invalid"),
+    "null features": (shards(bad([1, 2, 3, 4], None)), {}, "1 row has null features .*'c1'.*--drop_invalid"),
     "null inside features": (shards(bad([1, None, 3, 4])), {}, "1 row has NaN or infinite features"),
     "null quality": (
         shards(table(quality_score=[None, *[1.0] * 7])),
@@ -252,7 +252,7 @@ CASES = {
     "quality beyond float64": (
         shards(table(quality_score=[2**62 + i for i in range(8)])),
         {},
-        "float64 takes 7 of them for equal to others; rank them with --quality-column",
+        "float64 takes 7 of them for equal to others; rank them with --quality_column",
     ),
     "lengths beyond all sums": (
         shards(table(n_tokens=[1e308] * 8)),

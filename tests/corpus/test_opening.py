@@ -83,7 +83,7 @@ def test_invalid_rows_are_refused_then_dropped(tmp_path):
         ),
         tmp_path / "x.parquet",
     )
-    with pytest.raises(InputError, match=r"2 rows have NaN or infinite features .*ids 1, 4; .*--drop-invalid"):
+    with pytest.raises(InputError, match=r"2 rows have NaN or infinite features .*ids 1, 4; .*--drop_invalid"):
         open_corpus(CorpusConfig((str(tmp_path),)))
     corpus = open_corpus(CorpusConfig((str(tmp_path),), drop_invalid=True))
     assert corpus.ids.to_pylist() == [0, 2]

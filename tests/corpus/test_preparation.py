@@ -166,7 +166,7 @@ def test_the_text_column_is_found_by_its_name(tmp_path):
     with pytest.raises(InputError, match=r"several that may hold the texts \(content, body\); choose one with --text"):
         prepare_shards([several], tmp_path / "c.parquet", dim=3)
     none = write(tmp_path / "none.parquet", title=texts, n=list(range(10)))
-    with pytest.raises(InputError, match=r"no column called text; name .* by --text-column \(columns of .*: title"):
+    with pytest.raises(InputError, match=r"no column called text; name .* by --text_column \(columns of .*: title"):
         prepare_shards([none], tmp_path / "c.parquet", dim=3)
 
 
@@ -182,9 +182,9 @@ BAD = {
     ),
     "no rows": (lambda d: write(d / "in.parquet", text=pa.array([], pa.string())), {}, "has no rows"),
     "no text": (lambda d: write(d / "in.parquet", text=["", None]), {}, "holds no text in any of 2 rows"),
-    "no column": (lambda d: write(d / "in.parquet", body=["a"]), {}, "--text-column 'text' must name one column"),
+    "no column": (lambda d: write(d / "in.parquet", body=["a"]), {}, "--text_column 'text' must name one column"),
     "numbers": (lambda d: write(d / "in.parquet", text=[1, 2]), {}, "must hold text, got int64"),
-    "no id column": (lambda d: None, {"id_column": "key"}, "--id-column 'key' must name one column"),
+    "no id column": (lambda d: None, {"id_column": "key"}, "--id_column 'key' must name one column"),
     "null id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", None]), {"id_column": "key"}, "no nulls"),
     "repeated id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", "x"]), {"id_column": "key"}, "'x'"),
     "float id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=[1.5, 2]), {"id_column": "key"}, "whole numb"),

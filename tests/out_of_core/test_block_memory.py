@@ -98,7 +98,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, mon
     scratch = scratch_of(tmp_path, *clustered(500))
     needed = disk_bytes(500, 16, 50)
     monkeypatch.setattr(facility.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": needed - 1}))
-    with pytest.raises(OptionError, match=r"has 0\.0 GB free; name a larger disk with --scratch-dir"):
+    with pytest.raises(OptionError, match=r"has 0\.0 GB free; name a larger disk with --scratch_dir"):
         facility.check_room(scratch, 50)
     monkeypatch.setattr(facility.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": needed}))
     facility.check_room(scratch, 50)

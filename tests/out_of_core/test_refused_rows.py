@@ -187,7 +187,7 @@ def test_a_row_that_is_not_dropped_is_refused_with_its_place_and_reason(what, wa
         WAYS[way](tmp_path, columns, False)
     reason, rows = next((reason, rows) for reason, rows in reasons.items() if rows)
     message = str(refusal.value)
-    assert reason in message and f"b.parquet row {rows[0]}" in message and "--drop-invalid" in message
+    assert reason in message and f"b.parquet row {rows[0]}" in message and "--drop_invalid" in message
 
 
 CORPUS_FAULTS = {

@@ -112,7 +112,7 @@ def _with_bad_rows(folder):
 
 def test_rows_that_cannot_be_used_are_refused_or_counted_as_opening_does(folder, tmp_path):
     _with_bad_rows(folder)
-    with pytest.raises(InputError, match=r"0.parquet row [59] has .*--drop-invalid"):
+    with pytest.raises(InputError, match=r"0.parquet row [59] has .*--drop_invalid"):
         write_scratch(_whole(folder), tmp_path / "scratch")
     scratch = write_scratch(_whole(folder, drop_invalid=True), tmp_path / "scratch")
     corpus = open_corpus(CorpusConfig((str(folder),), drop_invalid=True))
@@ -271,7 +271,7 @@ def test_the_room_is_asked_for_before_anything_is_written(folder, tmp_path, monk
     assert raw == needed
     free = type("Usage", (), {"free": needed - 1})
     monkeypatch.setattr(scratch_writing.shutil, "disk_usage", lambda place: free)
-    with pytest.raises(OptionError, match=r"takes 0\.0 GB.*--scratch-dir"):
+    with pytest.raises(OptionError, match=r"takes 0\.0 GB.*--scratch_dir"):
         write_scratch(corpus, tmp_path / "full")
     assert not list((tmp_path / "full").iterdir())
     free.free = needed + 9

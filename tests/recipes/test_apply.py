@@ -221,7 +221,7 @@ def test_an_invalid_row_is_refused_by_its_place_or_dropped_and_counted_as_when_o
     table = _with(shard(60, 5), column, 41, value)
     (tmp_path / "in").mkdir()
     pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=13)
-    with pytest.raises(InputError, match=rf"a\.parquet row 41 has {sentence}.*--drop-invalid"):
+    with pytest.raises(InputError, match=rf"a\.parquet row 41 has {sentence}.*--drop_invalid"):
         _apply(recipe, tmp_path / "in", tmp_path / "refused")
     assert not list((tmp_path / "refused").glob("*.parquet"))
     kept = expected(recipe, shard(60, 5))[1]
@@ -260,8 +260,8 @@ def test_features_of_any_length_have_their_direction(scale, tmp_path):
     "change, sentence",
     [
         (lambda table: table.drop(["quality_score"]), "must have a column 'quality_score' .quality., a number column"),
-        (lambda table: table.drop(["feature_arr"]), "must have a column 'feature_arr' .*--feature-column"),
-        (lambda table: table.drop(["id"]), "must have a column 'id' .*got 0 such columns.*--id-column"),
+        (lambda table: table.drop(["feature_arr"]), "must have a column 'feature_arr' .*--feature_column"),
+        (lambda table: table.drop(["id"]), "must have a column 'id' .*got 0 such columns.*--id_column"),
         (lambda table: table.append_column("id", table["id"]), "got 2 such columns"),
         (lambda table: table.drop(["source"]), "has 0 columns 'source', by which the recipe's quotas"),
         (lambda table: _with(table, "id", 4, None), "row 4 has a null in the id column"),

@@ -259,7 +259,7 @@ def test_rows_that_cannot_be_used_are_refused_or_left_out_and_counted(learned, t
     _, recipes = learned
     table = _with(shard(400, 3, d=8), "quality_score", 7, float("nan"))
     folder = _written(tmp_path, [table])
-    with pytest.raises(InputError, match=r"row 7 has NaN or infinite quality.*--drop-invalid"):
+    with pytest.raises(InputError, match=r"row 7 has NaN or infinite quality.*--drop_invalid"):
         refit.refit(_judge(recipes["pairwise"], folder))
     facts = refit.refit(_judge(recipes["pairwise"], folder, drop_invalid=True)).refit
     assert facts["rows"] == 399 and list(facts["dropped"].values()) == [1]

@@ -121,7 +121,7 @@ def test_nan_and_infinity_are_invalid_values_like_any_others(tmp_path):
         GOOD + '{"id": "c", "quality": NaN, "features": [1, 1]}\n{"id": "d", "quality": 1, "features": [Infinity, 1]}\n'
     )
     path = write(tmp_path / "in.jsonl", rows)
-    with pytest.raises(InputError, match=r"in\.jsonl row 2.*--drop-invalid|2 rows"):
+    with pytest.raises(InputError, match=r"in\.jsonl row 2.*--drop_invalid|2 rows"):
         open_corpus(CorpusConfig((path,)))
     assert open_corpus(CorpusConfig((path,), drop_invalid=True)).ids.to_pylist() == ["a", "b"]
     path = write(tmp_path / "in.csv", SHEET + 'c,NaN,"[1, 1]"\nd,inf,"[1, 1]"\ne,1,"[NaN, 1]"\n')

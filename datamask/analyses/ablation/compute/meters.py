@@ -83,7 +83,7 @@ class TextMeter:
         if available < self._proxy.least:
             raise InputError(
                 f"A selection of one seed has only {available:,} {self.counts} to train on, {self._proxy.least:,} are "
-                "needed; choose fewer --seeds (at least 6), a larger --select-ratio or a larger corpus"
+                "needed; choose fewer --seeds (at least 6), a larger --select_ratio or a larger corpus"
             )
         return min(self._most, available)
 
