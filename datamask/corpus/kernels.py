@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.compiling import compiled
+from datamask.compiling import compiled, compiled_sum
 
 NOWHERE = -(2**40)
 """The `own` of rows that are none of the columns' rows."""
@@ -196,6 +196,58 @@ def offer_listed_columns(
                     ):
                         replace_worst(similarities[row], indices[row], value, index)
                         worst[j] = similarities[row, 0]
+
+
+@compiled_sum
+def _cosine(features: np.ndarray, row: int, other: int) -> np.float32:
+    total = np.float32(0.0)
+    for dimension in range(features.shape[1]):
+        total += features[row, dimension] * features[other, dimension]
+    return min(max(total, np.float32(-1.0)), np.float32(1.0))
+
+
+@compiled
+def offer_second_neighbors(
+    features: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    better_indices: np.ndarray,
+    better_similarities: np.ndarray,
+    compared: np.ndarray,
+) -> None:
+    """Write the lists of some rows with the nearest neighbors of their nearest neighbors offered to them.
+
+    Args:
+        features: float32 ``(N, d)``, unit rows. rows: int32, whose lists are written. near: int32 ``(N, m)``, the
+            nearest neighbors of all rows.
+        indices, similarities: int32 and float32 ``(N, K)``, each list the row itself, then others by falling
+            similarity, ties by rising index; better_indices, better_similarities: the same, written.
+        compared: int32 ``(N,)``, at first without any of `rows`: with which row each one was compared last.
+    """
+    last = indices.shape[1] - 1
+    for row in rows:
+        listed, values = better_indices[row], better_similarities[row]
+        listed[:] = indices[row]
+        values[:] = similarities[row]
+        for at in range(last + 1):
+            compared[listed[at]] = row
+        for first in near[row]:
+            for second in near[first]:
+                if compared[second] == row:
+                    continue
+                compared[second] = row
+                value = _cosine(features, row, second)
+                if value < values[last] or (value == values[last] and second > listed[last]):
+                    continue
+                at = last
+                while at > 1 and (value > values[at - 1] or (value == values[at - 1] and second < listed[at - 1])):
+                    values[at] = values[at - 1]
+                    listed[at] = listed[at - 1]
+                    at -= 1
+                values[at] = value
+                listed[at] = second
 
 
 def empty_heaps(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:

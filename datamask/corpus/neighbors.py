@@ -1,21 +1,23 @@
 """The k-nearest-neighbour graph of a corpus, by cosine: one per corpus, kept on disk, shared by all who need it.
 
 `datamask.corpus.exact_search` compares all pairs; `datamask.corpus.partition_search` only those from nearby parts of
-the corpus, and its recall is measured on random rows and kept with the graph. A build that is stopped or killed is gone
-on with by the next caller (`datamask.corpus.graph_checkpoint`).
+the corpus, and `datamask.corpus.neighbor_descent` those of neighbors' neighbors. The recall of these two together is
+measured on random rows and kept with the graph. The next caller continues a build that was stopped or killed
+(`datamask.corpus.graph_checkpoint`).
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
-from datamask.errors import OptionError
+from datamask.corpus.partition_search import Probing
+from datamask.errors import OptionError, Stopped
 from datamask.measured import GraphFacts
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
@@ -26,8 +28,8 @@ from datamask.work.stored import StoredResult
 EXACT_UP_TO = 200_000
 """Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
 
-CELLS_SHARE = 0.05
-"""Of an approximate build: finding the cells to probe."""
+CELLS_SHARE, SEARCH_SHARE = 0.05, 0.85
+"""Of an approximate build: finding the cells to probe; the same and comparing their rows. The rest is NN-descent."""
 
 LEAST_APPROXIMATE = 20_000
 """Rows below which all pairs are compared whatever is asked for: at 16,000 the two take equally long (benchmarks)."""
@@ -114,21 +116,40 @@ def build_neighbors(
         raise OptionError(f"the search for neighbors must be 'exact' or 'approximate', got {search!r}")
     features = np.ascontiguousarray(features, np.float32)
     k = min(k, len(features))
-    probing = None
     if search == "approximate" and len(features) >= LEAST_APPROXIMATE and k > 1:
         probing = partition_search.probing(features, k - 1, work=work.part(0.0, CELLS_SHARE))
         work = work.part(CELLS_SHARE, 1.0)
-    if probing is not None:
-        lists = partition_search.nearby_pairs(features, k - 1, probing, checkpoint=checkpoint, work=work)
-        _fill_up(features, lists, work.poll)
-        graph = _sorted(lists)
-        recall = measured_recall(features, graph, poll=work.poll)
-        return NeighborGraph(graph.indices, graph.similarities, False, recall)
+        if probing is not None:
+            return _build_approximately(features, k, probing, checkpoint or GraphCheckpoint(), work)
     if str(device) == "cpu":
         lists = exact_search.all_pairs(features, k - 1, checkpoint=checkpoint, work=work)
     else:
         lists = exact_search.on_device(features, k - 1, str(device), checkpoint=checkpoint, work=work)
     return _sorted(lists)
+
+
+def _build_approximately(
+    features: np.ndarray, k: int, probing: Probing, checkpoint: GraphCheckpoint, work: Work
+) -> NeighborGraph:
+    """The graph by a search of the probed cells and one pass of NN-descent.
+
+    A stop during the pass keeps the lists of the search; the pass itself is short and starts again.
+    """
+    from datamask.corpus import neighbor_descent, partition_search
+
+    searching, descending = work.part(0.0, SEARCH_SHARE), work.part(SEARCH_SHARE, 1.0)
+    lists = partition_search.nearby_pairs(features, k - 1, probing, checkpoint=checkpoint, work=searching)
+    _fill_up(features, lists, work.poll)
+    graph, done = _sorted(lists), lists.done
+    del lists  # the lists of the pass take as much memory
+    try:
+        order = np.argsort(probing.cell, kind="stable").astype(np.int32)
+        better = neighbor_descent.descend(features, graph.indices, graph.similarities, order, work=descending)
+        graph_after = NeighborGraph(*better, exact=False)
+        return replace(graph_after, recall=measured_recall(features, graph_after, poll=work.poll))
+    except Stopped:
+        checkpoint.save(NeighborLists(graph.similarities[:, 1:], graph.indices[:, 1:], done), probing.plan)
+        raise
 
 
 def _fill_up(features: np.ndarray, lists: NeighborLists, poll: Poll) -> None:

@@ -24,8 +24,9 @@ from datamask.corpus.threads import one_blas_thread
 from datamask.polling import Poll
 from datamask.work.context import UNWATCHED, Work
 
-AIMED_RECALL = 0.99
-"""Share of the true neighbours that the probing aims at."""
+AIMED_RECALL = 0.97
+"""Share of the true neighbours that the probing aims at. The rest is for `datamask.corpus.neighbor_descent`: 0.99 by
+cells alone finds little more, and takes 1.1 to 2.4 times as long (benchmarks/results/descent.md)."""
 
 WORTHWHILE = 0.3
 """Share of the cells a row may probe; with more, comparing all pairs, each once, takes about as long."""
@@ -58,6 +59,11 @@ class Probing:
     cell: np.ndarray
     probed: np.ndarray
     cells: int
+
+    @property
+    def plan(self) -> str:
+        """What a search by it is called in `datamask.corpus.graph_checkpoint`."""
+        return f"cells {self.cells} x {self.probed.shape[1]}, {zlib.crc32(self.probed.tobytes()):x}"
 
 
 def probing(features: np.ndarray, k: int, *, recall: float = AIMED_RECALL, work: Work = UNWATCHED) -> Probing | None:
@@ -117,7 +123,7 @@ def nearby_pairs(
     group_of = ((ends - sizes) // GROUP).astype(np.int64)
     visitors, tasks = _visitors(probing, order, sizes, group_of)
     locks = [threading.Lock() for _ in range(int(group_of.max()) + 1)]
-    plan = f"cells {cells} x {probing.probed.shape[1]}, {zlib.crc32(probing.probed.tobytes()):x}"
+    plan = probing.plan
     lists = checkpoint.lists(n, k, len(tasks), plan)
     similarities, indices = lists.similarities, lists.indices
     rooms = threading.local()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamask.corpus import exact_search, graph_checkpoint, kernels, neighbors, partition_search
+from datamask.corpus import exact_search, graph_checkpoint, kernels, neighbor_descent, neighbors, partition_search
 from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.errors import Stopped
@@ -126,6 +126,30 @@ def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done,
     assert graph.exact is (search == "exact") and graph.recall == whole.recall
     assert not kept(tmp_path).exists(), "nothing is left over"
     assert min(share for share, what in shares if what == "Neighbor graph") >= done.mean()
+
+
+def test_a_stop_during_nn_descent_keeps_the_search(features, make_corpus, tasks_done, tmp_path, monkeypatch):
+    corpus = make_corpus(features)
+    whole = neighbors_for(corpus, 12, None, search="approximate")
+    assert not whole.exact
+    real, stopping = neighbor_descent.in_threads, [True]
+
+    def stopped(task, count, **options):
+        if stopping[0]:
+            task(0)  # a part of the pass is done, which must not show in what is kept
+            raise Stopped("stopped")
+        return real(task, count, **options)
+
+    monkeypatch.setattr(neighbor_descent, "in_threads", stopped)
+    with pytest.raises(Stopped):
+        neighbors_for(corpus, 12, tmp_path, search="approximate")
+    assert RawCache(tmp_path).find(ENTRY, lambda content: content.arrays["done"]).all()
+    stopping[0] = False
+    monkeypatch.setattr(kernels, "offer_listed_rows", lambda *_: pytest.fail("a cell is searched again"))
+    graph = neighbors_for(corpus, 12, tmp_path, search="approximate")
+    np.testing.assert_array_equal(graph.indices, whole.indices)
+    np.testing.assert_array_equal(graph.similarities, whole.similarities)
+    assert graph.recall == whole.recall and not kept(tmp_path).exists()
 
 
 def test_the_device_path_goes_on_too(features, make_corpus, tasks_done, tmp_path):

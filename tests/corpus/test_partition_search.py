@@ -1,5 +1,6 @@
 """The approximate graph against all pairs: its lists, its promised and its measured recall, and who is served which."""
 
+import functools
 import threading
 import time
 
@@ -8,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import graph_checkpoint, neighbors, partition_search
+from datamask.corpus import graph_checkpoint, neighbor_descent, neighbors, partition_search
 from datamask.corpus.graph_checkpoint import NeighborLists
+from datamask.corpus.neighbor_descent import descend
 from datamask.corpus.neighbors import (
     NeighborGraph,
     build_neighbors,
@@ -82,7 +84,7 @@ def test_recall_is_as_wanted_and_as_measured(small):
     exact = build_neighbors(features, 16)
     assert not graph.exact and graph.facts().approximate
     true = overlap(graph, exact)
-    assert true > 0.98, "wanted 0.99 on a sample of the rows"
+    assert true > 0.98, "wanted 0.97 on a sample of the rows, and a pass of NN-descent after that"
     # 400 of 4 000 rows: three standard errors of a share are below 0.01
     assert abs(graph.recall - true) < 0.01
     # what is listed is correct: own row first, falling, no row twice, cosines those of the pairs
@@ -140,6 +142,18 @@ def test_without_structure_all_pairs_are_compared(small):
     graph = build_neighbors(features, 8, search="approximate")
     assert graph.exact and graph.recall == 1.0 and graph.facts().recall_rows == 0
     np.testing.assert_array_equal(graph.indices, build_neighbors(features, 8).indices)
+
+
+def test_neighbors_of_neighbors_are_found_that_no_cell_holds(small, monkeypatch):
+    features = clustered(4000)
+    exact, recall = build_neighbors(features, 16), {}
+    for nearest in (0, 8):
+        monkeypatch.setattr(neighbor_descent, "descend", functools.partial(descend, nearest=nearest))
+        monkeypatch.setattr(partition_search, "probing", functools.partial(probing, recall=0.8))
+        graph = build_neighbors(features, 16, search="approximate")
+        recall[nearest] = overlap(graph, exact)
+        assert abs(graph.recall - recall[nearest]) < 0.02, "what is kept is measured after the pass"
+    assert recall[8] > (1 + recall[0]) / 2, "more than half of what was missing"
 
 
 def test_few_rows_are_compared_exactly():
