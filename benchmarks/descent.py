@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import tempfile
 import time
@@ -28,9 +29,9 @@ from datamask import CorpusConfig, open_corpus, select
 from datamask.config import SelectionConfig
 from datamask.corpus import neighbors, partition_search
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.files import write_text
-from datamask.objectives.facility import list_length
 from datamask.work.context import Work
 
 RESULTS = Path(__file__).parent / "results" / "descent.json"
@@ -64,7 +65,8 @@ def coverage(judged: np.ndarray, members: np.ndarray) -> float:
 def measure(corpus: Corpus, ratio: float, lambdas: list[float], threads: int) -> dict[str, object]:
     """Both graphs of a corpus and what is selected with them."""
     features, n = np.ascontiguousarray(corpus.features, np.float32), len(corpus)
-    k, size = list_length(ratio, n), round(ratio * n)
+    size = math.floor(ratio * n + 0.5)
+    k = list_length(size / n, n)
     ways = {"cells alone": cells_alone, "cells and NN-descent": built_now}
     for make in ways.values():  # what is compiled is compiled before the clock starts
         make(features[:30_000].copy(), k, threads)

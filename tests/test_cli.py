@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from datamask import catalogue
 from datamask.cli import output as cli_output
 from datamask.cli.parser import COMMANDS, corpus_config, parse
-from datamask.objectives.facility import list_length
+from datamask.corpus.list_length import list_length
 from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.rooted import rooted
 from datamask.runs.store import RunStore

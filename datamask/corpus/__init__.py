@@ -18,6 +18,7 @@ job, in the order a feature row passes them:
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
 | `exact_search`, `partition_search`, `kernels` | all pairs; nearby pairs; their lists |
 | `neighbor_descent` | lists made better by the neighbors of neighbors |
+| `list_length` | how many neighbors facility location lists |
 | `graph_checkpoint` | half-built lists, gone on with after a stop |
 | `copies`, `density` | families of near-copies; local density |
 | `copy_growth` | how the near-copy rate grows with the corpus |

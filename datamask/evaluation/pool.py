@@ -16,6 +16,7 @@ from datamask import catalogue, objectives
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
 from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
@@ -23,7 +24,6 @@ from datamask.learning.masks import tie_order
 from datamask.measured import Anchor, GraphFacts
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import SetFunction
-from datamask.objectives.facility import list_length
 from datamask.objectives.quality import Quality
 from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Report, Work

@@ -33,14 +33,6 @@ ROWS_AT_ONCE = 250_000
 """Rows of the lists looked at together, so that the temporaries stay small whatever n."""
 
 
-def list_length(ratio: float, n: int) -> int:
-    """K such that a random selection of this ratio leaves about exp(-8) of the rows without a listed member.
-
-    At least 64, which the certificates and the map want too, at most 512 (memory), at most n.
-    """
-    return min(n, max(64, min(512, math.ceil(8.0 / ratio))))
-
-
 @dataclass
 class Coverage:
     """Who covers the rows of the pool at one mask, as far as the lists tell.

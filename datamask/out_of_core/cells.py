@@ -30,12 +30,6 @@ FOLDER = "blocks"
 RANGE_ROWS = 1 << 18
 """Rows that are put into blocks by one task, at most."""
 
-LISTED, MOST_LISTED = 32, 256
-"""Rows in a neighbour list, itself included: at least, and at most."""
-
-MEMBERS_LISTED = 3.2
-"""Of a random selection so many are in a list, on average, where there is room."""
-
 LOOKED_AT = 4096, 32_768
 """Rows in the cells that a row looks into, at least and at most. As many more look into its own."""
 
@@ -47,11 +41,6 @@ JUDGES, JUDGED = 256, (1 << 62) - 3
 
 JUDGED_TIMES = 4
 """Of their true nearest rows so many times as many as a list holds: what may stand in it in the place of others."""
-
-
-def list_length(ratio: float) -> int:
-    """K, the rows in a neighbour list, for selections of this share of the rows."""
-    return min(max(LISTED, math.ceil(MEMBERS_LISTED / ratio)), MOST_LISTED)
 
 
 @dataclass(frozen=True)

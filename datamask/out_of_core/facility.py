@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from datamask.config import SelectionConfig
+from datamask.corpus.list_length import list_length
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
 from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State, list_length
+from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.scratch import Scratch
@@ -48,6 +49,9 @@ LIST_BYTES = 40
 
 CELLS_BYTES = 16 * 64 * 8
 """Of a block and dimension, of the sample that cells are learned from: so many float32 features, twice."""
+
+LISTED_BEFORE, MEMBERS_LISTED_BEFORE, MOST_LISTED_BEFORE = 32, 3.2, 256
+"""Of lists up to version 0.3.0: at least so many rows, so many of a random selection, at most so many rows."""
 
 PREPARED, RANDOM, RECALL = 0.7, 0.05, 0.02
 """Shares of the work, about: blocks and lists; the random end; what the lists hold."""
@@ -231,7 +235,7 @@ def solve_facility(
     check_solvable(scratch, config, size)
     check_room(scratch, size)
     alone = config.scope == "block"
-    cells = CellBlocks(scratch, config.block_rows or scratch.rows, list_length(size / scratch.rows), alone, config.seed)
+    cells = _cells(scratch, config, size)
     prepared = cells.prepare(engine, work.part(0.0, PREPARED))
     facility = Facility(cells, engine, work)
     recall = facility.recall()
@@ -277,6 +281,15 @@ def solve_facility(
     )
 
 
+def _cells(scratch: Scratch, config: SelectionConfig, size: int) -> CellBlocks:
+    """Blocks and lists as long as in memory; those of a run that an earlier version began, if its lists are whole."""
+    ratio, alone = size / scratch.rows, config.scope == "block"
+    cells = CellBlocks(scratch, config.block_rows or scratch.rows, list_length(ratio, scratch.rows), alone, config.seed)
+    listed = min(max(LISTED_BEFORE, math.ceil(MEMBERS_LISTED_BEFORE / ratio)), MOST_LISTED_BEFORE, scratch.rows)
+    before = replace(cells, listed=listed)
+    return before if before.atlas.whole and before.lists.whole else cells
+
+
 def memory_bytes(rows: int, dim: int, size: int, block_rows: int, workers: int) -> int:
     """The most anonymous memory that `solve_facility` takes with so many workers, beside what the program takes."""
     return 600_000_000 + 40 * rows + workers * worker_bytes(rows, dim, size, block_rows)
@@ -287,7 +300,7 @@ def worker_bytes(rows: int, dim: int, size: int, block_rows: int) -> int:
 
     Blocks are about as large as they are asked to be; the largest was 7 % larger on clusters of even size.
     """
-    listed, block_rows = list_length(size / rows), min(block_rows, rows)
+    listed, block_rows = list_length(size / rows, rows), min(block_rows, rows)
     of_row = max(LIST_BYTES * listed, 6 * dim)
     cells = CELLS_BYTES * math.ceil(rows / block_rows) * dim
     return 150_000_000 + block_rows * of_row + LIST_BYTES * listed * min(PART_ROWS, block_rows) + cells
@@ -295,7 +308,7 @@ def worker_bytes(rows: int, dim: int, size: int, block_rows: int) -> int:
 
 def disk_bytes(rows: int, dim: int, size: int) -> int:
     """What the files of all tasks take at most at any time, about, beside the scratch."""
-    return rows * max(4 * dim + 70, 2 * dim + 60 + 28 * list_length(size / rows))
+    return rows * max(4 * dim + 70, 2 * dim + 60 + 28 * list_length(size / rows, rows))
 
 
 def check_room(scratch: Scratch, size: int) -> None:

@@ -18,6 +18,7 @@ import torch
 from datamask import catalogue, learning
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import search_for
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
@@ -31,7 +32,6 @@ from datamask.learning.loop import Estimator, learn
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
 from datamask.measured import Anchors
-from datamask.objectives.facility import list_length
 from datamask.runs import contents, digests, phases, run_facts
 from datamask.runs.execution import Execution
 from datamask.runs.folders import RUN_ID

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from datamask.corpus.list_length import list_length
 from datamask.objectives import facility
-from datamask.objectives.facility import Facility, exact_lists, list_length, nearby_members
+from datamask.objectives.facility import Facility, exact_lists, nearby_members
 from tests.reference import truth
 
 N, S = 120, 9

@@ -52,7 +52,7 @@ partition.PART_ROWS = int(sys.argv[1])
 for folder in sys.argv[2:]:  # the first, a small one, loads libraries and compiled loops
     most.clear()
     scratch, engine = open_scratch(folder), Measured()
-    cells = CellBlocks(scratch, -(-scratch.rows // 3), 32, looked_at=400)
+    cells = CellBlocks(scratch, -(-scratch.rows // 3), 80, looked_at=400)
     cells.prepare(engine)
     *_, last = Rounds(cells, Aim(scratch.rows // 10), 2, 1).run(engine)
     files = sum(path.stat().st_size for path in cells.folder.iterdir())
@@ -87,7 +87,7 @@ def test_no_task_takes_more_than_was_said(tmp_path, monkeypatch):
     assert count == rows // 10 and len(most) > 12
     # what grows with the block, without what a process and its libraries take
     monkeypatch.setattr(facility, "PART_ROWS", part_rows)
-    grows = LIST_BYTES * 32 * (rows // 3 + part_rows) + 3 * CELLS_BYTES * dim
+    grows = LIST_BYTES * 80 * (rows // 3 + part_rows) + 3 * CELLS_BYTES * dim
     assert worker_bytes(rows, dim, count, rows // 3) == 150_000_000 + grows
     # blocks are not all of the same size
     assert max(most.values()) <= 1.1 * grows + 10_000_000, most
@@ -103,7 +103,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, mon
     monkeypatch.setattr(facility.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": needed}))
     facility.check_room(scratch, 50)
     # what is there already is not needed once more
-    cells = facility.CellBlocks(scratch, 200, 32)
+    cells = facility.CellBlocks(scratch, 200, 80)
     cells.prepare(SerialEngine())
     monkeypatch.setattr(facility.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": needed // 2}))
     facility.check_room(scratch, 50)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from datamask.config import SelectionConfig
+from datamask.corpus.list_length import list_length
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.out_of_core import facility as facilities
 from datamask.out_of_core.array_file import ArrayFile
@@ -129,6 +130,27 @@ def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact):
     assert 0.2 < held.mean() < 0.97
     # 400 rows of the 1,500
     assert recall == pytest.approx(held.mean(), abs=4 * held.std() / np.sqrt(400))
+
+
+@pytest.mark.parametrize(("size", "listed"), [(150, 80), (60, 200), (600, 64)])
+def test_lists_are_as_long_as_in_memory(tmp_path, size, listed):
+    assert list_length(size / ROWS, ROWS) == listed
+    scratch = scratch_of(tmp_path, *clustered(ROWS))
+    solution, _ = solved(scratch, config_of(polish="none", n_epochs=1), size=size)
+    assert solution.facts["listed"] == listed
+
+
+def test_a_run_that_an_earlier_version_began_keeps_its_shorter_lists(tmp_path):
+    scratch = scratch_of(tmp_path, *clustered(600, seed=8))
+    config, engine = config_of(block_rows=200, polish="none", n_epochs=1), SerialEngine()
+    before = facilities.CellBlocks(scratch, 200, 32)
+    before.prepare(engine)
+    lists = before.lists.path(0).stat().st_mtime_ns
+    solution, _ = solved(scratch, config, size=60)
+    assert solution.facts["listed"] == 32 and before.lists.path(0).stat().st_mtime_ns == lists
+    before.lists.remove()  # half a graph is none: the lists are made anew, as long as they are now
+    solution, _ = solved(scratch, config, size=60)
+    assert solution.facts["listed"] == 80
 
 
 def test_the_shares_that_are_reported_rise_to_the_end(tmp_path):

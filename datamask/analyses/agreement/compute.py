@@ -20,6 +20,7 @@ from datamask.analyses.scoreboard.compute import selected_rows
 from datamask.config import SelectionConfig
 from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.list_length import list_length
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
@@ -27,7 +28,6 @@ from datamask.learning.loop import learn
 from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import SetFunction
-from datamask.objectives.facility import list_length
 from datamask.objectives.joint import Joint, Term
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_agreement
