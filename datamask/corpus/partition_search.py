@@ -26,7 +26,7 @@ from datamask.work.context import UNWATCHED, Work
 
 AIMED_RECALL = 0.97
 """Share of the true neighbours that the probing aims at. The rest is for `datamask.corpus.neighbor_descent`: 0.99 by
-cells alone finds little more, and takes 1.1 to 2.4 times as long (benchmarks/results/descent.md)."""
+cells alone finds little more, and takes 1.1 to 2.1 times as long (benchmarks/results/descent.md)."""
 
 WORTHWHILE = 0.3
 """Share of the cells a row may probe; with more, comparing all pairs, each once, takes about as long."""
