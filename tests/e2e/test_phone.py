@@ -14,6 +14,9 @@ from tests.e2e.serving import STILL, served
 from tests.e2e.test_map import opening  # noqa: F401 (a fixture)
 from tests.making.runs import finish_run
 
+STYLED = "() => getComputedStyle(document.querySelector('.st-key-unseen_title')).position === 'absolute'"
+"""The style of the frame is there: it comes a moment later than what it styles."""
+
 HEIGHT = "() => document.querySelector('.st-key-menu').getBoundingClientRect().height"
 
 
@@ -33,11 +36,34 @@ def test_the_menu_keeps_its_height_while_work_starts(tmp_path: Path, opening, br
             expect(browser_page.locator(".st-key-live [data-testid=stProgress]")).to_have_count(count)
             expect(browser_page.locator(".st-key-menu_corpus")).to_contain_text("240 rows")
             browser_page.wait_for_function(STILL)
+            browser_page.wait_for_function(STYLED)
             heights.append(browser_page.evaluate(HEIGHT))
         assert heights[0] == heights[1] == heights[2]
         # both can be stopped, also with the keyboard
         browser_page.get_by_role("button", name="Stop", exact=True).last.focus()
         expect(browser_page.get_by_role("button", name="Stop", exact=True).last).to_be_in_viewport()
+
+
+def test_on_a_phone_the_menu_is_as_high_with_a_longer_name_and_in_another_font(tmp_path, opening, browser_page):  # noqa: F811
+    browser_page.set_viewport_size({"width": 400, "height": 800})
+    heights = []
+    with served(tmp_path) as address:
+        for _ in range(2):
+            browser_page.goto(f"{address}/export?corpus={opening.key}")
+            expect(browser_page.get_by_test_id("stPopoverButton").filter(has_text="Help")).to_be_visible()
+            expect(browser_page.locator(".st-key-menu_corpus")).to_contain_text("240 rows")
+            expect(browser_page.locator(".st-key-keys button")).to_be_visible()
+            browser_page.wait_for_function(STILL)
+            browser_page.wait_for_function(STYLED)
+            heights.append(browser_page.evaluate(HEIGHT))
+            name = browser_page.locator(".st-key-menu_corpus p").first
+            name.evaluate("(text) => text.append(' and more'.repeat(20))")
+            heights.append(browser_page.evaluate(HEIGHT))
+            # once more in the system's fonts, which are wider, as before those of the page are there
+            browser_page.route("**/*.woff2", lambda route: route.abort())
+        browser_page.unroute("**/*.woff2")
+        expect(browser_page.get_by_test_id("stPopoverButton").filter(has_text="Help")).to_be_in_viewport(ratio=1)
+    assert len(set(heights)) == 1, heights
 
 
 def test_on_a_phone_the_result_comes_first_and_one_map_is_shown_at_a_time(tmp_path, opening, browser_page):  # noqa: F811

@@ -51,23 +51,23 @@ div:has(> .st-key-live):is(:hover, :focus-within) {overflow: visible; z-index: 9
 .st-key-live p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
 .st-key-live button {min-height: 0; padding: 4px}
 .st-key-live button p {position: absolute; width: 1px; height: 1px; clip-path: inset(50%)}
-@media (min-width: 701px) {
-.st-key-menu_state {flex-wrap: nowrap}
 .st-key-menu_corpus p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
 div:has(> .st-key-menu_corpus) {flex: 0 1 auto; min-width: 0}
-}
+@media (min-width: 701px) {.st-key-menu_state {flex-wrap: nowrap}}
 @media (min-width: 1100px) {.st-key-menu {flex-wrap: nowrap} div:has(> .st-key-menu_state) {min-width: 0}}
 @media (max-width: 700px) {
 div:has(> .st-key-live) {position: fixed; bottom: 0; left: 0; width: 100%; height: auto; max-height: 8rem; z-index: 99;
 padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); border-top: 1px solid #8883}
 .st-key-live {width: 100%}
+.st-key-menu [data-testid="stPageLink"] span:has(> [data-testid="stIconMaterial"]) {display: none}
 }
 .st-key-unseen_title {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
 </style>"""
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
 meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose height
 stays when work starts: one line stands beside the corpus, more of it opens below under the pointer, and on a phone
-it lies at the window's lower edge; and a heading that only screen readers meet. Pages work without it."""
+it lies at the window's lower edge. There the links have no icons and the corpus one line, so that a wider font or a
+longer name wraps nothing; and a heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
     ("Quality", "the score in your shards; higher is better"),
