@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from datamask.cli import selecting
 from datamask.config import CorpusConfig
 from datamask.corpus import first_look, open_corpus
 from datamask.corpus.opening import read_corpus
