@@ -42,12 +42,8 @@ def lies_in_memory(folder: str | os.PathLike[str], root: str | os.PathLike[str] 
     Args:
         folder: it, or the part of its path that is there. root: what to read in place of `ROOT`.
     """
-    place, kinds = PurePosixPath(os.path.realpath(folder)), {}
-    for line in _text(Path(root or ROOT) / "proc/self/mountinfo").splitlines():
-        mounted, _, system = line.partition(" - ")
-        fields = mounted.split(" ")
-        if len(fields) > 4:
-            kinds[PurePosixPath(_unescaped(fields[4]))] = system.partition(" ")[0]
+    place = PurePosixPath(os.path.realpath(folder))
+    kinds = {PurePosixPath(fields[4]): system[0] for fields, system in _mount_entries(Path(root or ROOT))}
     mount = next((above for above in (place, *place.parents) if above in kinds), None)
     return mount is not None and kinds[mount] in ("tmpfs", "ramfs")
 
@@ -55,7 +51,7 @@ def lies_in_memory(folder: str | os.PathLike[str], root: str | os.PathLike[str] 
 def group_limits(root: Path) -> Iterator[int]:
     """Yield the limits of the process's control groups, in bytes, from its own group up to the highest it can see."""
     groups = _groups(_text(root / "proc/self/cgroup"))
-    for mount in _mounts(_text(root / "proc/self/mountinfo")):
+    for mount in _mounts(root):
         folder = _below(root, mount.folder)
         own = groups.get(mount.version)
         if own is not None and own.is_relative_to(mount.root):
@@ -113,17 +109,24 @@ def _groups(text: str) -> dict[str, PurePosixPath]:
     return groups
 
 
-def _mounts(text: str) -> list[_Mount]:
-    """The trees that may limit memory, from ``/proc/self/mountinfo``."""
-    mounts = []
-    for line in text.splitlines():
-        mounted, _, system = line.partition(" - ")
-        fields, options = mounted.split(" "), system.split(" ")
-        if len(fields) < 5 or len(options) < 3 or options[0] not in LIMITS:
-            continue
-        if options[0] == "cgroup2" or "memory" in options[2].split(","):
-            mounts.append(_Mount(options[0], PurePosixPath(_unescaped(fields[3])), _unescaped(fields[4])))
+def _mounts(root: Path) -> list[_Mount]:
+    """The trees that may limit memory."""
+    mounts = [
+        _Mount(kind, PurePosixPath(fields[3]), fields[4])
+        for fields, (kind, _, options) in _mount_entries(root)
+        if kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(","))
+    ]
     return mounts or [_Mount(version, PurePosixPath(top), folder) for version, top, folder in USUAL_MOUNTS]
+
+
+def _mount_entries(root: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Each mount of ``/proc/self/mountinfo``: the fields before the dash, of which 3 and 4 are its root and folder, and
+    three behind it: type, source and options."""
+    for line in _text(root / "proc/self/mountinfo").splitlines():
+        mounted, _, system = line.partition(" - ")
+        fields, kind = [_unescaped(field) for field in mounted.split(" ")], system.split(" ")
+        if len(fields) > 4 and len(kind) > 2:
+            yield fields, kind[:3]
 
 
 def _unescaped(field: str) -> str:
