@@ -79,7 +79,7 @@ def arms(
     if objectives:
         raise OptionError(f"--objectives is for --figure single; give --figure {figure} one --objective")
     base = {"objective": "pairwise", "estimator": "reinforce", "n_epochs": STEPS, **given}
-    drawing = [entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults]
+    drawing = [entry.name for entry in catalogue.ESTIMATORS if entry.draws_masks]
     if catalogue.estimator(base["estimator"]).name not in drawing:
         raise OptionError(
             f"--estimator must be {' or '.join(drawing)} for --figure {figure}, which varies how masks "

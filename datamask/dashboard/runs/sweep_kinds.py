@@ -83,7 +83,7 @@ def methods(word: str) -> tuple[str, ...]:
 
     `datamask.catalogue.AUTO` among them: the solver of the objective.
     """
-    masks = tuple(entry.name for entry in catalogue.ESTIMATORS if draws_masks(entry.name))
+    masks = tuple(entry.name for entry in catalogue.ESTIMATORS if entry.draws_masks)
     if word in ("estimator", "single", PARTS):
         return ()
     if is_figure(word):
@@ -97,7 +97,7 @@ def methods(word: str) -> tuple[str, ...]:
 
 def draws_masks(method: str) -> bool:
     """Whether a method learns by drawing masks, so that it takes steps and has a curve over time."""
-    return method != catalogue.AUTO and "n_rollout" in catalogue.estimator(method).defaults
+    return method != catalogue.AUTO and catalogue.estimator(method).draws_masks
 
 
 def seeded(word: str, method: str, objectives: Iterable[str]) -> bool:
@@ -115,7 +115,7 @@ def seeded(word: str, method: str, objectives: Iterable[str]) -> bool:
 def over_time(word: str) -> bool:
     """Whether it is drawn as values over seconds: what changes how masks are drawn and learned from."""
     if word in OPTIONS:
-        return any(draws_masks(owner) for owner in OPTIONS[word].owners)
+        return any(catalogue.estimator(owner).draws_masks for owner in OPTIONS[word].owners)
     return word in ("G", "acceleration")
 
 
