@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from datamask.cli.common import shell
 from datamask.cli.output import say
@@ -20,77 +21,83 @@ MOST_SECONDS = 3600.0
 MOST_TIME = "1 h"
 
 
-def settle(options: argparse.Namespace, config: RunConfig, words: Sequence[str], work: Work) -> RunConfig:
+def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunConfig:
     """Return the settings of a run as they are carried out: in memory, over all rows, or on a sample.
 
-    A corpus that fits into memory is solved there. All rows of a larger one are selected from if somebody asked for it
-    (--all, --scope), or if the forecast is at most an hour and the disk has room. Methods without a solver for all rows
-    take a sample, which stderr says.
+    A corpus that fits into memory is solved there. A larger one is solved over all rows with --all or --scope, and
+    without them if the forecast is at most an hour and the disk has room. Methods without a solver for all rows take a
+    sample, which stderr says.
 
     Args:
-        words: the command line after ``python -m datamask``, for the two that are offered instead.
+        options: of `select`, with the words of its command line as `typed`. config: what they say.
 
     Raises:
-        OptionError: all rows take too long or too much disk, and nobody said what to do; or --all does not go with
-            another option. InputError, RemoteError: the shards cannot be read. Stopped: from `work`.
+        OptionError: all rows take too long or too much disk without --all, or another option refuses --all.
+        InputError, RemoteError: the shards cannot be read. Stopped: from `work`.
     """
     from datamask.corpus.opening import rows_in_memory
     from datamask.out_of_core.solvers import solver_for
     from datamask.out_of_core.whole_corpus import check_wholly_readable
 
-    selection = config.selection
+    given, selection = given_options(options), config.selection
     if selection.scratch_dir is not None:
         solver_for(selection)
         check_wholly_readable(config.corpus)
         return config
     total, most = rows_in_memory(config.corpus, work.poll)
     if total <= most:
-        return _in_memory(options, config)
-    asked = options.all or selection.scope is not None
-    if config.corpus.rows is not None and not asked:
+        return _in_memory(given, config)
+    all_rows = options.all or selection.scope is not None
+    if config.corpus.rows is not None and not all_rows:
         return config
-    way_out = "leave --all and --scope out for a sample" if asked else "--rows N takes a sample of another size"
+    way_out = "leave --all and --scope out for a sample" if all_rows else "--rows N takes a sample of another size"
     try:
-        given = given_options(options)
-        whole = SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
-        solver_for(whole, way_out)
+        beyond = replace(config, selection=selection_of_all_rows(given))
+        solver_for(beyond.selection, way_out)
         check_wholly_readable(config.corpus, way_out)
     except OptionError as error:
-        if asked:
+        if all_rows:
             raise
         say(f"the corpus does not fit into memory. A uniform sample of {most:,} rows is taken: {error}")
         return config
-    beyond = replace(config, selection=whole)
-    if not asked:
-        _check_forecast(beyond, total, most, words, Path(options.runs_dir), work)
+    if not all_rows:
+        _check_forecast(options, beyond, total, most, work)
     return beyond
 
 
-def _in_memory(options: argparse.Namespace, config: RunConfig) -> RunConfig:
-    """Settings without those that only matter beyond memory, where the user named no method that has them."""
+def selection_of_all_rows(given: Mapping[str, Any]) -> SelectionConfig:
+    """Return the settings of a selection from all rows of a corpus beyond memory, by `given_options`.
+
+    Raises:
+        OptionError: as `SelectionConfig.from_options`.
+    """
+    return SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
+
+
+def _in_memory(given: Mapping[str, Any], config: RunConfig) -> RunConfig:
+    """Return settings without --scope global and --block_rows, unless the user named the method."""
     engine = config.selection.engine
     if engine != "local":
         say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch_dir FOLDER uses it")
-    given = given_options(options)
-    if given["estimator"] is not None or given["scope"] == "block" or given["scope"] == given["block_rows"]:
+    if given["estimator"] is not None or given["scope"] == "block":
         return config
     if given["block_rows"] is not None:
         say("the corpus fits into memory and is solved there, without --block_rows")
-    return replace(config, selection=SelectionConfig.from_options(**given | {"scope": None, "block_rows": None}))
+    return replace(config, selection=SelectionConfig.from_options(**{**given, "scope": None, "block_rows": None}))
 
 
-def _check_forecast(config: RunConfig, total: int, most: int, words: Sequence[str], root: Path, work: Work) -> None:
+def _check_forecast(options: argparse.Namespace, config: RunConfig, total: int, most: int, work: Work) -> None:
     """Print what all rows take, and refuse what takes long or has no room."""
     from datamask.runs.applying import plan_sentences, planned, room
 
     say(f"the corpus does not fit into memory: {most:,} of {total:,} rows do; forecasting a selection from all rows")
     plan = planned(config, work.poll)
-    place, has_room = room(config, plan, root)
+    place, has_room = room(config, plan, Path(options.runs_dir))
     for sentence in (*plan_sentences(plan)[:-1], place):
         say(sentence)
     if plan.local.seconds() <= MOST_SECONDS and has_room:
         return
-    say(f"from a uniform sample: {shell([*words, '--rows', str(most)])}")
-    say(f"from all rows: {shell([*words, '--all'])}")
+    say(f"from a uniform sample: {shell([*options.typed, '--rows', str(most)])}")
+    say(f"from all rows: {shell([*options.typed, '--all'])}")
     why = f"takes more than {MOST_TIME}" if has_room else "has no room for its scratch"
     raise OptionError(f"a selection from all {total:,} rows {why}; run one of the two commands above")

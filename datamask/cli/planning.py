@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datamask.cli.beyond_memory import selection_of_all_rows
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.cli.streams import print_text
-from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.files import existing_parent
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.polling import poll_of
-from datamask.runs.folders import SCRATCH
+from datamask.runs.folders import scratch_place
 from datamask.runs.phases import sample_seconds
 from datamask.runs.store import default_root
 
@@ -33,9 +33,7 @@ def plan(options: argparse.Namespace) -> int:
     if options.machines < 1:
         raise OptionError(f"--machines must be at least 1, got {options.machines}")
     tokens = None if options.tokens is None else parse_tokens(options.tokens, "tokens")
-    given = given_options(options)
-    # what is planned is a run over all rows, whether that was said or not
-    selection = SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
+    selection = selection_of_all_rows(given_options(options))
     with stop_on_signals("and planning nothing") as stop:
         say("probing the first rows, which takes some seconds")
         planned = plan_run(
@@ -45,7 +43,7 @@ def plan(options: argparse.Namespace) -> int:
             learning=lambda rows, dim: sample_seconds(selection, rows, dim),
             poll=poll_of(stop.is_set),
         )
-    memory, place = memory_bytes(), Path(selection.scratch_dir or Path(default_root()) / SCRATCH).absolute()
+    memory, place = memory_bytes(), scratch_place(selection, Path(default_root()))
     free = shutil.disk_usage(existing_parent(place)).free
     if options.json:
         larger = planned.larger and {"tokens": tokens, **planned.larger.to_dict(options.machines)}

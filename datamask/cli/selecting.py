@@ -47,7 +47,7 @@ def select(options: argparse.Namespace) -> int:
         check_apart("scratch_dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
     with command_work("without a run") as work:
-        config = settle(options, rooted(config), options.typed, work)
+        config = settle(options, rooted(config), work)
     _check_weights(options, config, output)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)

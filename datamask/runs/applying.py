@@ -33,7 +33,7 @@ from datamask.recipes.batches import shard_batches
 from datamask.runs.contents import changed
 from datamask.runs.detached import start_run
 from datamask.runs.exports import check_rewritten
-from datamask.runs.folders import SCRATCH
+from datamask.runs.folders import SCRATCH, scratch_place
 from datamask.runs.phases import sample_seconds
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
@@ -142,7 +142,7 @@ def room(config: RunConfig, plan: Planned, root: Path) -> tuple[str, bool]:
     Raises:
         StoreError: the folder cannot be looked at.
     """
-    place = Path(config.selection.scratch_dir or root / SCRATCH).absolute()
+    place = scratch_place(config.selection, root)
     needed = plan.local.scratch_bytes
     try:
         free = shutil.disk_usage(existing_parent(place)).free

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from datamask import __version__
-from datamask.config import RunConfig
+from datamask.config import RunConfig, SelectionConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.files import ABANDONED_SECONDS, sweep
 from datamask.runs.formats import write_json
@@ -66,6 +66,11 @@ def new_run_id(config: RunConfig) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(4)}"
 
 
+def scratch_place(selection: SelectionConfig, root: Path) -> Path:
+    """The folder in which the scratch of a run is to lie: the one it names, else one beside the runs, below `root`."""
+    return Path(selection.scratch_dir or root / SCRATCH).absolute()
+
+
 def scratch_of(config: RunConfig, run_id: str, root: Path) -> Path:
     """Where the scratch of a run over all rows lies.
 
@@ -75,10 +80,10 @@ def scratch_of(config: RunConfig, run_id: str, root: Path) -> Path:
     """
     from datamask.out_of_core.scratch import is_ours, scratch_folder
 
-    if config.selection.scratch_dir is not None:
-        return scratch_folder(run_id, config.selection.scratch_dir)
     earlier = scratch_folder(run_id, tempfile.gettempdir())
-    return earlier if is_ours(earlier) else scratch_folder(run_id, (root / SCRATCH).absolute())
+    if config.selection.scratch_dir is None and is_ours(earlier):
+        return earlier
+    return scratch_folder(run_id, scratch_place(config.selection, root))
 
 
 def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None) -> Path:
