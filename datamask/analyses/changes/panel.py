@@ -13,10 +13,10 @@ from datamask.analyses.changes.chart import first_shifts, shifts
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked import columns, topics
+from datamask.dashboard.linked import columns, topics_panel
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.filters import Holding, Rows
-from datamask.dashboard.shell import background, downloads, ordering, session, tables
+from datamask.dashboard.shell import downloads, ordering, session, tables
 from datamask.dashboard.shell.plots import plot
 from datamask.runs.exports import table_csv
 
@@ -145,7 +145,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
     choices = [name for name in classes if len(classes[name][1]) > 1]
     if not choices:
         st.caption("This corpus has no column with groups and no texts.")
-        _clusters(corpus, cache_dir)
+        topics_panel.offer(corpus, cache_dir, "compare_clusters")
         return
     if st.session_state.get("compare_group_by", choices[0]) not in choices:
         del st.session_state["compare_group_by"]
@@ -169,7 +169,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
                 persist_state="session",
                 help="Counts kept, gained and lost in rows or tokens. Shares are always of rows.",
             )
-        _clusters(corpus, cache_dir)
+        topics_panel.offer(corpus, cache_dir, "compare_clusters")
     codes, names = classes[by]
     table = changes.by_group(codes, names, first.selected, other.selected, corpus.lengths)
     overall = other.ratio - first.ratio
@@ -228,16 +228,4 @@ def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
                 for kind, column in zip(changes.KINDS, kinds, strict=True)
             },
         },
-    )
-
-
-def _clusters(corpus: Corpus, cache_dir: Path) -> None:
-    """A way to the clusters where they are not computed yet."""
-    background.offer(
-        topics.key_of(corpus),
-        "Find clusters",
-        lambda: topics.start(corpus, corpus.texts, cache_dir),
-        name="compare_clusters",
-        icon=":material/bubble_chart:",
-        find=lambda: topics.load(corpus, cache_dir),
     )

@@ -17,6 +17,7 @@ import streamlit as st
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.dashboard.linked import brushing, columns, names_panel
 from datamask.dashboard.map import canvas_map, shared_view
+from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import session
 from datamask.runs.folders import RUN_ID
@@ -73,6 +74,11 @@ def _number(key: str, default: float | None, low: float, high: float) -> Part[fl
     return Part(key, default, read, "{:g}".format)
 
 
+def _filters(read: Callable[[str], Filters], write: Callable[[Filters], str]) -> Part[Any]:
+    """Conditions on the rows, of the kinds that these read and write; those of several parts hold together."""
+    return Part(brushing.FILTERS, None, lambda text: (None, read(text)), lambda held: write(held[1]), brushing.joined)
+
+
 def _runs(text: str) -> list[str]:
     names = text.split(",")
     if len(names) > 4 or not all(RUN_ID.fullmatch(name) for name in names):
@@ -97,20 +103,8 @@ LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3
 
 EVERYWHERE: dict[str, Part[Any]] = {
     "lambda": replace(_number(session.LAMBDA, None, 0.0, 1.0), beside=session.LAMBDA_OF),
-    "search": Part(
-        brushing.FILTERS,
-        None,
-        lambda text: (None, shared_view.search_of(text)),
-        lambda held: shared_view.search_text(held[1]),
-        brushing.joined,
-    ),
-    "where": Part(
-        brushing.FILTERS,
-        None,
-        lambda text: (None, shared_view.where_of(text)),
-        lambda held: shared_view.where_text(held[1]),
-        brushing.joined,
-    ),
+    "search": _filters(shared_view.search_of, shared_view.search_text),
+    "where": _filters(shared_view.where_of, shared_view.where_text),
     "region": Part(
         f"{brushing.MAP}_memory",
         None,

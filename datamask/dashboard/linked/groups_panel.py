@@ -10,7 +10,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import palette, words
-from datamask.dashboard.linked import brushing, columns, groups, topics
+from datamask.dashboard.linked import brushing, columns, groups, topics, topics_panel
 from datamask.dashboard.linked.brushing import Linked
 from datamask.dashboard.linked.distribution_panel import STRIPS
 from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
@@ -18,7 +18,7 @@ from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.filters import Among
 from datamask.dashboard.map.layers import one_value
-from datamask.dashboard.shell import background, chosen, session
+from datamask.dashboard.shell import chosen, session
 from datamask.dashboard.shell.components import component
 from datamask.dashboard.shell.plots import plot
 from datamask.work.worker import worker
@@ -165,19 +165,11 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
 
 def _clusters(corpus: Corpus, cache_dir: Path) -> topics.Topics | None:
     """The clusters; where they are not there, they are started at the first drawing."""
-    key, find = topics.key_of(corpus), lambda: topics.load(corpus, cache_dir)
-    job = worker().find(key)
+    job = worker().find(topics.key_of(corpus))
     # done and not there: it was taken off the disk since, or stands in another runs folder
-    if (job is None or job.state == "done") and find() is None:
+    if (job is None or job.state == "done") and topics.load(corpus, cache_dir) is None:
         topics.start(corpus, corpus.texts, cache_dir)
-    return background.offer(
-        key,
-        "Find clusters",
-        lambda: topics.start(corpus, corpus.texts, cache_dir),
-        name="start_topics",
-        icon=":material/bubble_chart:",
-        find=find,
-    )
+    return topics_panel.offer(corpus, cache_dir, "start_topics")
 
 
 def _counted(view: Linked, by: str) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked import columns, groups_panel, topics
+from datamask.dashboard.linked import columns, groups_panel, topics, topics_panel
 from datamask.dashboard.linked.brushing import Linked, take
 from datamask.dashboard.linked.region_names import RegionName, region_names
 from datamask.dashboard.linked.tally import Tally
@@ -77,13 +77,12 @@ def prepare(corpus: Corpus, cache_dir: Path, by: str) -> None:
     begun = job is not None and job.state != "done"
     if not begun and len(corpus) <= map_layout.BY_ITSELF and not listing.running(session.store(), session.run_queue()):
         topics.start(corpus, corpus.texts, cache_dir)
-    found = background.offer(
-        topics.key_of(corpus),
+    found = topics_panel.offer(
+        corpus,
+        cache_dir,
+        "start_naming",
         "Name them now",
-        lambda: topics.start(corpus, corpus.texts, cache_dir),
-        name="start_naming",
-        icon=":material/label:",
-        find=lambda: topics.load(corpus, cache_dir),
+        ":material/label:",
         cost="The regions have no names yet.",
         stopped="Naming was stopped.",
         row="Naming failed",
