@@ -8,6 +8,7 @@ import sys
 import threading
 
 from datamask import process
+from tests.making.modules import import_anew
 
 
 def test_it_is_made_once_though_many_ask_at_once():
@@ -30,15 +31,11 @@ def test_names_are_apart_and_what_makes_one_may_ask_for_another():
     assert process.held("inner", dict) is inner
 
 
-def test_a_reload_of_the_module_loses_nothing():
+def test_a_reload_of_the_module_loses_nothing(monkeypatch):
     thing = process.held("kept over a reload", object)
     again = importlib.reload(process)
     assert again.held("kept over a reload", object) is thing
-    del sys.modules["datamask.process"]
-    try:
-        assert importlib.import_module("datamask.process").held("kept over a reload", object) is thing
-    finally:
-        sys.modules["datamask.process"] = process
+    assert import_anew("datamask.process", monkeypatch).held("kept over a reload", object) is thing
 
 
 def test_a_forked_child_makes_its_own():

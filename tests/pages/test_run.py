@@ -345,8 +345,6 @@ def test_a_queued_run_that_is_prepared_says_so_in_whole_sentences(page, opened, 
         over.wait(240)
 
     monkeypatch.setattr("datamask.runs.run_queue._Entry.work", work)
-    # a lane of its own: what tests before it left at work may hold the other one
-    monkeypatch.setattr("datamask.runs.run_queue.device_key", lambda device: "cpu of this test")
     run = create(store, opened, device="cpu")
     run_queue(runs_dir).submit(run.id)
     assert begun.wait(240)

@@ -19,6 +19,7 @@ from datamask.runs import store as store_module
 from datamask.work import lanes
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
+from tests.making.modules import import_anew
 from tests.making.run_folders import config, wait_for
 
 ROOT = Path(store_module.__file__).parents[2]
@@ -159,19 +160,17 @@ def test_a_run_removed_while_it_waits_is_passed_over(queue, store):
     wait_for(lambda: state(store, last) == "done")
 
 
-def test_the_queue_survives_reloads_and_so_do_its_runs(queue, store):
+def test_the_queue_survives_reloads_and_so_do_its_runs(queue, store, monkeypatch):
     running, waiting = submit(queue, store), submit(queue, store, "quick")
     wait_for(lambda: state(store, running) == "running")
     importlib.reload(module)  # what an edited file does
     assert module.run_queue(store.root) is queue
     assert [job.about for job in module.run_queue(store.root).active()] == [running, waiting]
     later = submit(module.run_queue(store.root), store, "quick")
-    del sys.modules["datamask.runs.run_queue"]  # what Streamlit does
-    fresh = importlib.import_module("datamask.runs.run_queue")
+    fresh = import_anew("datamask.runs.run_queue", monkeypatch)  # what Streamlit does
     assert fresh is not module and fresh.run_queue(store.root) is queue
     fresh.run_queue(store.root).stop(running)
     wait_for(lambda: state(store, waiting) == state(store, later) == "done")
-    sys.modules["datamask.runs.run_queue"] = module
 
 
 def test_one_queue_per_folder_however_it_is_written(store, fake_execute, monkeypatch, tmp_path):
