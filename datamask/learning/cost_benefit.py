@@ -2,7 +2,7 @@
 
 A gain never grows as others are taken, and lengths stay what they are, so a candidate whose refreshed gain per token
 still tops the heap is the best (Sviridenko 2004 calls it the cost-benefit rule; alone it guarantees nothing, which is
-what the swaps of `datamask.learning.medoids` are for). What no longer fits is dropped: the room only shrinks.
+what `datamask.learning.eager_swaps` is for). What no longer fits is dropped: the room only shrinks.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ def cost_benefit_greedy(
     order: np.ndarray,
     picks: np.ndarray,
     poll: Callable[[], None] = lambda: None,
+    *,
+    best: np.ndarray | None = None,
 ) -> np.ndarray:
     """Take the candidate with the highest gain per token that fits, until none fits: bool ``(n,)``, the members.
 
@@ -37,9 +39,10 @@ def cost_benefit_greedy(
         bonus: float64 ``(n,)``; ``-inf`` bars a candidate.
         lengths: float64 ``(n,)``, tokens; room: tokens to spend beside the picks.
         order: int64 ``(n,)``, smaller goes first among equals. picks: int64, rows that are in anyway.
+        best: as of `medoids.LazyGreedy`.
     """
     lengths = np.maximum(lengths, SHORTEST)
-    best = np.zeros(len(bonus))
+    best = np.zeros(len(bonus)) if best is None else best
     member = np.zeros(len(bonus), dtype=np.bool_)
     for i in picks:
         member[i] = True

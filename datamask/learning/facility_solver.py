@@ -1,10 +1,17 @@
-"""Facility location with quality, solved on the neighbour lists: lazy greedy, then eager swaps (`medoids`).
+"""Facility location with quality, solved on the neighbour lists: lazy greedy, then eager swaps.
 
 Under a token budget greedy picks by gain per token (`cost_benefit`), and after the swaps the tokens of the members that
 are worth least are freed and spent anew, as long as that helps.
+
+The lists are those of the objective, in memory, or others of the same rows that the caller has, for instance as maps of
+files. Where a search is (`Kept`) is a few arrays: one that begins with them ends in the same selection.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -13,15 +20,13 @@ from torch import Tensor
 from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
 from datamask.learning.budget import Budget
 from datamask.learning.cost_benefit import cost_benefit_greedy
-from datamask.learning.medoids import greedy, reverse_lists, swaps
+from datamask.learning.eager_swaps import EagerSwaps, Limits
+from datamask.learning.lists import Lists
+from datamask.learning.medoids import LazyGreedy, greedy
 from datamask.learning.problem import Problem
 from datamask.learning.trace import PointSchedule, Trace, TracePoint, marks, no_trace
 from datamask.objectives.facility import Facility
 from datamask.polling import Poll, no_poll
-
-CANDIDATES_AT_ONCE, CALLS_A_PASS = 20_000, 4
-"""Candidates that swaps look at between two polls: at least so many, and above that so large a part of the rows that a
-pass over all takes few calls, since each call begins by looking up the nearest members of every row."""
 
 FEWEST_SWAPS = 1 / 500
 """On approximate lists, swaps end after a pass over all rows that swapped a smaller share of the members. On 1,000,000
@@ -37,26 +42,96 @@ FREED, LEAST_FREED = 0.3, 0.01
 """Share of a token budget that is freed and spent anew, at first and at last."""
 
 
-def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
-    """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``."""
-    indices, similarities, bonus, visit = facility_arrays(problem)
-    reverse = reverse_lists(indices, similarities)
-    place = np.empty_like(visit)
-    place[visit] = np.arange(len(visit))
+State = Mapping[str, np.ndarray]
+"""Where a search is: the ``picks`` of greedy, or the ``member`` mask of swaps and their three numbers ``at``."""
+
+
+class Kept(Protocol):
+    """Who keeps where a search is."""
+
+    def found(self) -> State:
+        """Where an earlier attempt was; empty: nowhere."""
+
+    def keep(self, state: Callable[[], State]) -> None:
+        """Called between two polls."""
+
+
+class _Forgotten:
+    """Keeps nothing."""
+
+    def found(self) -> State:
+        return {}
+
+    def keep(self, state: Callable[[], State]) -> None:
+        pass
+
+
+FORGOTTEN = _Forgotten()
+
+
+def medoids(
+    problem: Problem,
+    poll: Poll = no_poll,
+    trace: Trace = no_trace,
+    lists: Lists | None = None,
+    kept: Kept = FORGOTTEN,
+) -> Tensor:
+    """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``.
+
+    Args:
+        lists: of the rows; None: those of the objective.
+    """
+    known = _Known(problem, lists)
     poll()
-    # greedy goes on from what must be in anyway
+    before = kept.found()
+    if "member" in before:
+        return _swapped(problem, known, before["member"].view(bool).copy(), poll, trace, kept, before["at"])
     fixed = problem.pinned.cpu().numpy().nonzero()[0]
     if (budget := problem.budget) is not None:
         room = budget.most - budget.fixed
-        member = cost_benefit_greedy(*reverse, bonus, _lengths(problem, budget), room, place, fixed, poll)
+        member = known.spending(room, _lengths(problem, budget), fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
-        swapped = _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
-        return _refilled(problem, budget, swapped, poll, trace)
-    picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
+        swapped = _swapped(problem, known, member, poll, trace, kept)
+        return _refilled(problem, budget, known, swapped, poll, trace)
+    # greedy goes on from what must be in anyway
+    picks = torch.from_numpy(known.picks(problem.size, before.get("picks", fixed), poll, kept)).to(problem.joint.device)
     _trace_picks(picks, problem.pinned, trace)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
-    member = _best_allowed(problem, picks).cpu().numpy()
-    return _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
+    return _swapped(problem, known, _best_allowed(problem, picks).cpu().numpy(), poll, trace, kept)
+
+
+class _Known:
+    """What greedy and swaps go by.
+
+    Attributes:
+        lists: of the rows. bonus: float64 ``(n,)``, of a member, as their ``near`` counts. visit, place: int ``(n,)``,
+            the seeded order of the rows, and where each row stands in it.
+    """
+
+    def __init__(self, problem: Problem, lists: Lists | None) -> None:
+        if lists is None:
+            lists = Lists.of(*_arrays(problem))
+        self.lists, self.bonus = lists, _bonus(problem) / lists.step
+        self.visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
+        self.place = np.empty_like(self.visit)
+        self.place[self.visit] = np.arange(len(self.visit))
+
+    def picks(self, size: int, fixed: np.ndarray, poll: Poll, kept: Kept) -> np.ndarray:
+        """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates."""
+        best = self.lists.uncovered()
+        solver = LazyGreedy(*self.lists.reverse, self.bonus, size, self.place, picks=fixed, best=best)
+        before = -1
+        while before < solver.done < size:
+            poll()
+            before = solver.done
+            solver.advance()
+            kept.keep(lambda: {"picks": solver.picks[: solver.done]})
+        return solver.picks[: solver.done]
+
+    def spending(self, room: float, lengths: np.ndarray, fixed: np.ndarray, poll: Poll) -> np.ndarray:
+        """The members, bool ``(n,)``, of greedy by gain per token."""
+        best = self.lists.uncovered()
+        return cost_benefit_greedy(*self.lists.reverse, self.bonus, lengths, room, self.place, fixed, poll, best=best)
 
 
 def greedily(
@@ -100,22 +175,17 @@ def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
 
 def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Eager swaps from a selection, bool ``(n,)``; never worse in exact joint value."""
-    indices, similarities, bonus, visit = facility_arrays(problem)
-    reverse = reverse_lists(indices, similarities)
-    better = _eager_swaps(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
+    known = _Known(problem, None)
+    better = _swapped(problem, known, mask.cpu().numpy().copy(), poll, trace)
     if problem.budget is not None:
-        better = _refilled(problem, problem.budget, better, poll, trace)
+        better = _refilled(problem, problem.budget, known, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask
 
 
-def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
+def _refilled(problem: Problem, budget: Budget, known: _Known, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
-    indices, similarities, bonus, visit = facility_arrays(problem)
-    reverse = reverse_lists(indices, similarities)
-    place = np.empty_like(visit)
-    place[visit] = np.arange(len(visit))
     lengths, joint = _lengths(problem, budget), problem.joint
     value, share = joint.evaluate(mask, poll).joint, FREED
     for turn in range(1, ROUNDS + 1):
@@ -130,8 +200,8 @@ def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace:
         remaining = mask.cpu().numpy().copy()
         remaining[leaving] = False
         room = budget.most - lengths[remaining].sum()
-        member = cost_benefit_greedy(*reverse, bonus, lengths, room, place, remaining.nonzero()[0], poll)
-        trial = _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll)
+        member = known.spending(room, lengths, remaining.nonzero()[0], poll)
+        trial = _swapped(problem, known, member, poll)
         values = joint.evaluate(trial, poll)
         if values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
             trace(TracePoint({"refills": turn}, values=values))
@@ -145,14 +215,12 @@ def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace:
 
 def facility_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Lists, bonus per member in the units of the summed similarities, and the seeded order of visits."""
+    return *_arrays(problem), _bonus(problem), np.argsort(problem.ties.cpu().numpy(), kind="stable")
+
+
+def _arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     function = problem.joint.counting[0].function_of(Facility)
-    visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
-    return (
-        function.indices.cpu().numpy().astype(np.int32, copy=False),
-        function.similarities.cpu().numpy(),
-        _bonus(problem),
-        visit,
-    )
+    return function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy()
 
 
 def _bonus(problem: Problem) -> np.ndarray:
@@ -170,84 +238,70 @@ def _bonus(problem: Problem) -> np.ndarray:
     return bonus
 
 
-def _eager_swaps(
+def _swapped(
     problem: Problem,
-    indices: np.ndarray,
-    similarities: np.ndarray,
-    reverse: tuple[np.ndarray, np.ndarray, np.ndarray],
-    bonus: np.ndarray,
+    known: _Known,
     member: np.ndarray,
-    visit: np.ndarray,
     poll: Poll,
     trace: Trace = no_trace,
+    kept: Kept = FORGOTTEN,
+    at: np.ndarray | None = None,
 ) -> Tensor:
-    position = quiet = total_swaps = pass_swaps = 0
+    """The members after swaps, bool ``(n,)``. at: position, quiet and in_pass of an attempt that goes on."""
     fewest = 0 if problem.joint.counting[0].function_of(Facility).exact_lists else FEWEST_SWAPS * problem.size
-    pinned, group, low, high, lengths, least, most = _limits(problem)
-    schedule = PointSchedule()
-    candidates = max(CANDIDATES_AT_ONCE, problem.joint.n // CALLS_A_PASS)
-    log = np.empty((candidates, 2), dtype=np.int64)
-    while quiet < problem.joint.n:
+    position, quiet, in_pass = (0, 0, 0) if at is None else at.tolist()
+    search = EagerSwaps(
+        known.lists,
+        known.bonus,
+        member,
+        known.visit,
+        _limits(problem),
+        fewest,
+        position=position,
+        quiet=quiet,
+        in_pass=in_pass,
+    )
+    schedule, total = PointSchedule(), 0
+    while not search.finished:
         poll()
-        before, began = member.copy(), position
-        position, quiet, swap_count = swaps(
-            indices,
-            similarities,
-            *reverse,
-            bonus,
-            member,
-            visit,
-            position,
-            quiet,
-            candidates,
-            pinned,
-            group,
-            low,
-            high,
-            lengths,
-            least,
-            most,
-            log,
+        before = member.copy()
+        log = search.advance()
+        kept.keep(
+            lambda: {
+                "member": member.view(np.uint8),
+                "at": np.array([search.position, search.quiet, search.in_pass]),
+            }
         )
         # several points of one call: small corpora are done within it
         last = 0
-        for count in marks(swap_count):
+        for count in marks(len(log)):
             for coming, leaving in log[last:count]:
                 before[coming] = True
                 if leaving >= 0:
                     before[leaving] = False
             last = count
-            if schedule.due(total_swaps + count):
+            if schedule.due(total + count):
                 mask = torch.from_numpy(before.copy()).to(problem.joint.device)
-                trace(TracePoint({"swaps": total_swaps + count}, mask))
-        total_swaps += swap_count
-        pass_swaps += swap_count
-        if position <= began:
-            if pass_swaps < fewest:
-                break
-            pass_swaps = 0
+                trace(TracePoint({"swaps": total + count}, mask))
+        total += len(log)
     return torch.from_numpy(member).to(problem.joint.device)
 
 
-def _limits(
-    problem: Problem,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]:
-    """Pinned and group over all rows, low and high per group, lengths and their limits, as `medoids.swaps` takes
-    them."""
+def _limits(problem: Problem) -> Limits:
+    """What restricts swaps, over all rows."""
     n, rules, budget = problem.joint.n, problem.rules, problem.budget
-    pinned, group = problem.pinned.cpu().numpy(), np.zeros(n, dtype=np.int64)
+    pinned, group = problem.pinned.cpu().numpy(), np.zeros(n, dtype=np.int32)
     eligible = problem.eligible.cpu().numpy()
-    free = np.zeros(n), -1.0, np.inf
     if budget is not None:
         # the cheapest member of each band of lengths is among those that a candidate is swapped with
         edges = np.unique(np.quantile(budget.lengths, np.linspace(0, 1, LENGTH_BANDS + 1)[1:-1]))
         group[eligible] = np.searchsorted(edges, budget.lengths)
         bands = np.zeros(LENGTH_BANDS, dtype=np.int64)
-        return pinned, group, bands, bands + n, _lengths(problem, budget), budget.least, budget.most
+        return Limits(pinned, group, bands, bands + n, _lengths(problem, budget), budget.least, budget.most)
     if rules is None:
-        return pinned, group, np.zeros(1, dtype=np.int64), np.full(1, n), *free
+        return replace(Limits.none(n), pinned=pinned)
     group[eligible] = rules.group
-    return pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64), *free
+    return Limits(pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64), np.zeros(n))
 
 
 def _lengths(problem: Problem, budget: Budget) -> np.ndarray:

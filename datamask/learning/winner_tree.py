@@ -12,15 +12,15 @@ from datamask.compiling import compiled
 
 
 @compiled
-def plant(group: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def plant(group: np.ndarray, groups: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Empty trees over the rows of each group.
 
     Args:
-        group: int64 ``(n,)``, values below `groups`.
+        group: int ``(n,)``, values below `groups`. order: int ``(n,)``, the rows in the order of their leaves.
 
     Returns:
-        tree: float64, all `inf`; a group's tree is a heap-ordered stretch of it, leaves in the order of the rows.
-        leaf: int64 ``(n,)``, where a row's key stands. row: int64, of ``tree``'s length, the row of a leaf.
+        tree: float64 ``(2 n,)``, all `inf`; a group's tree is a heap-ordered stretch of it.
+        leaf: int32 ``(n,)``, where a row's key stands. row: int32 ``(n,)``, the rows of the leaves.
         root: int64 ``(C + 1,)``, where a group's stretch begins; its root is one behind, as heaps are counted from 1.
         The stretch of an empty group has length 0.
     """
@@ -28,22 +28,23 @@ def plant(group: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray, np.nd
     counts = np.zeros(groups, dtype=np.int64)
     for j in range(n):
         counts[group[j]] += 1
-    root = np.zeros(groups + 1, dtype=np.int64)
-    half = np.zeros(groups, dtype=np.int64)
+    root, deep = np.zeros(groups + 1, dtype=np.int64), np.ones(groups, dtype=np.int64)
     for g in range(groups):
-        leaves = 0 if counts[g] == 0 else 1
-        while 0 < leaves < counts[g]:
-            leaves *= 2
-        half[g] = leaves
-        root[g + 1] = root[g] + 2 * leaves
-    leaf, row = np.empty(n, dtype=np.int64), np.full(root[groups], -1)
+        root[g + 1] = root[g] + 2 * counts[g]
+        while deep[g] < counts[g]:
+            deep[g] *= 2
+    leaf, row = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     seen = np.zeros(groups, dtype=np.int64)
-    for j in range(n):
+    for j in order:
         g = group[j]
-        leaf[j] = root[g] + half[g] + seen[g]
-        row[leaf[j]] = j
+        # from left to right, the leaves of the deepest level come first
+        node = deep[g] + seen[g]
+        if node >= 2 * counts[g]:
+            node -= counts[g]
+        leaf[j] = root[g] + node
+        row[root[g] // 2 + node - counts[g]] = j
         seen[g] += 1
-    return np.full(root[groups], np.inf), leaf, row, root
+    return np.full(2 * n, np.inf), leaf, row, root
 
 
 @compiled
@@ -70,11 +71,11 @@ def change(tree: np.ndarray, leaf: np.ndarray, base: int | np.int64, j: int | np
 
 @compiled
 def winner(tree: np.ndarray, row: np.ndarray, root: np.ndarray, g: int) -> int:
-    """The row of the group with the smallest key, the first of equal ones; -1: all are `inf`."""
+    """The row of the group with the smallest key, of equal ones the first leaf's; -1: all are `inf`."""
     base, leaves = root[g], (root[g + 1] - root[g]) // 2
     if leaves == 0 or tree[base + 1] == np.inf:
         return -1
     node = 1
     while node < leaves:
         node = 2 * node if tree[base + 2 * node] == tree[base + node] else 2 * node + 1
-    return int(row[base + node])
+    return int(row[base // 2 + node - leaves])

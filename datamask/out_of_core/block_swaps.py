@@ -1,6 +1,6 @@
 """The task that swaps members of a block for others of it, against what the other blocks hold.
 
-`datamask.learning.medoids.swaps` wants one square set of lists. Here rows that list a block's rows are in other blocks
+`datamask.learning.eager_swaps` wants one square set of lists. Here rows that list a block's rows are in other blocks
 too, and what covers them outside is one number. That number becomes an entry of their list, of a row that stands for
 all members elsewhere, which is a member and stays one. So a swap is judged by all that it changes, in this block and in
 others; what is left out against swaps in memory is that no member is swapped for a row of another block.
@@ -25,7 +25,8 @@ def swap(argument: Argument) -> dict[str, Any]:
 
 
 def _swap(argument: Argument) -> Made:
-    from datamask.learning.medoids import reverse_lists, swaps
+    from datamask.learning.eager_swaps import EagerSwaps, Limits
+    from datamask.learning.lists import Lists
 
     own = BlockAgainstOthers(argument)
     indices, similarities, first = lists_of_listers(own)
@@ -37,39 +38,12 @@ def _swap(argument: Argument) -> Made:
     bonus[elsewhere], member[elsewhere] = 0.0, True
     # its own rows first, by the hash that decides ties
     visit = np.concatenate([first + np.argsort(own.order), np.arange(first), np.arange(first + rows, n)])
-    pinned = np.zeros(n, bool)
-    pinned[elsewhere] = True
-    fewest = max(1, int(FEWEST_SWAPS * own.member.sum()))
-    group, low, high, lengths = np.zeros(n, np.int64), np.zeros(1, np.int64), np.full(1, n), np.zeros(n)
-    reverse = reverse_lists(indices, similarities)
-    log = np.empty((n, 2), np.int64)
-    position = quiet = in_pass = 0
-    while quiet < n:
-        began = position
-        position, quiet, count = swaps(
-            indices,
-            similarities,
-            *reverse,
-            bonus,
-            member,
-            visit,
-            position,
-            quiet,
-            n,
-            pinned,
-            group,
-            low,
-            high,
-            lengths,
-            -1.0,
-            np.inf,
-            log,
-        )
-        in_pass += count
-        if position <= began:
-            if in_pass < fewest:
-                break
-            in_pass = 0
+    limits = Limits.none(n)
+    limits.pinned[elsewhere] = True
+    fewest = max(1, FEWEST_SWAPS * own.member.sum())
+    search = EagerSwaps(Lists.of(indices, similarities), bonus, member, visit, limits, fewest)
+    while not search.finished:
+        search.advance()
     return own.made(np.flatnonzero(member[inside]))
 
 

@@ -7,22 +7,18 @@ import pytest
 import torch
 
 from datamask.errors import Stopped
-from datamask.learning import medoids
-from datamask.learning.medoids import greedy, reverse_lists, swaps
+from datamask.learning import eager_swaps, medoids
+from datamask.learning.eager_swaps import EagerSwaps, Limits
+from datamask.learning.lists import Lists
+from datamask.learning.medoids import greedy, reverse_lists
 from datamask.objectives.facility import Facility, exact_lists
 from tests.reference import truth
 
 
-def no_rules(n):
-    return (
-        np.zeros(n, dtype=bool),
-        np.zeros(n, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-        np.full(1, n),
-        np.zeros(n),
-        -1.0,
-        np.inf,
-    )
+def swap(lists, bonus, member, visit):
+    search = EagerSwaps(lists, bonus, member, visit, Limits.none(len(member)))
+    while not search.finished:
+        search.advance()
 
 
 def solved(features, bonus, size, passes=True):
@@ -32,21 +28,8 @@ def solved(features, bonus, size, passes=True):
     picks = greedy(*reverse, bonus, size, np.arange(len(features)))
     member = np.zeros(len(features), dtype=bool)
     member[picks] = True
-    position = quiet = 0
-    while passes and quiet < len(features):
-        position, quiet, _ = swaps(
-            indices,
-            similarities,
-            *reverse,
-            bonus,
-            member,
-            np.arange(len(features)),
-            position,
-            quiet,
-            7,
-            *no_rules(len(features)),
-            np.empty((7, 2), np.int64),
-        )
+    if passes:
+        swap(Lists(indices, similarities, reverse), bonus, member, np.arange(len(features)))
     return picks, np.flatnonzero(member)
 
 
@@ -110,25 +93,31 @@ def test_swaps_improve_a_random_start(rng):
     features = torch.from_numpy(truth.unit_rows(rng, 200, 6)).float()
     indices, similarities = (part.numpy() for part in exact_lists(features, 30))
     indices = indices.astype(np.int32)
-    reverse = reverse_lists(indices, similarities)
     member = np.zeros(200, dtype=bool)
     member[rng.choice(200, size=20, replace=False)] = True
     function = Facility(features, *exact_lists(features, 30))
     before = function.value(torch.from_numpy(member.copy()))
-    position = quiet = 0
-    while quiet < 200:
-        position, quiet, _ = swaps(
-            indices,
-            similarities,
-            *reverse,
-            np.zeros(200),
-            member,
-            rng.permutation(200),
-            position,
-            quiet,
-            50,
-            *no_rules(200),
-            np.empty((50, 2), np.int64),
-        )
+    swap(Lists.of(indices, similarities), np.zeros(200), member, rng.permutation(200))
     assert member.sum() == 20
     assert function.value(torch.from_numpy(member)) > before + 0.005
+
+
+def test_a_search_that_begins_where_another_was_ends_as_it_does(rng, monkeypatch):
+    monkeypatch.setattr(eager_swaps, "PAIRS_AT_ONCE", 200)
+    features = torch.from_numpy(truth.unit_rows(rng, 200, 6)).float()
+    indices, similarities = (part.numpy() for part in exact_lists(features, 30))
+    lists = Lists.of(indices.astype(np.int32), similarities)
+    bonus, visit, limits = rng.uniform(size=200), rng.permutation(200), Limits.none(200)
+    member = np.arange(200) < 20
+    search = EagerSwaps(lists, bonus, member, visit, limits, 3)
+    states = []
+    while not search.finished:
+        numbers = {name: getattr(search, name) for name in ("position", "quiet", "in_pass")}
+        states.append((member.copy(), numbers))
+        search.advance()
+    assert len(states) > 5
+    for begun, numbers in states[1::3]:
+        again = EagerSwaps(lists, bonus, begun, visit, limits, 3, **numbers)
+        while not again.finished:
+            again.advance()
+        np.testing.assert_array_equal(begun, member)

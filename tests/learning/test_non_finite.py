@@ -10,6 +10,8 @@ from datamask import learning, objectives
 from datamask.config import SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.learning import cost_benefit, masks, medoids
+from datamask.learning.eager_swaps import EagerSwaps, Limits
+from datamask.learning.lists import Lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
@@ -166,30 +168,13 @@ def test_polish_ends_on_nan():
 def swapped(indices, similarities, bonus, member):
     """The members ``(n,)`` that swaps end with, from `member`, where no rules and no budget hold."""
     n, order = len(bonus), np.arange(len(bonus))
-    indices, member = indices.astype(np.int32), member.copy()
-    position = quiet = 0
+    member = member.copy()
+    lists = Lists.of(indices.astype(np.int32), similarities)
+    search = EagerSwaps(lists, bonus, member, order, Limits.none(n))
     for _ in range(STEPS_ENOUGH):
-        if quiet >= n:
+        if search.finished:
             return member
-        position, quiet, _ = medoids.swaps(
-            indices,
-            similarities,
-            *medoids.reverse_lists(indices, similarities),
-            bonus,
-            member,
-            order,
-            position,
-            quiet,
-            50,
-            np.zeros(n, bool),
-            np.zeros(n, np.int64),
-            np.zeros(1, np.int64),
-            np.full(1, n),
-            np.zeros(n),
-            -1.0,
-            np.inf,
-            np.empty((50, 2), np.int64),
-        )
+        search.advance()
     raise AssertionError(f"swaps did not end after {STEPS_ENOUGH} calls")
 
 

@@ -1,0 +1,362 @@
+"""Eager swaps for facility location on neighbour lists, compiled.
+
+They follow the scheme of FasterPAM (Schubert and Rousseeuw 2021): every row knows its nearest and second-nearest
+member, every member what its removal would lose, so a candidate is judged against all removals in one pass over its own
+rows, and the best swap is taken at once.
+
+Symbols: s_vi listed similarity of row v and candidate i; U members; best, second of row v over U.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from datamask.compiling import compiled
+from datamask.learning import winner_tree
+from datamask.learning.lists import Lists
+
+PAIRS_AT_ONCE = 40_000_000
+"""Listed pairs that swaps look at between two polls: about 0.2 s."""
+
+SWAPS_AT_ONCE = 20_000
+"""Swaps between two polls, at most."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What beside the number of members restricts swaps.
+
+    Attributes:
+        pinned: bool ``(n,)``, members that stay.
+        group: int ``(n,)``; low, high: int64 ``(C,)``, members per group. A swap across groups is tried with the
+            cheapest member of each group and with those that the candidate relieves.
+        lengths: float64 ``(n,)``; least, most: tokens that the members hold together. A candidate that fits beside all
+            of them is then added without a swap. Zeros, -1 and inf: no budget.
+    """
+
+    pinned: np.ndarray
+    group: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    lengths: np.ndarray
+    least: float = -1.0
+    most: float = np.inf
+
+    @classmethod
+    def none(cls, n: int) -> Limits:
+        """No restriction."""
+        zeros = np.zeros(n, np.int32)
+        return cls(np.zeros(n, bool), zeros, np.zeros(1, np.int64), np.full(1, n), np.zeros(n))
+
+
+class EagerSwaps:
+    """Swaps from a subset on, until none helps.
+
+    What it knows follows from the members alone: one that begins with those of another, and with its numbers, goes on
+    as that one does.
+
+    Args:
+        lists: of similarities. bonus: float64 ``(n,)``, what a member adds by itself, as `lists.near` counts; ``-inf``
+            bars a candidate from entering.
+        member: bool ``(n,)``, changed in place. visit: int ``(n,)``, the order in which candidates are tried; the first
+            of equally cheap members leaves.
+        fewest: end after a pass over all rows that made fewer swaps.
+        position, quiet, in_pass: where another one was.
+
+    Attributes:
+        position: in `visit`. quiet: candidates in a row that found no swap: a subset with ``quiet >= n`` has no
+            improving single swap over the lists, as far as under a budget the relieved members and the cheapest of each
+            group tell. in_pass: swaps of this pass. finished: whether it has ended.
+    """
+
+    def __init__(
+        self,
+        lists: Lists,
+        bonus: np.ndarray,
+        member: np.ndarray,
+        visit: np.ndarray,
+        limits: Limits,
+        fewest: float = 0,
+        *,
+        position: int = 0,
+        quiet: int = 0,
+        in_pass: int = 0,
+    ) -> None:
+        self.member, self.position, self.quiet, self.in_pass = member, position, quiet, in_pass
+        self._fewest = fewest
+        n = len(member)
+        self.finished = quiet >= n
+        self._visit = visit.astype(np.int32)
+        place = np.empty(n, np.int32)
+        place[self._visit] = np.arange(n, dtype=np.int32)
+        self._lists = lists.indices, lists.near, *lists.reverse
+        self._limits = limits
+        zero: Any = lists.near.dtype.type(0) if lists.near.dtype.kind == "f" else np.int64(lists.zero)
+        best, second = lists.uncovered(), lists.uncovered()
+        owner, other = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        loss, held = np.zeros(n), np.zeros(len(limits.low), np.int64)
+        trees = winner_tree.plant(limits.group, len(limits.low), self._visit)
+        self._tokens = _begin(
+            *self._lists[:2],
+            bonus,
+            member,
+            zero,
+            limits.pinned,
+            limits.group,
+            limits.lengths,
+            best,
+            second,
+            owner,
+            other,
+            loss,
+            held,
+            trees[0],
+            trees[1],
+            trees[3],
+        )
+        longest = int(np.diff(lists.reverse[0]).max(initial=0))
+        self._known: tuple[Any, ...] = bonus, zero, place, best, second, owner, other, loss, held, *trees
+        self._spared, self._touched = np.zeros(n), np.empty(longest, np.int32)
+
+    def advance(self) -> np.ndarray:
+        """Try candidates for about as long as `PAIRS_AT_ONCE` looks take.
+
+        Returns:
+            The swaps that were made, int64 ``(k, 2)``: who came in, and who left (-1: nobody).
+        """
+        n, began, limits = len(self.member), self.position, self._limits
+        log = np.empty((min(n, SWAPS_AT_ONCE), 2), np.int64)
+        self.position, self.quiet, self._tokens, count = _swap(
+            *self._lists,
+            self.member,
+            self._visit,
+            self.position,
+            self.quiet,
+            self._tokens,
+            *self._known,
+            self._spared,
+            self._touched,
+            limits.pinned,
+            limits.group,
+            limits.low,
+            limits.high,
+            limits.lengths,
+            limits.least,
+            limits.most,
+            PAIRS_AT_ONCE,
+            log,
+        )
+        self.in_pass += count
+        self.finished = self.quiet >= n
+        if self.position <= began:
+            self.finished = self.finished or self.in_pass < self._fewest
+            self.in_pass = 0
+        return log[:count]
+
+
+@compiled
+def _look_up(
+    indices: np.ndarray,
+    near: np.ndarray,
+    member: np.ndarray,
+    v: int,
+    zero: float,
+    best: np.ndarray,
+    second: np.ndarray,
+    owner: np.ndarray,
+    other: np.ndarray,
+) -> None:
+    """Set the two nearest listed members of row v."""
+    best[v] = zero
+    second[v] = zero
+    owner[v] = -1
+    other[v] = -1
+    for c in range(indices.shape[1]):
+        i = indices[v, c]
+        if member[i]:
+            if owner[v] < 0:
+                owner[v] = i
+                best[v] = max(near[v, c], zero)
+            elif i != owner[v]:  # a short list ends with the row itself again
+                other[v] = i
+                second[v] = max(near[v, c], zero)
+                return
+
+
+@compiled
+def _begin(
+    indices: np.ndarray,
+    near: np.ndarray,
+    bonus: np.ndarray,
+    member: np.ndarray,
+    zero: float,
+    pinned: np.ndarray,
+    group: np.ndarray,
+    lengths: np.ndarray,
+    best: np.ndarray,
+    second: np.ndarray,
+    owner: np.ndarray,
+    other: np.ndarray,
+    loss: np.ndarray,
+    held: np.ndarray,
+    tree: np.ndarray,
+    leaf: np.ndarray,
+    root: np.ndarray,
+) -> float:
+    """Set what follows from the members; the tokens that they hold."""
+    n = len(member)
+    for v in range(n):
+        _look_up(indices, near, member, v, zero, best, second, owner, other)
+        if owner[v] >= 0:
+            loss[owner[v]] += best[v] - second[v]
+    tokens = 0.0
+    for j in range(n):
+        if member[j]:
+            held[group[j]] += 1
+            tokens += lengths[j]
+            # a member's key is what removing it loses, that of all others infinite
+            if not pinned[j] and not np.isnan(loss[j] + bonus[j]):
+                tree[leaf[j]] = loss[j] + bonus[j]
+    winner_tree.settle(tree, root)
+    return tokens
+
+
+@compiled
+def _swap(
+    indices: np.ndarray,
+    near: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    listed_near: np.ndarray,
+    member: np.ndarray,
+    visit: np.ndarray,
+    position: int,
+    quiet: int,
+    tokens: float,
+    bonus: np.ndarray,
+    zero: float,
+    place: np.ndarray,
+    best: np.ndarray,
+    second: np.ndarray,
+    owner: np.ndarray,
+    other: np.ndarray,
+    loss: np.ndarray,
+    held: np.ndarray,
+    tree: np.ndarray,
+    leaf: np.ndarray,
+    row: np.ndarray,
+    root: np.ndarray,
+    spared: np.ndarray,
+    touched: np.ndarray,
+    pinned: np.ndarray,
+    group: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    lengths: np.ndarray,
+    least: float,
+    most: float,
+    looks: int,
+    log: np.ndarray,
+) -> tuple[int, int, float, int]:
+    """Try at most all candidates once.
+
+    Args:
+        loss: float64 ``(n,)``, what removing a member loses beside its bonus; spared: float64 ``(n,)``, all 0.
+        touched: int32, room for as many rows as list a candidate.
+
+    Returns:
+        (position, quiet, tokens, swaps made).
+    """
+    n = len(member)
+    cheapest = np.empty(len(low), dtype=np.int64)
+    for g in range(len(low)):
+        cheapest[g] = winner_tree.winner(tree, row, root, g)
+    count = looked = 0
+    for _ in range(n):
+        if quiet >= n or looked > looks or count == len(log):
+            break
+        i = visit[position]
+        position = position + 1 if position + 1 < n else 0
+        quiet += 1
+        if member[i] or bonus[i] == -np.inf:
+            continue
+        looked += 1 + offsets[i + 1] - offsets[i]
+        gain = 0.0
+        met = 0
+        for e in range(offsets[i], offsets[i + 1]):
+            v = rows[e]
+            s = listed_near[e]
+            if s > best[v]:
+                gain += s - best[v]
+            # with i in, losing v's owner costs less: v falls back to i or to its second
+            if owner[v] >= 0 and s > second[v] and best[v] > second[v]:
+                j = owner[v]
+                if spared[j] == 0.0:
+                    touched[met] = j
+                    met += 1
+                spared[j] += (s if s < best[v] else best[v]) - second[v]
+        gain += bonus[i]
+        out = -1
+        fits = most < np.inf and tokens + lengths[i] <= most
+        price = 0.0 if fits else np.inf
+        to = group[i]
+        room = held[to] < high[to]
+        for t in range(met + len(low)):
+            j = touched[t] if t < met else cheapest[t - met]
+            if j < 0 or pinned[j]:
+                continue
+            cost = loss[j] + bonus[j] - spared[j]
+            if not (cost < price or (cost == price and out >= 0 and place[j] < place[out])):
+                continue
+            if not least <= tokens + lengths[i] - lengths[j] <= most:
+                continue
+            if group[j] == to or (room and held[group[j]] > low[group[j]]):
+                price = cost
+                out = j
+        for t in range(met):
+            spared[touched[t]] = 0.0
+        if not gain - price > 1e-9 * (1.0 + abs(gain)):  # nor is it if nobody may leave: the price is infinite
+            continue
+        held[to] += 1
+        member[i] = True
+        tokens += lengths[i]
+        loss[i] = 0.0
+        if out >= 0:
+            held[group[out]] -= 1
+            member[out] = False
+            tokens -= lengths[out]
+            loss[out] = 0.0
+            winner_tree.change(tree, leaf, root[group[out]], out, np.inf)
+        winner_tree.change(tree, leaf, root[to], i, bonus[i] if not pinned[i] else np.inf)
+        # rows that knew the removed member, then rows that list the new one
+        for which in range(0 if out >= 0 else 1, 2):
+            who = out if which == 0 else i
+            for e in range(offsets[who], offsets[who + 1]):
+                v = rows[e]
+                if which == 0 and owner[v] != out and other[v] != out:
+                    continue
+                if which == 1 and listed_near[e] <= second[v] and other[v] >= 0:
+                    continue
+                j = owner[v]
+                if j >= 0 and member[j]:
+                    loss[j] -= best[v] - second[v]
+                    if not pinned[j]:
+                        winner_tree.change(tree, leaf, root[group[j]], j, loss[j] + bonus[j])
+                _look_up(indices, near, member, v, zero, best, second, owner, other)
+                j = owner[v]
+                if j >= 0:
+                    loss[j] += best[v] - second[v]
+                    if not pinned[j]:
+                        winner_tree.change(tree, leaf, root[group[j]], j, loss[j] + bonus[j])
+        for g in range(len(low)):
+            cheapest[g] = winner_tree.winner(tree, row, root, g)
+        looked += 8 * (offsets[i + 1] - offsets[i])
+        if out >= 0:
+            looked += 8 * (offsets[out + 1] - offsets[out])
+        log[count, 0], log[count, 1] = i, out
+        count += 1
+        quiet = 0
+    return position, quiet, tokens, count
