@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from datamask.learning.facility_dual import descend, product_error, proved
+from datamask.learning.lists import Lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, concave, upper_bound
@@ -115,8 +116,14 @@ def facility_terms(problem: Problem) -> list[Term]:
     return [term for term in problem.joint.counting if type(term.function) is Facility]
 
 
-def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
-    """The dual of the one facility term, with the tangent of what else counts as a bonus."""
+def dual_bound(
+    problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort, lists: Lists | None = None
+) -> Certificate:
+    """The dual of the one facility term, with the tangent of what else counts as a bonus.
+
+    Args:
+        lists: of the rows; None: those of the objective.
+    """
     joint, dual = problem.joint, facility_terms(problem)[0]
     function, start = dual.function_of(Facility), effort.prices
     smooth, gradient = concave(problem, mask.double(), poll, without=(dual.name,))
@@ -137,29 +144,34 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
     if start is None:
         nearest = function.close_coverage(mask, poll, needed=1)
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
-    lists = function.indices.cpu().numpy(), function.similarities.cpu().numpy()
-    own = bonus.cpu().numpy()
+    if lists is None:
+        lists = Lists(function.indices.cpu().numpy(), function.similarities.cpu().numpy())
+    own, step, zero = bonus.cpu().numpy(), lists.step, lists.zero
     record = _bound_recorder(effort.trace, value)
     descent = descend(
-        *lists,
+        lists.indices,
+        lists.near,
         problem.size,
-        target,
-        start,
-        own,
+        target / step + zero,
+        start / step + zero,
+        own / step,
         choose=choose,
         steps=effort.dual_steps,
-        tolerance=ENOUGH / weight,
-        progress=PROGRESS / weight,
+        tolerance=ENOUGH / weight / step,
+        progress=PROGRESS / weight / step,
         poll=poll,
-        on_bound=lambda steps, bound: record(steps, constant + weight * (bound - dual.scale.zero)),
+        on_bound=lambda steps, bound: record(steps, constant + weight * ((bound - zero) * step - dual.scale.zero)),
+        zero=zero,
         threads=torch.get_num_threads(),
     )
+    prices, error = (descent.prices - zero) * step, product_error(function.d)
     bound = proved(
-        function.features.cpu().numpy(),
-        *lists,
+        function.products,
+        lists,
         problem.size,
-        descent.prices,
+        prices,
         own,
+        max(error, step if lists.whole else 0.0),
         choose=choose,
         exact_lists=function.exact_lists,
         poll=poll,
@@ -168,6 +180,6 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         constant + weight * (bound - dual.scale.zero),
         "exact" if function.exact_lists else "listed",
         value,
-        descent.prices,
-        weight * product_error(function.d),
+        prices,
+        weight * error,
     )

@@ -94,7 +94,7 @@ class EagerSwaps:
         place[self._visit] = np.arange(n, dtype=np.int32)
         self._lists = lists.indices, lists.near, *lists.reverse
         self._limits = limits
-        zero: Any = lists.near.dtype.type(0) if lists.near.dtype.kind == "f" else np.int64(lists.zero)
+        zero: Any = np.int64(lists.zero) if lists.whole else lists.near.dtype.type(0)
         best, second = lists.uncovered(), lists.uncovered()
         owner, other = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
         loss, held = np.zeros(n), np.zeros(len(limits.low), np.int64)
@@ -118,7 +118,7 @@ class EagerSwaps:
             trees[3],
         )
         longest = int(np.diff(lists.reverse[0]).max(initial=0))
-        self._known: tuple[Any, ...] = bonus, zero, place, best, second, owner, other, loss, held, *trees
+        self._known = bonus, zero, place, best, second, owner, other, loss, held, *trees
         self._spared, self._touched = np.zeros(n), np.empty(longest, np.int32)
 
     def advance(self) -> np.ndarray:
@@ -129,7 +129,8 @@ class EagerSwaps:
         """
         n, began, limits = len(self.member), self.position, self._limits
         log = np.empty((min(n, SWAPS_AT_ONCE), 2), np.int64)
-        self.position, self.quiet, self._tokens, count = _swap(
+        swap: Any = _swap
+        self.position, self.quiet, self._tokens, count = swap(
             *self._lists,
             self.member,
             self._visit,

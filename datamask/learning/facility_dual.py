@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.compiling import compiled
+from datamask.learning.lists import Lists
 from datamask.polling import Poll, no_poll
 
 ROWS_AT_ONCE = 20_000
@@ -72,12 +73,13 @@ def descend(
     progress: float = 0.0,
     poll: Poll = no_poll,
     on_bound: Callable[[int, float], None] = lambda steps, bound: None,
+    zero: float = 0.0,
     threads: int = 1,
 ) -> DualBound:
     """Lower the dual bound towards `value`.
 
     Args:
-        indices, similarities: exact lists ``(n, K)``, falling, itself first.
+        indices, similarities: exact lists ``(n, K)``, falling, itself first; float32, or whole numbers.
         size: S. value: the best known value, the target of the steps.
         start: float64 ``(n,)``, first prices, e.g. halfway between each row's best and second-best similarity under a
             good subset: a third fewer steps than from the best.
@@ -87,6 +89,7 @@ def descend(
         steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
         progress: stop where `LAST_STEPS` steps lowered the bound by less.
         on_bound: gets the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
+        zero: what similarity 0 is; value, prices and bound count from where `similarities` do.
         threads: above one, the halves of many rows are gone through side by side; the bound is the same.
     """
     with ThreadPoolExecutor(max(1, threads)) as pool:
@@ -105,6 +108,7 @@ def descend(
             progress,
             poll,
             on_bound,
+            zero,
             each_of,
         )
 
@@ -122,16 +126,18 @@ def _descended(
     progress: float,
     poll: Poll,
     on_bound: Callable[[int, float], None],
+    zero: float,
     each_of: Callable[[Callable[[slice], np.ndarray], list[slice]], Iterable[np.ndarray]],
 ) -> DualBound:
     """`descend`; ``each_of(function, parts)`` gives the function's values of all parts, in order."""
     n, k = indices.shape
-    similarities = np.ascontiguousarray(similarities, dtype=np.float32)
+    if similarities.dtype.kind == "f":
+        similarities = np.ascontiguousarray(similarities, dtype=np.float32)
     indices = np.ascontiguousarray(indices, dtype=np.int32)
     # a list that is shorter than the pool says nothing of the pairs behind its end
-    floor = np.maximum(0.0, similarities[:, -1].astype(np.float64)) if k < n else np.zeros(n)
-    theta = np.maximum(start.astype(np.float64), floor)
-    own = np.zeros(n) if bonus is None else bonus.astype(np.float64)
+    floor = np.maximum(zero, similarities[:, -1].astype(np.float64)) if k < n else np.full(n, float(zero))
+    theta = np.maximum(start.astype(np.float64, copy=False), floor)
+    own = np.zeros(n) if bonus is None else bonus.astype(np.float64, copy=False)
     best, best_theta = np.inf, theta.copy()
     best_scores = own
     direction = None
@@ -199,37 +205,44 @@ def product_error(dimensions: int) -> float:
     return 1.001 * rounding / (1.0 - rounding)
 
 
+Products = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From rows, int64 ``(p,)`` and as many others, to the exact product of each two, float64 ``(p,)``."""
+
+
 def proved(
-    features: np.ndarray,
-    indices: np.ndarray,
-    similarities: np.ndarray,
+    products: Products,
+    lists: Lists,
     size: int,
     prices: np.ndarray,
     bonus: np.ndarray,
+    error: float,
     *,
     choose: Callable[[np.ndarray], np.ndarray] | None = None,
     exact_lists: bool = True,
     poll: Poll = no_poll,
 ) -> float:
-    """The bound of some prices in float64, on the exact products of the float32 rows.
+    """The bound of some prices in float64, on the exact products of the rows.
 
     An unlisted pair's product was at most the last listed one in float32, so exactly it is at most that and its
     rounding: no price may be lower. Of the listed pairs, those that may exceed the price are multiplied anew.
 
     Args:
-        features: float32 ``(n, d)``; the others as in `descend`. prices: float64 ``(n,)``.
+        prices: float64 ``(n,)``, similarities. bonus: as in `descend`. error: how far a listed similarity may lie from
+            the exact product.
         exact_lists: whether unlisted pairs count; on approximate lists the bound is of the listed ones.
     """
-    n, k = indices.shape
-    error = product_error(features.shape[1])
-    theta = np.maximum(prices.astype(np.float64), 0.0)
+    n, k = lists.indices.shape
+    theta = np.maximum(prices.astype(np.float64, copy=False), 0.0)
     if k < n and exact_lists:
-        theta = np.maximum(theta, similarities[:, -1].astype(np.float64) + error)
+        theta = np.maximum(theta, lists.similarity(lists.near[:, -1]) + error)
     total = np.zeros(n)
     for first in range(0, n, ROWS_AT_ONCE):
         poll()
-        _exact_surplus(features, indices, similarities, theta, 4.0 * error, first, min(first + ROWS_AT_ONCE, n), total)
-    scores = bonus.astype(np.float64) + total / n
+        last = min(first + ROWS_AT_ONCE, n)
+        least = (theta[first:last] - 4.0 * error) / lists.step + lists.zero
+        rows, listed = _above(lists.indices[first:last], lists.near[first:last], least, first)
+        _add_surplus(listed, products(rows, listed) - theta[rows], total)
+    scores = bonus.astype(np.float64, copy=False) + total / n
     member_weights = _largest(scores, size) if choose is None else choose(scores)
     members = np.flatnonzero(member_weights)
     return float(theta.mean() + scores[members] @ member_weights[members])
@@ -265,32 +278,32 @@ def _surplus(indices: np.ndarray, similarities: np.ndarray, theta: np.ndarray, n
 
 
 @compiled
-def _exact_surplus(
-    features: np.ndarray,
-    indices: np.ndarray,
-    similarities: np.ndarray,
-    theta: np.ndarray,
-    slack: float,
-    first: int,
-    last: int,
-    total: np.ndarray,
-) -> None:
-    """Add the surplus of rows `first` to `last`, each product in float64; within `slack` lists fall."""
-    d = features.shape[1]
-    for v in range(first, last):
-        for c in range(indices.shape[1]):
-            if similarities[v, c] <= theta[v] - slack:
-                break
-            i = indices[v, c]
-            even, odd = 0.0, 0.0  # two sums, so that an addition need not wait for the one before
-            for a in range(0, d - 1, 2):
-                even += np.float64(features[v, a]) * np.float64(features[i, a])
-                odd += np.float64(features[v, a + 1]) * np.float64(features[i, a + 1])
-            if d % 2:
-                even += np.float64(features[v, d - 1]) * np.float64(features[i, d - 1])
-            more = even + odd - theta[v]
-            if more > 0.0:
-                total[i] += more
+def _above(indices: np.ndarray, near: np.ndarray, least: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """Listed pairs of the rows from `first` on that are nearer than `least`; within its slack lists fall."""
+    count = 0
+    rows, listed = np.empty(0, np.int64), np.empty(0, np.int64)
+    for filling in range(2):
+        count = 0
+        for v in range(len(least)):
+            for c in range(indices.shape[1]):
+                if near[v, c] <= least[v]:
+                    break
+                if c == 0 or indices[v, c] != first + v:  # a short list ends with the row itself again
+                    if filling:
+                        rows[count] = first + v
+                        listed[count] = indices[v, c]
+                    count += 1
+        if not filling:
+            rows, listed = np.empty(count, np.int64), np.empty(count, np.int64)
+    return rows, listed
+
+
+@compiled
+def _add_surplus(listed: np.ndarray, more: np.ndarray, total: np.ndarray) -> None:
+    """Add what pairs have above the price to what they list."""
+    for e in range(len(listed)):
+        if more[e] > 0.0:
+            total[listed[e]] += more[e]
 
 
 @compiled

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -230,6 +231,10 @@ class Facility(SetFunction):
     def listed_value(self, mask: Tensor, poll: Poll = no_poll) -> float:
         """The listed-neighbour value, float64: rows without a listed member count as 0."""
         return self._mean(self.coverage(mask, poll).best)
+
+    def products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The product of each two rows, float64 ``(p,)``. left, right: int64 ``(p,)``."""
+        return kernels.pair_products(self.features.cpu().numpy(), left, right)
 
     def _mean(self, best: Tensor) -> float:
         return float(best.double().mean())

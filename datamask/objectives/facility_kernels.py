@@ -65,3 +65,19 @@ def surplus(indices: np.ndarray, similarities: np.ndarray, best: np.ndarray) -> 
                 break
             total[indices[v, c]] += more
     return total
+
+
+@compiled
+def pair_products(features: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The product of each two rows of ``features`` float32 ``(n, d)``, in float64 ``(p,)``."""
+    d = features.shape[1]
+    out = np.empty(len(left))
+    for e in range(len(left)):
+        even, odd = 0.0, 0.0  # two sums, so that an addition need not wait for the one before
+        for a in range(0, d - 1, 2):
+            even += np.float64(features[left[e], a]) * np.float64(features[right[e], a])
+            odd += np.float64(features[left[e], a + 1]) * np.float64(features[right[e], a + 1])
+        if d % 2:
+            even += np.float64(features[left[e], d - 1]) * np.float64(features[right[e], d - 1])
+        out[e] = even + odd
+    return out

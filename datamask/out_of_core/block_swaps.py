@@ -41,7 +41,7 @@ def _swap(argument: Argument) -> Made:
     limits = Limits.none(n)
     limits.pinned[elsewhere] = True
     fewest = max(1, FEWEST_SWAPS * own.member.sum())
-    search = EagerSwaps(Lists.of(indices, similarities), bonus, member, visit, limits, fewest)
+    search = EagerSwaps(Lists(indices, similarities), bonus, member, visit, limits, fewest)
     while not search.finished:
         search.advance()
     return own.made(np.flatnonzero(member[inside]))

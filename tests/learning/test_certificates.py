@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.certificates import certify, provable
 from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error, proved
+from datamask.learning.lists import Lists
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, concave, upper_bound
 from datamask.objectives.facility import exact_lists
+from datamask.objectives.facility_kernels import pair_products
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from tests.reference import truth
@@ -249,7 +252,14 @@ def test_a_facility_bound_allows_for_products_that_were_rounded_down(listed):
     error = product_error(d)
     indices = ((np.arange(n)[:, None] + np.arange(listed)) % n).astype(np.int32)
     similarities = np.full((n, listed), 1 - 0.9 * error, np.float32)
-    bound = proved(features, indices, similarities, 1, np.full(n, 1 - 0.5 * error), np.zeros(n))
+    bound = proved(
+        partial(pair_products, features),
+        Lists(indices, similarities),
+        1,
+        np.full(n, 1 - 0.5 * error),
+        np.zeros(n),
+        error,
+    )
     assert 1 - 1e-12 <= bound <= 1 + error
 
 

@@ -29,7 +29,7 @@ def solved(features, bonus, size, passes=True):
     member = np.zeros(len(features), dtype=bool)
     member[picks] = True
     if passes:
-        swap(Lists(indices, similarities, reverse), bonus, member, np.arange(len(features)))
+        swap(Lists(indices, similarities), bonus, member, np.arange(len(features)))
     return picks, np.flatnonzero(member)
 
 
@@ -97,7 +97,7 @@ def test_swaps_improve_a_random_start(rng):
     member[rng.choice(200, size=20, replace=False)] = True
     function = Facility(features, *exact_lists(features, 30))
     before = function.value(torch.from_numpy(member.copy()))
-    swap(Lists.of(indices, similarities), np.zeros(200), member, rng.permutation(200))
+    swap(Lists(indices, similarities), np.zeros(200), member, rng.permutation(200))
     assert member.sum() == 20
     assert function.value(torch.from_numpy(member)) > before + 0.005
 
@@ -106,7 +106,7 @@ def test_a_search_that_begins_where_another_was_ends_as_it_does(rng, monkeypatch
     monkeypatch.setattr(eager_swaps, "PAIRS_AT_ONCE", 200)
     features = torch.from_numpy(truth.unit_rows(rng, 200, 6)).float()
     indices, similarities = (part.numpy() for part in exact_lists(features, 30))
-    lists = Lists.of(indices.astype(np.int32), similarities)
+    lists = Lists(indices.astype(np.int32), similarities)
     bonus, visit, limits = rng.uniform(size=200), rng.permutation(200), Limits.none(200)
     member = np.arange(200) < 20
     search = EagerSwaps(lists, bonus, member, visit, limits, 3)

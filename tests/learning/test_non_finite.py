@@ -169,7 +169,7 @@ def swapped(indices, similarities, bonus, member):
     """The members ``(n,)`` that swaps end with, from `member`, where no rules and no budget hold."""
     n, order = len(bonus), np.arange(len(bonus))
     member = member.copy()
-    lists = Lists.of(indices.astype(np.int32), similarities)
+    lists = Lists(indices.astype(np.int32), similarities)
     search = EagerSwaps(lists, bonus, member, order, Limits.none(n))
     for _ in range(STEPS_ENOUGH):
         if search.finished:
