@@ -100,6 +100,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recipes": BOTTOM | WORK | READERS | {"corpus"},
     "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes", "out_of_core.engines"},
     "out_of_core.engines": {"errors", "polling", "files"},
+    "out_of_core.listed": BOTTOM | WORK | LEARN | {"corpus", "out_of_core", "out_of_core.engines"},
     "runs": BOTTOM | WORK | READERS,
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
     "runs.applying": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "out_of_core"},
@@ -142,7 +143,7 @@ LAZY: dict[str, set[str]] = {
     "sample_data": {"runs", "runs.execute", "runs.run_queue", "analyses.compute", *PLAIN},
     "": {"api"},
     "api": {"runs.sweep"},
-    "out_of_core": {"learning", "objectives"},
+    "out_of_core": {"learning", "objectives", "out_of_core.listed"},
     "runs": {"recipes", "runs.recipe", "out_of_core"},
     "runs.recipe": {"evaluation"},
     "runs.run_queue": {"objectives", "runs.execute"},
@@ -207,7 +208,9 @@ THINGS = {
 STREAMLIT = {"dashboard.shell", "dashboard.frame", *THINGS.values(), "page_bodies", "app"}
 """Rooms that may import streamlit: whole folders by their name, and the panels of every thing by theirs."""
 
-TORCH = {"objectives", "learning", "testing", "evaluation", "analyses.compute", "runs.execute", "runs.sweep", "api"}
+TORCH = {"objectives", "learning", "testing", "evaluation", "analyses.compute", "runs.execute", "runs.sweep", "api"} | {
+    "out_of_core.listed"
+}
 """Rooms that load torch when they are imported; `corpus`, `cli` and `analyses` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {

@@ -113,7 +113,7 @@ def _bound_recorder(trace: Trace, value: float) -> Callable[[int, float], None]:
 
 def facility_terms(problem: Problem) -> list[Term]:
     """The counting terms that prices on neighbour lists bound."""
-    return [term for term in problem.joint.counting if type(term.function) is Facility]
+    return [term for term in problem.joint.counting if isinstance(term.function, Facility)]
 
 
 def dual_bound(

@@ -8,7 +8,9 @@ The shards are read once, into raw files that every later pass reads in their pl
 | `scratch`, `scratch_writing` | its raw files: read by ranges, from any process; written shard by shard, resumable |
 | `solvers` | the table: who solves what over all rows, what a solver is given and gives back |
 | `streamed_dual`, `rounding` | pair-wise similarity and DiSF with fixed scale, by passes; rows at the threshold |
-| `facility` | facility location over all rows: ends of its scale, rounds, what the outcome is worth |
+| `facility` | facility location over all rows: on the lists of all rows, or in rounds of blocks |
+| `facility_values` | what a selection covers, estimated; what the lists hold; what rows are worth |
+| `listed` | greedy, swaps and bound on the lists of all rows, mapped from disk |
 | `cells` | its blocks of neighbouring cells: which phases of tasks there are, and in which order |
 | `tasks`, `array_file` | what tasks share: each writes one file, once, under a name that says what made it |
 | `partition`, `neighbour_lists` | tasks: rows into blocks; the nearest rows of each row, across blocks |
@@ -16,5 +18,5 @@ The shards are read once, into raw files that every later pass reads in their pl
 | `sampled_rows`, `gains` | tasks: what the lists leave out, on uniform samples; what single rows are worth |
 | `engines` | who does tasks |
 
-Nothing here loads torch, or knows a run: `datamask.runs` does such a run.
+Nothing here but `listed` loads torch, and nothing knows a run: `datamask.runs` does such a run.
 """

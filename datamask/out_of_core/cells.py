@@ -203,8 +203,12 @@ class CellBlocks:
             "neighbour_lists:reverse", self.blocks, lists=self.lists.name, atlas=self.atlas.name, blocks=self.blocks
         )
 
-    def prepare(self, engine: Engine, work: Work = UNWATCHED) -> dict[str, Any]:
-        """Do all of that. Returns facts: blocks, rows of the largest, pairs listed, those of them that cross blocks."""
+    def prepare(self, engine: Engine, work: Work = UNWATCHED, *, reverse: bool = True) -> dict[str, Any]:
+        """Do all of that; without `reverse`, but for who lists each row.
+
+        Returns:
+            Facts: blocks, rows of the largest, pairs listed, those of them that cross blocks.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         sweep(self.folder)  # a killed worker's part is as large as a block's file
         if not self.block.whole:
@@ -230,7 +234,8 @@ class CellBlocks:
         self.probes.remove()
         self.searched.remove()
         lists = self.lists.done(engine, work.part(0.95, 0.95), "Lists")
-        self.reverse.done(engine, work.part(0.95, 1.0), "Who lists whom")
+        if reverse:
+            self.reverse.done(engine, work.part(0.95, 1.0), "Who lists whom")
         sizes = np.diff(ArrayFile(self.atlas.path(0))["block_starts"])
         return {
             "blocks": self.blocks,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,29 +20,16 @@ from datamask.config import SelectionConfig
 from datamask.corpus.list_length import list_length
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State
 from datamask.out_of_core.engines.contract import Engine
+from datamask.out_of_core.facility_values import DRAWS, Estimate, Facility, FacilitySolution
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.scratch import Scratch
-from datamask.out_of_core.tasks import Phase
 from datamask.recipes.weights import slope_between
 from datamask.work.context import UNWATCHED, Work
 
 SWAP_ROUNDS = 2
 """Rounds of swaps after the last round of greedy."""
-
-ESTIMATE_ROWS = 10_000
-"""Rows that are compared with all members for an estimate."""
-
-RANDOM_DRAWS = 3
-"""Random selections whose mean value is the random end of the scale, each estimated on rows of its own."""
-
-JUDGES = 400
-"""Rows whose true nearest rows say what share of them the lists hold."""
-
-DRAWS = 1 << 62
-"""Seeds of uniform samples begin here, out of the way of those that people give, by whose hashes ties are decided."""
 
 LIST_BYTES = 40
 """Of an entry of a list while lists are turned, swapped or searched for; see the tests."""
@@ -53,164 +40,17 @@ CELLS_BYTES = 16 * 64 * 8
 LISTED_BEFORE, MEMBERS_LISTED_BEFORE, MOST_LISTED_BEFORE = 32, 3.2, 256
 """Of lists up to version 0.3.0: at least so many rows, so many of a random selection, at most so many rows."""
 
+MOST_LISTED = 50_000_000
+"""Rows whose lists are mapped from disk, at most."""
+
+LISTED_BLOCK_ROWS = 250_000
+"""Rows of a block where its lists become a part of those of all rows: a worker takes some 1 GB at 80 a list."""
+
+ROW_BYTES = 150
+"""Of a row while lists of all rows are solved: what greedy, swaps or prices know of it."""
+
 PREPARED, RANDOM, RECALL = 0.7, 0.05, 0.02
 """Shares of the work, about: blocks and lists; the random end; what the lists hold."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a selection covers, a mean over all rows.
-
-    Attributes:
-        listed: by listed members, a lower bound. value: an estimate of it by all members, between low and high with a
-            confidence of 95 %. rows: it was made from.
-    """
-
-    listed: float
-    value: float
-    low: float
-    high: float
-    rows: int
-
-
-@dataclass(frozen=True)
-class Facility:
-    """Facility location on the blocks of a corpus.
-
-    Attributes:
-        cells: blocks and lists. engine: does the tasks. work: its poll is called between them.
-    """
-
-    cells: CellBlocks
-    engine: Engine
-    work: Work = UNWATCHED
-
-    def _done(self, phase: Phase) -> list[dict[str, Any]]:
-        return phase.done(self.engine, self.work)
-
-    @property
-    def _placed(self) -> dict[str, str]:
-        return {"block": self.cells.block.name, "atlas": self.cells.atlas.name}
-
-    def estimate(self, members: Phase, draw: int) -> Estimate:
-        """Estimate what a selection covers.
-
-        Args:
-            members: the phase of its file. draw: which uniform sample of the rows it is made from.
-        """
-        from datamask.objectives.estimate import estimated
-
-        cells, cover = self.cells, Rounds(self.cells, Aim(1), 1).cover(members)
-        sample = self.cells.sample(draw, ESTIMATE_ROWS)
-        nearest = cells.phase(
-            "sampled_rows:nearest", cells.blocks, members=members.name, sample=sample.name, **self._placed
-        )
-        shortfalls = cells.phase(
-            "sampled_rows:shortfalls",
-            1,
-            atlas=cells.atlas.name,
-            blocks=cells.blocks,
-            cover=cover.name,
-            nearest=nearest.name,
-            sample=sample.name,
-        )
-        if not shortfalls.whole:
-            for phase in (sample, nearest, cover, shortfalls):
-                self._done(phase)
-            nearest.remove()
-        file = ArrayFile(shortfalls.path(0))
-        mean = float(file.facts["covered"]) / cells.rows
-        outcome = estimated(mean, np.asarray(file["shortfalls"]), 1.0)
-        return Estimate(mean, outcome.value, outcome.low, outcome.high, outcome.rows)
-
-    def random_end(self, size: int, work: Work = UNWATCHED) -> float:
-        """What random selections of S rows cover on average, estimated."""
-        cells, ends = self.cells, []
-        for draw in range(RANDOM_DRAWS):
-            work.report(draw / RANDOM_DRAWS, "Random selections, for the scale")
-            members = cells.phase("sampled_rows:random", 1, size=size, draw=DRAWS + 2 * draw, **self._placed)
-            self._done(members)
-            ends.append(self.estimate(members, DRAWS + 2 * draw + 1).value)
-            Rounds(cells, Aim(1), 1).cover(members).remove()
-        return math.fsum(ends) / len(ends)
-
-    def recall(self) -> float:
-        """The share of the true nearest rows of uniformly drawn rows that their lists hold."""
-        cells = self.cells
-        sample = self.cells.sample(DRAWS - 1, JUDGES)
-        nearest = cells.true_lists(sample)
-        recall = cells.phase(
-            "sampled_rows:recall",
-            1,
-            atlas=cells.atlas.name,
-            blocks=cells.blocks,
-            lists=cells.lists.name,
-            nearest=nearest.name,
-            sample=sample.name,
-        )
-        if not recall.whole:
-            for phase in (sample, nearest, recall):
-                self._done(phase)
-            nearest.remove()
-        return float(ArrayFile(recall.path(0)).facts["recall"])
-
-    def selected(self, members: Phase) -> np.ndarray:
-        """A selection by row, bool ``(N,)``."""
-        cells = self.cells
-        phase = cells.phase("sampled_rows:selected", 1, members=members.name, blocks=cells.blocks, **self._placed)
-        self._done(phase)
-        return np.array(ArrayFile(phase.path(0))["selected"]).view(bool)
-
-    def gains(self, members: Phase) -> Callable[[np.ndarray], np.ndarray]:
-        """What rows add to the sum over all rows, or, as members, keep from being lost, as far as the lists tell.
-
-        Returns:
-            From rising rows of the scratch, int64 ``(k,)``, to float64 ``(k,)``.
-        """
-        cells = self.cells
-        settings = {"blocks": cells.blocks, "members": members.name, **self._placed}
-        nearest = cells.phase("gains:nearest_members", cells.blocks, lists=cells.lists.name, **settings)
-        gains = cells.phase("gains:gains", cells.blocks, nearest=nearest.name, reverse=cells.reverse.name, **settings)
-        if not gains.whole:
-            self._done(nearest)
-            self._done(gains)
-            nearest.remove()
-
-        def of(rows: np.ndarray) -> np.ndarray:
-            outcome = np.zeros(len(rows))
-            for number in range(cells.blocks if len(rows) else 0):
-                of_block = np.asarray(ArrayFile(cells.block.path(number))["rows"])
-                places = np.searchsorted(rows, of_block)
-                wanted = rows[np.minimum(places, len(rows) - 1)] == of_block
-                outcome[places[wanted]] = ArrayFile(gains.path(number))["gains"][wanted]
-            return outcome
-
-        return of
-
-
-@dataclass(frozen=True)
-class FacilitySolution:
-    """What came out.
-
-    Attributes:
-        selected: bool ``(N,)``, exactly S rows, by row of the scratch.
-        quality: mean over the members. estimate: what they cover. covered: the listed value of it where blocks know of
-            each other, else the estimate. joint: of these two, on the scale of `anchors`.
-        anchors: ends of the scale by term, as runs keep them.
-        worth: of rising rows of the scratch, what each is worth beside the others: parts of quality and diversity.
-        ending: why it ended.
-        facts: counts of blocks, pairs, rounds; ``listed``: K; ``recall``: the share of the true nearest rows in lists.
-    """
-
-    selected: np.ndarray
-    quality: float
-    estimate: Estimate
-    covered: float
-    joint: float
-    anchors: dict[str, Any]
-    worth: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    ending: str
-    facts: dict[str, Any]
 
 
 def solve_facility(
@@ -220,11 +60,15 @@ def solve_facility(
     engine: Engine,
     work: Work = UNWATCHED,
     step: Callable[[dict[str, float]], None] = lambda numbers: None,
+    *,
+    whole: bool | None = None,
+    listed_rows: int = LISTED_BLOCK_ROWS,
 ) -> FacilitySolution:
     """Select S of all rows.
 
     Args:
         config: of `--estimator blocks`. engine: does the tasks. work: asked some ten times a second.
+        whole: whether on the lists of all rows; None: as `by_whole_lists` says. listed_rows: of a block then.
         step: told of every round: ``raw_quality``, ``raw_diversity`` (listed), ``changed`` (share of new members), and
             ``joint``, ``quality``, ``diversity`` on the run's scale, whose best end is known once lambda 0 is solved.
 
@@ -235,7 +79,12 @@ def solve_facility(
     check_solvable(scratch, config, size)
     check_room(scratch, size)
     alone = config.scope == "block"
-    cells = _cells(scratch, config, size)
+    whole = by_whole_lists(config, scratch.rows) if whole is None else whole
+    cells = _cells(scratch, config, size, listed_rows if whole else None)
+    if whole:
+        from datamask.out_of_core.listed.solve import solve_listed
+
+        return solve_listed(cells, config, size, engine, work, step)
     prepared = cells.prepare(engine, work.part(0.0, PREPARED))
     facility = Facility(cells, engine, work)
     recall = facility.recall()
@@ -281,18 +130,42 @@ def solve_facility(
     )
 
 
-def _cells(scratch: Scratch, config: SelectionConfig, size: int) -> CellBlocks:
-    """Blocks and lists as long as in memory; those of a run that an earlier version began, if its lists are whole."""
-    ratio, alone = size / scratch.rows, config.scope == "block"
-    cells = CellBlocks(scratch, config.block_rows or scratch.rows, list_length(ratio, scratch.rows), alone, config.seed)
+def by_whole_lists(config: SelectionConfig, rows: int) -> bool:
+    """Whether lists of all rows are mapped from disk and solved as in memory; else blocks are solved in rounds."""
+    return config.scope != "block" and rows <= MOST_LISTED
+
+
+def _cells(scratch: Scratch, config: SelectionConfig, size: int, listed_rows: int | None) -> CellBlocks:
+    """Blocks and lists as long as in memory; those of a run that an earlier version began, if its lists are whole.
+
+    Args:
+        listed_rows: rows of a block where its lists become part of those of all rows; None: they do not.
+    """
+    ratio, alone, of_rounds = size / scratch.rows, config.scope == "block", config.block_rows or scratch.rows
+    rows = of_rounds if listed_rows is None else min(listed_rows, scratch.rows)
+    cells = CellBlocks(scratch, rows, list_length(ratio, scratch.rows), alone, config.seed)
     listed = min(max(LISTED_BEFORE, math.ceil(MEMBERS_LISTED_BEFORE / ratio)), MOST_LISTED_BEFORE, scratch.rows)
-    before = replace(cells, listed=listed)
-    return before if before.atlas.whole and before.lists.whole else cells
+    for before in (replace(cells, block_rows=of_rounds, listed=length) for length in (cells.listed, listed)):
+        if is_whole(before) or (before.atlas.whole and before.lists.whole):
+            return before
+    return cells
 
 
-def memory_bytes(rows: int, dim: int, size: int, block_rows: int, workers: int) -> int:
-    """The most anonymous memory that `solve_facility` takes with so many workers, beside what the program takes."""
-    return 600_000_000 + 40 * rows + workers * worker_bytes(rows, dim, size, block_rows)
+def is_whole(cells: CellBlocks) -> bool:
+    """Whether lists of all rows have been made of those of the blocks."""
+    from datamask.out_of_core.listed.whole_lists import WholeLists
+
+    return WholeLists(cells).known
+
+
+def memory_bytes(rows: int, dim: int, size: int, block_rows: int | None, workers: int) -> int:
+    """The most anonymous memory that `solve_facility` takes with so many workers, beside what the program takes.
+
+    Args:
+        block_rows: of blocks that are solved in rounds; None: lists of all rows are.
+    """
+    of_row = ROW_BYTES if block_rows is None else 40
+    return 600_000_000 + of_row * rows + workers * worker_bytes(rows, dim, size, block_rows or LISTED_BLOCK_ROWS)
 
 
 def worker_bytes(rows: int, dim: int, size: int, block_rows: int) -> int:

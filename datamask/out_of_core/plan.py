@@ -16,6 +16,7 @@ from typing import Any
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.opening import fits_in_memory
 from datamask.out_of_core.engines.contract import usable_cores
+from datamask.out_of_core.facility import LISTED_BLOCK_ROWS, by_whole_lists
 from datamask.out_of_core.partition import ROWS_PER_CELL
 from datamask.out_of_core.probe import Rates, measured, untransformed
 from datamask.out_of_core.scratch import scratch_bytes
@@ -53,6 +54,7 @@ IN_TURNS = ("rounds:again", "block_swaps:swap")
 PHASES = {
     "partition": "Rows into blocks of neighboring cells",
     "neighbour_lists": "Nearest rows of every row",
+    "listed": "Greedy, swaps and bound on the lists of all rows",
     "rounds": "Rounds of greedy over the blocks",
     "block_swaps": "Rounds of swaps",
     "sampled_rows": "What random and chosen selections are worth",
@@ -196,7 +198,8 @@ def plan_run(
     whole = WholeCorpus.open(untransformed(corpus), poll=poll)
     shards = whole.source.shards
     shape = Shape(whole.source.rows, len(shards), float(sum(shard.bytes for shard in shards)))
-    rates = measured(corpus, selection, poll=poll)
+    whole_lists = by_whole_lists(selection, shape.rows)
+    rates = measured(corpus, selection, whole_lists=whole_lists, poll=poll)
     seconds = learning(min(corpus.rows or sample_rows(selection), shape.rows), rates.dim)
     solved_by_tasks = bool(rates.tasks)
     assumed = [ASSUMED["sample"], ASSUMED["linear"], ASSUMED["machines"]]
@@ -204,7 +207,11 @@ def plan_run(
     larger = None
     if tokens is not None:
         rows = max(2, round(tokens / (rates.tokens or TOKENS_PER_ROW)))
-        larger = plan_of(shape.with_rows(rows), selection, rates, seconds)
+        if (by_lists := by_whole_lists(selection, rows)) == whole_lists:
+            of_larger = rates
+        else:
+            of_larger = measured(corpus, selection, whole_lists=by_lists, poll=poll)
+        larger = plan_of(shape.with_rows(rows), selection, of_larger, seconds)
         assumed += [ASSUMED["tokens"]] if rates.tokens is None else []
     return Planned(
         plan_of(shape, selection, rates, seconds),
@@ -224,6 +231,8 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
         cores: that work at a time on one machine; None: what the settings say, else all that this process may use.
     """
     block_rows = selection.block_rows or BLOCK_ROWS
+    if by_whole_lists(selection, shape.rows):
+        block_rows = LISTED_BLOCK_ROWS
     blocks = math.ceil(shape.rows / block_rows) if rates.tasks else 1
     selected = max(1, math.floor(selection.select_ratio * shape.rows + 0.5))
     # one solution for the selection, and one for the best end of each term's scale

@@ -51,6 +51,10 @@ PRODUCT_ROWS = 16_384
 """Centres whose nearness to one is computed, to know how fast memory is read."""
 
 
+IN_ONE_PLACE = "datamask.out_of_core.listed:solve"
+"""What is done beside the tasks of an engine, as one more task: greedy, swaps and bound on the lists of all rows."""
+
+
 @dataclass(frozen=True)
 class TaskRate:
     """One kind of task on the probed rows.
@@ -93,11 +97,14 @@ class Rates:
     tokens: float | None
 
 
-def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = no_poll) -> Rates:
+def measured(
+    corpus: CorpusConfig, selection: SelectionConfig, *, whole_lists: bool = True, poll: Poll = no_poll
+) -> Rates:
     """Probe a corpus.
 
     Args:
         selection: of a run over all rows. poll: called between parts that take a second or so.
+        whole_lists: whether lists of all rows are solved, where blocks would be otherwise.
 
     Raises:
         InputError: a shard is damaged, or has a row that cannot be used. OptionError: features lie in shards of their
@@ -121,8 +128,12 @@ def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = n
             for each in (warm, scratch):
                 blocks = min(PROBED_BLOCKS, each.rows)
                 engine = MeasuringEngine(each.folder / FOLDER)
-                _solve(each, selection, blocks, engine, poll)
+                began = time.perf_counter()
+                _solve(each, selection, blocks, engine, poll, whole_lists)
+                beside = time.perf_counter() - began - sum(engine.seconds.values())
             tasks = {task: TaskRate(seconds, engine.at_once[task]) for task, seconds in engine.seconds.items()}
+            if whole_lists:
+                tasks[IN_ONE_PLACE] = TaskRate(beside, 1)
             task_bytes = engine.most_bytes / scratch.rows
         lengths = float(scratch.lengths(0, scratch.rows).mean()) if scratch.has_lengths else None
         return Rates(
@@ -275,11 +286,14 @@ def _pass_seconds(scratch: Scratch, whole: WholeCorpus, selection: SelectionConf
     return time.perf_counter() - began
 
 
-def _solve(scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Poll) -> None:
-    """Select from these rows by blocks, as a run does."""
+def _solve(
+    scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Poll, whole_lists: bool
+) -> None:
+    """Select from these rows, as a run does."""
     size = min(max(1, round(selection.select_ratio * scratch.rows)), scratch.rows - 1)
-    config = replace(selection, block_rows=-(-scratch.rows // blocks))
-    solve_facility(scratch, config, size, engine, Work(poll))
+    rows = -(-scratch.rows // blocks)
+    config = replace(selection, block_rows=rows)
+    solve_facility(scratch, config, size, engine, Work(poll), whole=whole_lists, listed_rows=rows)
 
 
 def _scan_seconds(dim: int) -> float:

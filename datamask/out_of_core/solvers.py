@@ -17,7 +17,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.measured import Estimate, GraphFacts
-from datamask.out_of_core import engines, facility, streamed_dual
+from datamask.out_of_core import engines, facility, facility_values, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.exact_values import Candidate, exact_values
@@ -71,6 +71,8 @@ class WholeSolution:
         selected: bool ``(N,)``, exactly S rows.
         joint: value on the run's scale. raw: ``quality`` and every objective, each as it defines itself.
         upper_bound: what no such selection exceeds, on the run's scale; None: nothing is proved.
+        bounded: what the bound is of, ``exact`` (the objective) or ``listed`` (its value over listed pairs), and what
+            the selection has of that; None: of `joint`.
         scores: of some rising rows, what each is worth beside the others, in parts: the quality's and the diversity's,
             float64 ``(k,)`` each, first order, on the run's scale, before they are weighed by lambda.
         ending: why it ended, in a few words. facts: counts for the run's record: ``passes``, ``blocks``.
@@ -91,6 +93,7 @@ class WholeSolution:
     rule: tuple[Recipe, Thresholds] | None = None
     estimate: Estimate | None = None
     graph: GraphFacts | None = None
+    bounded: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,7 @@ def driving(config: SelectionConfig) -> contextlib.AbstractContextManager[None]:
 
 
 def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
-    """Facility location, by blocks of neighbouring cells."""
+    """Facility location, on lists of all rows or by blocks of neighbouring cells."""
     with engine_of(problem.config) as engine:
         solved = facility.solve_facility(
             problem.scratch,
@@ -224,19 +227,25 @@ def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
             step,
         )
     estimate, facts = solved.estimate, dict(solved.facts)
-    listed, recall = facts.pop("listed"), facts.pop("recall")
+    listed, recall, proof = facts.pop("listed"), facts.pop("recall"), solved.proof
     return WholeSolution(
         solved.selected,
         solved.joint,
         {"quality": solved.quality, "facility": solved.covered},
-        None,
+        None if proof is None else proof.upper_bound,
         solved.worth,
         solved.ending,
         solved.anchors,
         facts,
         estimate=Estimate(estimate.value, estimate.low, estimate.high, estimate.rows),
-        graph=GraphFacts("approximate", listed, recall, facility.JUDGES),
+        graph=GraphFacts("approximate", listed, recall, facility_values.JUDGES),
+        bounded=None if proof is None else (proof.holds_for, proof.value),
     )
+
+
+def _facility_memory(config: SelectionConfig, rows: int, dim: int, size: int) -> int:
+    block_rows = None if facility.by_whole_lists(config, rows) else config.block_rows or BLOCK_ROWS
+    return facility.memory_bytes(rows, dim, size, block_rows, config.workers or usable_cores())
 
 
 SOLVERS: tuple[WholeSolver, ...] = (
@@ -252,9 +261,7 @@ SOLVERS: tuple[WholeSolver, ...] = (
     WholeSolver(
         ("facility",),
         ("blocks",),
-        lambda config, rows, dim, size: facility.memory_bytes(
-            rows, dim, size, config.block_rows or BLOCK_ROWS, config.workers or usable_cores()
-        ),
+        _facility_memory,
         facility.disk_bytes,
         (1e-4, 8e-7),
         _by_cells,

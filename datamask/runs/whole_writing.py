@@ -135,6 +135,7 @@ def _over_all_rows(execution: Execution) -> RunResult:
     objectives = {name: solution.raw.get(name) for name in terms}
     shares = {name: _share(anchors.diversity[name], objectives[name]) for name in terms}
     quality, bound = solution.raw["quality"], solution.upper_bound
+    holds_for, value = solution.bounded or (sample.certificate.holds_for, solution.joint)
     return replace(
         sample,
         size=replace(sample.size, n=scratch.rows, selected=over.size, tokens=_tokens(over)),
@@ -144,9 +145,7 @@ def _over_all_rows(execution: Execution) -> RunResult:
         estimate=solution.estimate,
         calibrated=_term_values(config.lamb, _share(anchors.quality, quality), _weighed(terms, shares)),
         anchors=anchors,
-        certificate=ProvedBound()
-        if bound is None
-        else ProvedBound(bound, max(bound - solution.joint, 0.0), sample.certificate.holds_for),
+        certificate=ProvedBound() if bound is None else ProvedBound(bound, max(bound - value, 0.0), holds_for),
         row_classes=None,
         weights=None,
         whole=WholeCounts(**solution.facts),

@@ -29,9 +29,19 @@ def config_of(**options) -> SelectionConfig:
     return SelectionConfig.from_options(**given)
 
 
-def solved(scratch, config, engine=None, size=SIZE, work=UNWATCHED):
+def solved(scratch, config, engine=None, size=SIZE, work=UNWATCHED, whole=False):
+    """The solution in rounds of blocks; with `whole`, on the lists of all rows."""
     steps: list[dict[str, float]] = []
-    solution = solve_facility(scratch, config, size, engine or SerialEngine(), work, steps.append)
+    solution = solve_facility(
+        scratch,
+        config,
+        size,
+        engine or SerialEngine(),
+        work,
+        steps.append,
+        whole=whole,
+        listed_rows=config.block_rows,
+    )
     return solution, steps
 
 
@@ -41,10 +51,21 @@ def exact(scratch):
     return scratch.features(0, scratch.rows).astype(np.float64)
 
 
-@pytest.mark.parametrize("options", [{}, {"lamb": 0.5}, {"lamb": 0.5, "scale": "raw"}, {"scope": "block"}])
-def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact, options):
+@pytest.mark.parametrize(
+    ("options", "whole"),
+    [
+        ({}, True),
+        ({"lamb": 0.5}, True),
+        ({"lamb": 0.5, "scale": "raw"}, True),
+        ({}, False),
+        ({"lamb": 0.5}, False),
+        ({"lamb": 0.5, "scale": "raw"}, False),
+        ({"scope": "block"}, False),
+    ],
+)
+def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact, options, whole):
     config = config_of(**options)
-    solution, steps = solved(scratch, config)
+    solution, steps = solved(scratch, config, whole=whole)
     members = np.flatnonzero(solution.selected)
     assert len(members) == SIZE
     covers = truth.facility(exact, members)
@@ -69,7 +90,7 @@ def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact
     best = max(steps, key=lambda each: each.get("joint", each["raw_diversity"]))
     assert best["raw_quality"] == pytest.approx(solution.quality)
     assert best["raw_diversity"] == pytest.approx(solution.estimate.listed)
-    assert ("joint" in best) == (config.lamb > 0)
+    assert ("joint" in best) == (config.lamb > 0 or whole)
 
 
 def test_without_quality_it_ends_at_the_best_end_of_the_scale_above_greedy(scratch, exact):
@@ -201,24 +222,28 @@ def test_what_blocks_cannot_solve_is_refused(scratch):
         solved(scratch, config_of(), size=ROWS)
 
 
-@pytest.mark.parametrize("scope", ["global", "block"])
+@pytest.mark.parametrize(("scope", "whole"), [("global", True), ("global", False), ("block", False)])
 @pytest.mark.parametrize(("rows", "block_rows", "size"), [(2, 2, 1), (5, 2, 4), (30, 4, 3), (40, 39, 20)])
-def test_small_corpora_and_blocks_without_members_have_exactly_so_many_rows(tmp_path, scope, rows, block_rows, size):
+def test_small_corpora_and_blocks_without_members_have_exactly_so_many_rows(
+    tmp_path, scope, whole, rows, block_rows, size
+):
     features, quality = clustered(rows, 3, 2, seed=rows)
     scratch = scratch_of(tmp_path, features, quality)
     config = config_of(scope=scope, block_rows=block_rows, lamb=0.5, scale="raw")
-    solution, _ = solved(scratch, config, size=size)
+    solution, _ = solved(scratch, config, size=size, whole=whole)
     assert solution.selected.sum() == size
     exact = scratch.features(0, rows).astype(np.float64)
     value = truth.facility(exact, np.flatnonzero(solution.selected))
     assert solution.estimate.value == pytest.approx(value, abs=1e-6)
 
 
-@pytest.mark.parametrize("scope", ["global", "block"])
-def test_of_rows_that_are_all_the_same_so_many_are_selected_and_quality_is_weighed_against_nothing(tmp_path, scope):
+@pytest.mark.parametrize(("scope", "whole"), [("global", True), ("global", False), ("block", False)])
+def test_of_rows_that_are_all_the_same_so_many_are_selected_and_quality_is_weighed_against_nothing(
+    tmp_path, scope, whole
+):
     features, quality = np.ones((300, 4), np.float32) / 2, np.zeros(300)
     scratch = scratch_of(tmp_path, features, quality)
-    solution, _ = solved(scratch, config_of(scope=scope, block_rows=100), size=30)
+    solution, _ = solved(scratch, config_of(scope=scope, block_rows=100), size=30, whole=whole)
     assert solution.selected.sum() == 30 and solution.estimate.value == pytest.approx(1.0, abs=1e-3)
     with pytest.raises(InputError, match="no selection covers the rows better than a random one"):
-        solved(scratch, config_of(scope=scope, block_rows=100, lamb=0.5), size=30)
+        solved(scratch, config_of(scope=scope, block_rows=100, lamb=0.5), size=30, whole=whole)

@@ -15,8 +15,8 @@ from datamask import cli
 from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.learning.turns import colours_of_round
+from datamask.out_of_core import facility, probe
 from datamask.out_of_core import plan as plans
-from datamask.out_of_core import probe
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.plan import Part, Shape, plan_of, plan_run
 from datamask.out_of_core.probe import Rates, TaskRate, measured
@@ -99,7 +99,8 @@ def test_passes_cost_by_rows_and_are_made_on_one_machine():
     assert plan.recipe.core_seconds == 1000 * (2e-3 + 1e-2) and plan.recipe.seconds(4, 8) == 12.0 / 5
 
 
-def test_blocks_grow_with_the_rows_and_are_shared_among_machines():
+def test_blocks_grow_with_the_rows_and_are_shared_among_machines(monkeypatch):
+    monkeypatch.setattr(facility, "MOST_LISTED", 0)
     tasks = {
         "datamask.out_of_core.partition:centres": TaskRate(1.0, 1),
         "datamask.out_of_core.partition:assign": TaskRate(2.0, 2),
@@ -123,7 +124,8 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines():
     assert plan.seconds(1000) == plan.seconds(10), "no more than 20 blocks are done at a time"
 
 
-def test_covers_are_counted_once_for_each_colour_that_some_block_has():
+def test_covers_are_counted_once_for_each_colour_that_some_block_has(monkeypatch):
+    monkeypatch.setattr(facility, "MOST_LISTED", 0)
     tasks = {"datamask.out_of_core.rounds:cover": TaskRate(1.0, 2)}
 
     def seconds(probed: int) -> float:
@@ -159,13 +161,21 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
     assert min(found.read, found.ids, found.row_bytes, found.scanned, found.task_bytes) > 0 <= found.write
     engine = SerialEngine()
     scratch = write_scratch(WholeCorpus.open(CorpusConfig((str(shards),))), tmp_path / "scratch")
+    rounds = measured(CorpusConfig((str(shards),)), FACILITY, whole_lists=False)
+    solve_facility(scratch, FACILITY, 150, engine, whole=False)
+    assert {task.rpartition(":")[2] for task in rounds.tasks} == {name for name, _ in engine.calls}
+    found_by_rounds, engine = rounds.tasks, SerialEngine()
+    scratch = write_scratch(WholeCorpus.open(CorpusConfig((str(shards),))), tmp_path / "by_lists")
     solve_facility(scratch, FACILITY, 150, engine)
-    assert {task.rpartition(":")[2] for task in found.tasks} == {name for name, _ in engine.calls}
+    assert found.tasks[probe.IN_ONE_PLACE].seconds > 0
+    assert {task.rpartition(":")[2] for task in found.tasks if task != probe.IN_ONE_PLACE} == {
+        name for name, _ in engine.calls
+    }
     # names that the plan knows tasks by are names of tasks
     assert {task.rpartition(":")[0].rpartition(".")[2] for task in found.tasks} <= set(plans.PHASES)
     for name in (*plans.BY_ROWS_AND_BLOCKS, *plans.BY_BLOCKS, *plans.IN_TURNS):
-        assert any(task.endswith(f".{name}") for task in found.tasks), name
-    left = sum(path.stat().st_size for path in (tmp_path / "scratch" / "blocks").iterdir())
+        assert any(task.endswith(f".{name}") for task in found_by_rounds), name
+    left = sum(path.stat().st_size for path in (tmp_path / "by_lists" / "blocks").iterdir())
     assert found.task_bytes * 1500 >= left > 0
 
 
@@ -249,7 +259,8 @@ def test_the_command_says_it_in_words_and_as_json(shards, capsys):
     assert record["seconds"] == pytest.approx(sum(part["seconds"] for part in record["parts"]))
 
 
-def test_the_command_plans_blocks_of_all_rows_by_default(shards, capsys):
+def test_the_command_plans_blocks_of_all_rows_by_default(shards, capsys, monkeypatch):
+    monkeypatch.setattr(plans, "LISTED_BLOCK_ROWS", 500)
     assert cli.main(["plan", str(shards), "--block_rows", "500", "--json"]) == 0
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert record["blocks"] == 3 and record["passes"] == 0 and record["recipe"] is None

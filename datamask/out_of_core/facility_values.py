@@ -1,0 +1,193 @@
+"""What a selection by blocks covers: estimates, what lists hold, and what single rows are worth, by tasks.
+
+Values are read off the neighbour lists, so they are lower bounds; beside them stands an estimate of the exact value,
+with its interval, from uniformly drawn rows that are compared with all members.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
+from datamask.out_of_core.engines.contract import Engine
+from datamask.out_of_core.tasks import Phase
+from datamask.work.context import UNWATCHED, Work
+
+if TYPE_CHECKING:
+    from datamask.learning.bounds import Certificate
+
+ESTIMATE_ROWS = 10_000
+"""Rows that are compared with all members for an estimate."""
+
+RANDOM_DRAWS = 3
+"""Random selections whose mean value is the random end of the scale, each estimated on rows of its own."""
+
+JUDGES = 400
+"""Rows whose true nearest rows say what share of them the lists hold."""
+
+DRAWS = 1 << 62
+"""Seeds of uniform samples begin here, out of the way of those that people give, by whose hashes ties are decided."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a selection covers, a mean over all rows.
+
+    Attributes:
+        listed: by listed members, a lower bound. value: an estimate of it by all members, between low and high with a
+            confidence of 95 %. rows: it was made from.
+    """
+
+    listed: float
+    value: float
+    low: float
+    high: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Facility:
+    """Facility location on the blocks of a corpus.
+
+    Attributes:
+        cells: blocks and lists. engine: does the tasks. work: its poll is called between them.
+    """
+
+    cells: CellBlocks
+    engine: Engine
+    work: Work = UNWATCHED
+
+    def _done(self, phase: Phase) -> list[dict[str, Any]]:
+        return phase.done(self.engine, self.work)
+
+    @property
+    def _placed(self) -> dict[str, str]:
+        return {"block": self.cells.block.name, "atlas": self.cells.atlas.name}
+
+    def estimate(self, members: Phase, draw: int) -> Estimate:
+        """Estimate what a selection covers.
+
+        Args:
+            members: the phase of its file. draw: which uniform sample of the rows it is made from.
+        """
+        from datamask.objectives.estimate import estimated
+
+        cells, cover = self.cells, Rounds(self.cells, Aim(1), 1).cover(members)
+        sample = self.cells.sample(draw, ESTIMATE_ROWS)
+        nearest = cells.phase(
+            "sampled_rows:nearest", cells.blocks, members=members.name, sample=sample.name, **self._placed
+        )
+        shortfalls = cells.phase(
+            "sampled_rows:shortfalls",
+            1,
+            atlas=cells.atlas.name,
+            blocks=cells.blocks,
+            cover=cover.name,
+            nearest=nearest.name,
+            sample=sample.name,
+        )
+        if not shortfalls.whole:
+            for phase in (sample, nearest, cover, shortfalls):
+                self._done(phase)
+            nearest.remove()
+        file = ArrayFile(shortfalls.path(0))
+        mean = float(file.facts["covered"]) / cells.rows
+        outcome = estimated(mean, np.asarray(file["shortfalls"]), 1.0)
+        return Estimate(mean, outcome.value, outcome.low, outcome.high, outcome.rows)
+
+    def random_end(self, size: int, work: Work = UNWATCHED) -> float:
+        """What random selections of S rows cover on average, estimated."""
+        cells, ends = self.cells, []
+        for draw in range(RANDOM_DRAWS):
+            work.report(draw / RANDOM_DRAWS, "Random selections, for the scale")
+            members = cells.phase("sampled_rows:random", 1, size=size, draw=DRAWS + 2 * draw, **self._placed)
+            self._done(members)
+            ends.append(self.estimate(members, DRAWS + 2 * draw + 1).value)
+            Rounds(cells, Aim(1), 1).cover(members).remove()
+        return math.fsum(ends) / len(ends)
+
+    def recall(self) -> float:
+        """The share of the true nearest rows of uniformly drawn rows that their lists hold."""
+        cells = self.cells
+        sample = self.cells.sample(DRAWS - 1, JUDGES)
+        nearest = cells.true_lists(sample)
+        recall = cells.phase(
+            "sampled_rows:recall",
+            1,
+            atlas=cells.atlas.name,
+            blocks=cells.blocks,
+            lists=cells.lists.name,
+            nearest=nearest.name,
+            sample=sample.name,
+        )
+        if not recall.whole:
+            for phase in (sample, nearest, recall):
+                self._done(phase)
+            nearest.remove()
+        return float(ArrayFile(recall.path(0)).facts["recall"])
+
+    def selected(self, members: Phase) -> np.ndarray:
+        """A selection by row, bool ``(N,)``."""
+        cells = self.cells
+        phase = cells.phase("sampled_rows:selected", 1, members=members.name, blocks=cells.blocks, **self._placed)
+        self._done(phase)
+        return np.array(ArrayFile(phase.path(0))["selected"]).view(bool)
+
+    def gains(self, members: Phase) -> Callable[[np.ndarray], np.ndarray]:
+        """What rows add to the sum over all rows, or, as members, keep from being lost, as far as the lists tell.
+
+        Returns:
+            From rising rows of the scratch, int64 ``(k,)``, to float64 ``(k,)``.
+        """
+        cells = self.cells
+        settings = {"blocks": cells.blocks, "members": members.name, **self._placed}
+        nearest = cells.phase("gains:nearest_members", cells.blocks, lists=cells.lists.name, **settings)
+        gains = cells.phase("gains:gains", cells.blocks, nearest=nearest.name, reverse=cells.reverse.name, **settings)
+        if not gains.whole:
+            self._done(nearest)
+            self._done(gains)
+            nearest.remove()
+
+        def of(rows: np.ndarray) -> np.ndarray:
+            outcome = np.zeros(len(rows))
+            for number in range(cells.blocks if len(rows) else 0):
+                of_block = np.asarray(ArrayFile(cells.block.path(number))["rows"])
+                places = np.searchsorted(rows, of_block)
+                wanted = rows[np.minimum(places, len(rows) - 1)] == of_block
+                outcome[places[wanted]] = ArrayFile(gains.path(number))["gains"][wanted]
+            return outcome
+
+        return of
+
+
+@dataclass(frozen=True)
+class FacilitySolution:
+    """What came out.
+
+    Attributes:
+        selected: bool ``(N,)``, exactly S rows, by row of the scratch.
+        quality: mean over the members. estimate: what they cover. covered: the listed value of it where blocks know of
+            each other, else the estimate. joint: of these two, on the scale of `anchors`.
+        anchors: ends of the scale by term, as runs keep them.
+        worth: of rising rows of the scratch, what each is worth beside the others: parts of quality and diversity.
+        ending: why it ended.
+        facts: counts of blocks, pairs, rounds; ``listed``: K; ``recall``: the share of the true nearest rows in lists.
+        proof: of the value over listed pairs; None: nothing is proved.
+    """
+
+    selected: np.ndarray
+    quality: float
+    estimate: Estimate
+    covered: float
+    joint: float
+    anchors: dict[str, Any]
+    worth: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    ending: str
+    facts: dict[str, Any]
+    proof: Certificate | None = None

@@ -1,0 +1,178 @@
+"""The lists of all blocks as whole arrays, which are mapped from disk.
+
+Rows stand in the order of their cells, so who is near is mostly near on disk too. Similarities are kept as whole steps
+below 1, of one size for the corpus, in two bytes: an entry takes 12 bytes, forward and reverse together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask.errors import StoreError
+from datamask.files import read_bounded, replacing, write_text
+from datamask.learning.lists import Lists
+from datamask.out_of_core import list_kernels
+from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.cells import CellBlocks
+from datamask.work.context import UNWATCHED, Work
+
+ROWS_AT_ONCE = 1 << 15
+"""Rows between two polls."""
+
+FEWEST_BITS, MOST_BITS, ONE = 16, 24, 65_535
+"""A step is 1 divided by two to the power of so many bits; similarity 1 is the number of the last. Float32 products
+resolve no more than the most."""
+
+RECORD_BYTES = 1 << 16
+
+Facts = dict[str, Any]
+"""What a record says of how the lists were made."""
+
+FORWARD = 0.4
+"""Share of the work, about."""
+
+
+@dataclass(frozen=True)
+class MappedLists(Lists):
+    """Lists of which `reverse` is a map too."""
+
+    listed_by: tuple[np.ndarray, np.ndarray, np.ndarray] = (np.empty(0), np.empty(0), np.empty(0))
+
+    @property
+    def reverse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Candidate -> rows."""
+        return self.listed_by
+
+
+@dataclass(frozen=True)
+class WholeLists:
+    """The lists of all blocks of a corpus, by position."""
+
+    cells: CellBlocks
+
+    def path(self, kind: str) -> Path:
+        """One of the files."""
+        return self.cells.folder / f"whole-{self.cells.lists.name.rpartition('-')[2]}.{kind}"
+
+    @property
+    def known(self) -> bool:
+        """Whether they no longer need the lists of the blocks."""
+        return self.cells.atlas.whole and self.path("json").is_file()
+
+    def assembled(
+        self, make: Callable[[], dict[str, Any]], work: Work = UNWATCHED
+    ) -> tuple[MappedLists, dict[str, Any]]:
+        """The lists, made where they are not there, and facts; the lists of the blocks are removed on the way.
+
+        Args:
+            make: makes the lists of the blocks, and says the facts, which are kept.
+
+        Raises:
+            StoreError: a file is damaged or cannot be written, or the disk is full. Stopped: from `work`.
+        """
+        rows, listed = self.cells.rows, min(self.cells.listed, self.cells.rows)
+        if not self.known:
+            facts = make()
+            self._write_forward(rows, listed, facts, work.part(0.0, FORWARD))
+        self.cells.lists.remove()
+        try:
+            record = json.loads(read_bounded(self.path("json"), RECORD_BYTES))
+            bits, facts = int(record["bits"]), dict(record["facts"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{self.path('json')} is damaged; remove it, and the lists are made anew") from error
+        indices, near = self._map("indices", np.int32, (rows, listed)), self._map("near", np.uint16, (rows, listed))
+        if not self.path("offsets").is_file():
+            self._write_reverse(indices, near, work.part(FORWARD, 1.0))
+        offsets = self._map("offsets", np.int64, (rows + 1,))
+        entries = (int(offsets[-1]),)
+        listed_by = offsets, self._map("listing", np.int32, entries), self._map("listed_near", np.uint16, entries)
+        return MappedLists(indices, near, 2.0**-bits, float(ONE - (1 << bits)), listed_by), facts
+
+    def _write_forward(self, rows: int, listed: int, facts: Facts, work: Work) -> None:
+        cells, lowest, done = self.cells, 1.0, 0
+        starts = np.asarray(ArrayFile(cells.atlas.path(0))["block_starts"])
+
+        def parts() -> list[tuple[int, np.ndarray, np.ndarray]]:
+            """First position, positions and similarities of some rows at a time."""
+            return [
+                (int(starts[number]) + low, positions[low : low + ROWS_AT_ONCE], near[low : low + ROWS_AT_ONCE])
+                for number in range(cells.blocks)
+                for file in [ArrayFile(cells.lists.path(number))]
+                for positions, near in [(np.asarray(file["positions"]), np.asarray(file["similarities"]))]
+                for low in range(0, len(positions), ROWS_AT_ONCE)
+            ]
+
+        for first, positions, near in parts():
+            work.poll()
+            lowest = min(lowest, list_kernels.lowest(positions, near, first))
+        bits = bits_for(lowest)
+        with self._made("indices", np.int32, rows * listed) as flat, self._made("near", np.uint16, rows * listed) as b:
+            indices, codes = flat.reshape(rows, listed), b.reshape(rows, listed)
+            for first, positions, near in parts():
+                work.report(done / rows, "Lists of all rows")
+                work.poll()
+                some = slice(first, first + len(positions))
+                list_kernels.put_steps(positions, near, bits, indices[some], codes[some])
+                done += len(positions)
+        write_text(self.path("json"), json.dumps({"bits": bits, "facts": facts}))
+
+    def _write_reverse(self, indices: np.ndarray, near: np.ndarray, work: Work) -> None:
+        rows = len(indices)
+        parts = [slice(low, min(low + ROWS_AT_ONCE, rows)) for low in range(0, rows, ROWS_AT_ONCE)]
+        offsets = np.zeros(rows + 1, np.int64)
+        for some in parts:
+            work.poll()
+            list_kernels.count_listed(indices[some], some.start, offsets)
+        np.cumsum(offsets, out=offsets)
+        entries, place = int(offsets[-1]), offsets[:-1].copy()
+        with self._made("listing", np.int32, entries) as listing, self._made("listed_near", np.uint16, entries) as by:
+            for some in parts:
+                work.report(some.start / rows, "Who lists whom")
+                work.poll()
+                list_kernels.put_listed(indices[some], near[some], some.start, place, listing, by)
+        with self._made("offsets", np.int64, rows + 1) as kept:
+            kept[:] = offsets
+
+    def _map(self, kind: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+        path = self.path(kind)
+        try:
+            return np.asarray(np.memmap(path, dtype, "r", shape=shape))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} is missing or was cut off; remove {self.path('json')} beside it") from error
+
+    def _made(self, kind: str, dtype: type, count: int) -> _Made:
+        return _Made(self.path(kind), np.dtype(dtype), count)
+
+
+class _Made:
+    """A new file of so many numbers, as a map; it is there when all of it is."""
+
+    def __init__(self, path: Path, dtype: np.dtype, count: int) -> None:
+        self._replacing, self._dtype, self._count = replacing(path), dtype, count
+
+    def __enter__(self) -> np.ndarray:
+        part = self._replacing.__enter__()
+        with part.open("r+b") as file:
+            # a map of a file with holes ends the process where the disk has no room for them
+            os.posix_fallocate(file.fileno(), 0, max(1, self._count * self._dtype.itemsize))
+        self._mapped = np.memmap(part, self._dtype, "r+", shape=(self._count,))
+        return np.asarray(self._mapped)
+
+    def __exit__(self, *error: object) -> None:
+        self._mapped.flush()
+        self._replacing.__exit__(*error)  # type: ignore[arg-type]
+
+
+def bits_for(lowest: float) -> int:
+    """The finest steps that reach from 1 down to a similarity, as bits."""
+    span, bits = 1.0 - max(float(lowest), 0.0), MOST_BITS
+    while bits > FEWEST_BITS and span * (1 << bits) > ONE:
+        bits -= 1
+    return bits
