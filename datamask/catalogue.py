@@ -234,7 +234,6 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "Solves facility location in blocks of neighboring rows, in rounds, each block against the others: the "
         "method for a corpus beyond memory.",
         seeded=True,
-        spends=False,
     ),
     EstimatorEntry(
         "greedy",

@@ -42,30 +42,44 @@ def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: 
         OptionError: there is no such column.
     """
     group = np.zeros(len(given), dtype=np.int64)
-    low, high, names = [0], [size], ["the rest"]
     if quotas:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         column = quotas[0].column
         if column not in metadata.schema.names:
             raise OptionError(
                 f"--quota: the corpus has no column {column!r}; it has "
                 f"{', '.join(metadata.schema.names) or 'no metadata columns'}"
             )
-        values = pc.fill_null(metadata[column].cast(pa.string()), NO_VALUE)
-        is_truth = pa.types.is_boolean(metadata[column].type)
-        for quota in quotas:
-            # Arrow writes true where Python, and so every page, writes True
-            value = quota.value.lower() if is_truth else quota.value
-            rows = pc.equal(values, value).to_numpy(zero_copy_only=False)
-            group[rows] = len(names)
-            least, most = quota_bounds(quota.low, quota.high, size - int(given.sum()))
-            already = int((given & rows).sum())
-            low.append(least + already)
-            high.append(most + already)
-            names.append(f"{column}={quota.value}")
-    return group, np.array(low), np.array(high), tuple(names)
+        group = quota_labels(quotas, metadata[column])
+    return group, *quota_limits(quotas, group, size, given)
+
+
+def quota_labels(quotas: Sequence[Quota], column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The group of each row by its value of the column of `quotas`, int64 ``(n,)``; see `quota_groups`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    group = np.zeros(len(column), dtype=np.int64)
+    values = pc.fill_null(column.cast(pa.string()), NO_VALUE)
+    is_truth = pa.types.is_boolean(column.type)
+    for number, quota in enumerate(quotas, 1):
+        # Arrow writes true where Python, and so every page, writes True
+        value = quota.value.lower() if is_truth else quota.value
+        group[pc.equal(values, value).to_numpy(zero_copy_only=False)] = number
+    return group
+
+
+def quota_limits(
+    quotas: Sequence[Quota], group: np.ndarray, size: int, given: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """The least and most members of each group, and their names, by the groups of all rows; see `quota_groups`."""
+    low, high, names = [0], [size], ["the rest"]
+    already = np.bincount(group[given], minlength=len(quotas) + 1)
+    for number, quota in enumerate(quotas, 1):
+        names.append(f"{quota.column}={quota.value}")
+        least, most = quota_bounds(quota.low, quota.high, size - int(given.sum()))
+        low.append(least + int(already[number]))
+        high.append(most + int(already[number]))
+    return np.array(low), np.array(high), tuple(names)
 
 
 def check_rules(groups: Groups, pinned: np.ndarray, given: np.ndarray, size: int) -> None:

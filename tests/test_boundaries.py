@@ -177,6 +177,7 @@ ALIASES = {
             "runs.digests",
             "runs.recording",
             "runs.whole",
+            "runs.whole_rules",
             "runs.whole_writing",
             "runs.execution",
             "runs.stages",

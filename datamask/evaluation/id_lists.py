@@ -49,9 +49,7 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
         InputError: the file cannot be read, has no such column, holds null or repeated ids, or none or all of the
             corpus's.
     """
-    ids = read_ids_of(Path(path), corpus)
-    if repeated := len(ids) - len(ids.unique()):
-        raise InputError(f"{path}: {repeated:,} of its {len(ids):,} ids are repeated; a selection holds each once")
+    ids = distinct_ids(Path(path), corpus.provenance.columns.get("id", "id"), corpus.ids.type)
     places = pc.index_in(ids, value_set=corpus.ids)
     rows = pc.drop_null(places).to_numpy()
     if not len(rows):
@@ -65,17 +63,36 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
     return IdList(np.sort(rows).astype(np.int64), len(unknown), str(unknown[0]) if len(unknown) else "")
 
 
+def distinct_ids(path: Path, column: str, kind: pa.DataType) -> pa.ChunkedArray:
+    """The ids of a file, of a type, none null and each once.
+
+    Args:
+        column: that they stand in; see `read_rows`.
+
+    Raises:
+        InputError: the file cannot be read, has no such column, or holds null, other or repeated ids.
+    """
+    ids = _typed_ids(path, column, kind)
+    if repeated := len(ids) - len(ids.unique()):
+        raise InputError(f"{path}: {repeated:,} of its {len(ids):,} ids are repeated; a selection holds each once")
+    return ids
+
+
 def read_ids_of(path: Path, corpus: Corpus) -> pa.ChunkedArray:
     """The ids of a file as the corpus's are: of its type, none null; they may repeat, and be no row's.
 
     Raises:
         InputError: the file cannot be read, has no such column, or holds null or other ids.
     """
-    ids = read_ids(path, corpus.provenance.columns.get("id", "id"))
+    return _typed_ids(path, corpus.provenance.columns.get("id", "id"), corpus.ids.type)
+
+
+def _typed_ids(path: Path, column: str, kind: pa.DataType) -> pa.ChunkedArray:
+    ids = read_ids(path, column)
     try:
-        ids = ids.cast(corpus.ids.type)
+        ids = ids.cast(kind)
     except pa.ArrowException as error:
-        raise InputError(f"{path}: its ids are no {corpus.ids.type}, as the corpus's are ({error})") from error
+        raise InputError(f"{path}: its ids are no {kind}, as the corpus's are ({error})") from error
     if ids.null_count:
         raise InputError(f"{path}: {ids.null_count:,} of its {len(ids):,} ids are null")
     return ids

@@ -75,29 +75,33 @@ def medoids(
     trace: Trace = no_trace,
     lists: Lists | None = None,
     kept: Kept = FORGOTTEN,
+    swapping: bool = True,
 ) -> Tensor:
     """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``.
 
     Args:
-        lists: of the rows; None: those of the objective.
+        lists: of the rows; None: those of the objective. kept: keeps where it is. swapping: whether there are swaps.
     """
-    known = _Known(problem, lists)
+    known, budget = _Known(problem, lists), problem.budget
     poll()
     before = kept.found()
-    if "member" in before:
-        return _swapped(problem, known, before["member"].view(bool).copy(), poll, trace, kept, before["at"])
-    fixed = problem.pinned.cpu().numpy().nonzero()[0]
-    if (budget := problem.budget) is not None:
-        room = budget.most - budget.fixed
-        member = known.spending(room, _lengths(problem, budget), fixed, poll)
-        trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
-        swapped = _swapped(problem, known, member, poll, trace, kept)
-        return _refilled(problem, budget, known, swapped, poll, trace)
     # greedy goes on from what must be in anyway
-    picks = torch.from_numpy(known.picks(problem.size, before.get("picks", fixed), poll, kept)).to(problem.joint.device)
-    _trace_picks(picks, problem.pinned, trace)
-    # under rules: the best allowed cut of the greedy order, for the swaps to mend
-    return _swapped(problem, known, _best_allowed(problem, picks).cpu().numpy(), poll, trace, kept)
+    fixed = problem.pinned.cpu().numpy().nonzero()[0]
+    if "member" in before:
+        member = before["member"].view(bool).copy()
+    elif budget is not None:
+        member = known.spending(budget.most - budget.fixed, _lengths(problem, budget), fixed, poll)
+        trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
+    else:
+        order = known.picks(problem.size, before.get("picks", fixed), poll, kept)
+        picks = torch.from_numpy(order).to(problem.joint.device)
+        _trace_picks(picks, problem.pinned, trace)
+        # under rules: the best allowed cut of the greedy order, for the swaps to mend
+        member = _best_allowed(problem, picks).cpu().numpy()
+    if not swapping:
+        return torch.from_numpy(member).to(problem.joint.device)
+    swapped = _swapped(problem, known, member, poll, trace, kept, before.get("at"))
+    return swapped if budget is None else _refilled(problem, budget, known, swapped, poll, trace)
 
 
 class _Known:

@@ -24,6 +24,7 @@ from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.facility_values import DRAWS, Estimate, Facility, FacilitySolution
 from datamask.out_of_core.partition import PART_ROWS
+from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
 from datamask.recipes.weights import slope_between
 from datamask.work.context import UNWATCHED, Work
@@ -61,6 +62,7 @@ def solve_facility(
     work: Work = UNWATCHED,
     step: Callable[[dict[str, float]], None] = lambda numbers: None,
     *,
+    rules: RowRules | None = None,
     whole: bool | None = None,
     listed_rows: int = LISTED_BLOCK_ROWS,
 ) -> FacilitySolution:
@@ -68,6 +70,7 @@ def solve_facility(
 
     Args:
         config: of `--estimator blocks`. engine: does the tasks. work: asked some ten times a second.
+        rules: of the selection, whose given rows count among the S; None: none.
         whole: whether on the lists of all rows; None: as `by_whole_lists` says. listed_rows: of a block then.
         step: told of every round: ``raw_quality``, ``raw_diversity`` (listed), ``changed`` (share of new members), and
             ``joint``, ``quality``, ``diversity`` on the run's scale, whose best end is known once lambda 0 is solved.
@@ -84,7 +87,7 @@ def solve_facility(
     if whole:
         from datamask.out_of_core.listed.solve import solve_listed
 
-        return solve_listed(cells, config, size, engine, work, step)
+        return solve_listed(cells, config, size, engine, work, step, rules)
     prepared = cells.prepare(engine, work.part(0.0, PREPARED))
     facility = Facility(cells, engine, work)
     recall = facility.recall()

@@ -21,6 +21,7 @@ from datamask.out_of_core import engines, facility, facility_values, streamed_du
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.exact_values import Candidate, exact_values
+from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scale_ends import Start, scale_ends
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
@@ -51,6 +52,7 @@ class WholeProblem:
         recipe: the rule of the sample's selection; None: its objective has none.
         starts: what each term alone selects from the sample, by term.
         ends: of the scales of terms, as runs keep them, where memory holds all rows and they were found there.
+        rules: pins, bans and the like; None: there are none. S are the rows beside the given ones.
     """
 
     config: SelectionConfig
@@ -61,6 +63,7 @@ class WholeProblem:
     recipe: Recipe | None
     starts: Mapping[str, Start] = field(default_factory=dict)
     ends: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rules: RowRules | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class WholeSolution:
     """What came out.
 
     Attributes:
-        selected: bool ``(N,)``, exactly S rows.
+        selected: bool ``(N,)``, exactly S rows, or rows that fill the budget; no given ones.
         joint: value on the run's scale. raw: ``quality`` and every objective, each as it defines itself.
         upper_bound: what no such selection exceeds, on the run's scale; None: nothing is proved.
         bounded: what the bound is of, ``exact`` (the objective) or ``listed`` (its value over listed pairs), and what
@@ -105,7 +108,8 @@ class WholeSolver:
         memory: bytes that it takes at most, by settings, rows, d and S. disk: bytes of files beside the scratch, by
             rows, d and S. seconds: that it takes for each row, and for each row and dimension, about, on two cores.
         solve: does it.
-        check_size: refuses, by rows and S, a size that it cannot select.
+        check_size: refuses, by settings, rows and S, what it cannot select.
+        ruled: whether it obeys pins, bans, given rows, quotas and a token budget.
         tasks: whether it does so by tasks of an engine; else by threads of this process.
         estimates: whether the value is an estimate; else it is exact.
     """
@@ -116,7 +120,8 @@ class WholeSolver:
     disk: Callable[[int, int, int], int]
     seconds: tuple[float, float]
     solve: Callable[[WholeProblem, Work, Step], WholeSolution]
-    check_size: Callable[[int, int], None] = lambda rows, size: None
+    check_size: Callable[[SelectionConfig, int, int], None] = lambda config, rows, size: None
+    ruled: bool = False
     tasks: bool = False
     estimates: bool = False
 
@@ -221,10 +226,11 @@ def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
         solved = facility.solve_facility(
             problem.scratch,
             replace(problem.config, block_rows=problem.block_rows),
-            problem.size,
+            problem.size + (0 if problem.rules is None else int(problem.rules.given.sum())),
             engine,
             work,
             step,
+            rules=problem.rules,
         )
     estimate, facts = solved.estimate, dict(solved.facts)
     listed, recall, proof = facts.pop("listed"), facts.pop("recall"), solved.proof
@@ -248,6 +254,24 @@ def _facility_memory(config: SelectionConfig, rows: int, dim: int, size: int) ->
     return facility.memory_bytes(rows, dim, size, block_rows, config.workers or usable_cores())
 
 
+def _check_ruled(config: SelectionConfig, rows: int, size: int) -> None:
+    """Refuse rules where blocks are solved in rounds.
+
+    Raises:
+        OptionError: a block knows of itself alone.
+    """
+    if (rule := _first_rule(config)) and not facility.by_whole_lists(config, rows):
+        raise OptionError(
+            f"--{rule[0]} holds for the whole selection, which blocks that are solved in rounds cannot know; leave "
+            f"--scope block out, and take at most {facility.MOST_LISTED:,} rows"
+        )
+
+
+def _first_rule(config: SelectionConfig) -> tuple[str, str] | None:
+    """The first option that is a rule over rows, as in `_RULES`; None: there is none."""
+    return next((words for name, words in _RULES.items() if getattr(config, name)), None)
+
+
 SOLVERS: tuple[WholeSolver, ...] = (
     WholeSolver(
         catalogue.RULED,
@@ -256,7 +280,7 @@ SOLVERS: tuple[WholeSolver, ...] = (
         lambda rows, dim, size: 0,
         (4e-7, 6e-8),
         _by_passes,
-        check_size=streamed_dual.check_size,
+        check_size=lambda config, rows, size: streamed_dual.check_size(rows, size),
     ),
     WholeSolver(
         ("facility",),
@@ -265,22 +289,22 @@ SOLVERS: tuple[WholeSolver, ...] = (
         facility.disk_bytes,
         (1e-4, 8e-7),
         _by_cells,
+        check_size=_check_ruled,
+        ruled=True,
         tasks=True,
         estimates=True,
     ),
 )
 """The first that fits is taken."""
 
-_REFUSED = {
-    "pin": "pins",
-    "ban": "bans",
-    "given": "given rows",
-    "quotas": "quotas",
-    "budget": "a token budget",
-    "prune": "pruning",
+_RULES = {
+    "pin": ("pin", "pins"),
+    "ban": ("ban", "bans"),
+    "given": ("given", "given rows"),
+    "quotas": ("quota", "quotas"),
+    "budget": ("budget", "a token budget"),
 }
-"""Options that hold exactly in memory, and in no solver yet over all rows."""
-
+"""Options that some solvers over all rows obey: as they are spelled, and in words."""
 
 WAY_OUT = "leave --scope and --scratch_dir out for a sample, and carry its selection over by a recipe"
 """What to do instead, at the command line."""
@@ -298,10 +322,8 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
     Raises:
         OptionError: there is none, or one of the options does not go with it; the sentence names a way out.
     """
-    for name, words in _REFUSED.items():
-        if getattr(config, name):
-            flag = name.rstrip("s") if name == "quotas" else name
-            raise OptionError(f"--{flag}: {words} do not hold over all rows of a corpus out of core; {way_out}")
+    if config.prune:
+        raise OptionError(f"--prune: pruning does not hold over all rows of a corpus out of core; {way_out}")
     if config.collapse != "none":
         raise OptionError(
             f"--collapse looks for copies in memory, not over all rows of a corpus out of core; {way_out}"
@@ -309,6 +331,13 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
     names = [name for name, _ in config.terms]
     for solver in SOLVERS:
         if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
+            if not solver.ruled and (rule := _first_rule(config)):
+                raise OptionError(
+                    f"--{rule[0]}: {rule[1]} do not hold over all rows of a corpus out of core, but for facility "
+                    f"alone; {way_out}"
+                )
+            if config.scope == "block":
+                _check_ruled(config, 0, 0)
             if config.exact_values and solver.estimates:
                 raise OptionError(
                     f"--exact_values compares all rows in memory; the value of {config.objective} over all rows out of "

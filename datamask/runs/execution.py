@@ -18,6 +18,7 @@ from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.result import RunEffort
 from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
+from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.solvers import WholeSolution
 from datamask.out_of_core.whole_corpus import WholeCorpus
@@ -39,13 +40,14 @@ class AllRows:
 
     Attributes:
         whole: the shards. scratch: their rows as the solver reads them.
-        size: rows to select. solution: which ones they are.
+        size: rows that are selected. solution: which ones they are. rules: that they obey; None: there are none.
     """
 
     whole: WholeCorpus
     scratch: Scratch
     size: int
     solution: WholeSolution
+    rules: RowRules | None = None
 
 
 @dataclass
@@ -53,7 +55,8 @@ class Execution:
     """One attempt at a run.
 
     Attributes:
-        run, writer: the run, and what writes it. work: whether to go on, and who is told how far it is.
+        run, writer: the run, and what writes it. config: its settings; of a run out of core, those of its sample.
+        work: whether to go on, and who is told how far it is.
         held: what is held until the attempt ends.
         shared: the run's corpus where it is open already; None: it is to be opened.
         left_told: whether the run's status tells the time left.

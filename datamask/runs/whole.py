@@ -22,6 +22,7 @@ from datamask.errors import OptionError, StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.memory import lies_in_memory
+from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
 from datamask.out_of_core.scratch_writing import centered, write_scratch
@@ -34,6 +35,7 @@ from datamask.runs.execution import AllRows, Execution
 from datamask.runs.folders import scratch_of
 from datamask.runs.recipe import selection_of_sample
 from datamask.runs.store import Run, RunStore
+from datamask.runs.whole_rules import of_sample, read_rules
 from datamask.work.context import Work
 
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
@@ -76,7 +78,11 @@ def prepare(execution: Execution) -> None:
         raise OptionError(
             f"{scratch.parent} lies in memory (tmpfs), where scratch saves none; name a disk with --scratch_dir"
         )
-    execution.update_whole(sample_rows=corpus.rows or sample_rows(config))
+    rows = corpus.rows or sample_rows(config)
+    execution.update_whole(sample_rows=rows)
+    if config.ruled or config.ban is not None or config.budget is not None:
+        total = WholeCorpus.open(untransformed(corpus), poll=execution.poll).source.rows
+        execution.config = of_sample(config, min(1.0, rows / max(total, 1)))
     _remove_left(RunStore(run.path.parent))
     execution.held.enter_context(driving(config))
     execution.shared = None  # the corpus of a sweep may be another sample than ours
@@ -87,7 +93,7 @@ def plan_phases(execution: Execution) -> None:
     """Add the phases that come after those of the sample, with about what each takes."""
     corpus, pace = execution.pool.corpus, execution.pace
     rows, dim = corpus.provenance.total_rows, corpus.dim
-    passes = solver_for(execution.config).seconds
+    passes = solver_for(execution.run.config.selection).seconds
     later = {
         name: rows * (each + dim * every)
         for name, (each, every) in ((SCRATCH, _READ), (PASSES, passes), (WRITING, _WRITTEN))
@@ -97,31 +103,33 @@ def plan_phases(execution: Execution) -> None:
 
 def select_all_rows(execution: Execution) -> None:
     """Read all rows into scratch, and select from them."""
-    config, pool, posed, poll = execution.config, execution.pool, execution.posed, execution.poll
+    config, pool, posed, poll = execution.run.config.selection, execution.pool, execution.posed, execution.poll
     solver, recorder, folder = solver_for(config), execution.recorder, _scratch_of(execution.run)
     sample = selection_of_sample(execution.run.config, pool.corpus, posed, execution.selection, poll)
     whole = WholeCorpus.open(execution.run.config.corpus, quality=sample.quality, poll=poll)
     block_rows = config.block_rows or BLOCK_ROWS
-    solver.check_size(whole.source.rows, config.size(whole.source.rows))
-    _announce(execution, whole, block_rows)
+    # a budget is as many rows as in the sample, until the tokens of all rows are known
+    size = round(whole.source.rows * posed.wanted / len(pool)) if config.budget else config.size(whole.source.rows)
+    solver.check_size(config, whole.source.rows, size)
+    _announce(execution, whole, block_rows, size)
     execution.pace.begin(SCRATCH, 0.0)
-    beside = solver.disk(whole.source.rows, whole.dim, config.size(whole.source.rows))
+    beside = solver.disk(whole.source.rows, whole.dim, size)
     work, averaged = Work(poll, execution.say_share), 0.0
     if config.center:
         averaged = AVERAGED
         whole = centered(whole, folder, work.part(0.0, averaged), beside=beside)
     scratch = write_scratch(whole, folder, work.part(averaged, 1.0), beside=beside)
-    size = config.size(scratch.rows)
+    rules, size = read_rules(config, whole, scratch, work)
     execution.update_whole(rows=scratch.rows, selected=size)
     ends = _ends_in_memory(execution, scratch, size, block_rows)
     execution.pace.begin(PASSES, 0.0)
     recipe = sample.recipe
     starts = {} if recipe is None else _starts(execution)
-    problem = WholeProblem(config, scratch, size, block_rows, whole, recipe, starts, ends)
+    problem = WholeProblem(config, scratch, size, block_rows, whole, recipe, starts, ends, rules)
     solution = solver.solve(problem, work, _step_of(execution))
     recorder.count_seconds()
     execution.update_whole(**solution.facts)
-    execution.all_rows = AllRows(whole, scratch, size, solution)
+    execution.all_rows = AllRows(whole, scratch, int(solution.selected.sum()), solution, rules)
     execution.pace.begin(WRITING, 0.0)
 
 
@@ -184,10 +192,10 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int, block_row
     return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, poll).to_dict()}
 
 
-def _announce(execution: Execution, whole: WholeCorpus, block_rows: int) -> None:
+def _announce(execution: Execution, whole: WholeCorpus, block_rows: int, size: int) -> None:
     """Say, before anything of it is written, what the work takes."""
-    config, solver, folder = execution.config, solver_for(execution.config), _scratch_of(execution.run)
-    rows, size = whole.source.rows, config.size(whole.source.rows)
+    config, folder, rows = execution.run.config.selection, _scratch_of(execution.run), whole.source.rows
+    solver = solver_for(config)
     disk = scratch_bytes(rows, whole.dim, lengths=whole.columns.length is not None)
     disk += solver.disk(rows, whole.dim, size)
     memory = solver.memory(config, rows, whole.dim, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ def write_all_rows(execution: Execution) -> None:
     scratch, solution = over.scratch, over.solution
     on_sample = _selected_of_sample(execution)
     selection = _selected_on(execution, on_sample)
-    writer.update_facts(selected=int(on_sample.sum()), dropped=scratch.dropped)
+    writer.update_facts(selected=int(on_sample.sum()), dropped=scratch.dropped, **_ruled(over))
     writer.write_rows(selection.rows_table())
     if scratch.dropped:
         writer.write_left_out(_left_out(over.whole, scratch))
@@ -138,7 +139,15 @@ def _over_all_rows(execution: Execution) -> RunResult:
     holds_for, value = solution.bounded or (sample.certificate.holds_for, solution.joint)
     return replace(
         sample,
-        size=replace(sample.size, n=scratch.rows, selected=over.size, tokens=_tokens(over)),
+        estimator=execution.run.config.selection.estimator,
+        size=replace(
+            sample.size,
+            n=scratch.rows,
+            selected=over.size,
+            tokens=_tokens(over),
+            given=0 if over.rules is None else int(over.rules.given.sum()),
+            budget=execution.run.config.selection.budget,
+        ),
         raw=_term_values(config.lamb, quality, _weighed(terms, objectives)),
         objectives=objectives,
         values=EXACT if solution.estimate is None else ESTIMATE,
@@ -150,6 +159,19 @@ def _over_all_rows(execution: Execution) -> RunResult:
         weights=None,
         whole=WholeCounts(**solution.facts),
     )
+
+
+def _ruled(over: AllRows) -> dict[str, Any]:
+    """Facts on the rules over all rows, as a run in memory notes them."""
+    rules = over.rules
+    if rules is None:
+        return {}
+    return {
+        "given": int(rules.given.sum()),
+        "pinned": int(rules.pinned.sum()),
+        "banned": int(rules.banned.sum()),
+        "budget": rules.budget,
+    }
 
 
 def _term_values(lamb: float, quality: float | None, diversity: float | None) -> TermValues:

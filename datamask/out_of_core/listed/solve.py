@@ -7,6 +7,7 @@ is kept in a file beside the lists: a run that was killed goes on from there.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,13 +20,16 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.corpus.sampling import hash_under
-from datamask.errors import InputError
+from datamask.errors import InputError, OptionError
 from datamask.learning.bounds import Certificate, Effort, dual_bound
+from datamask.learning.budget import Budget
 from datamask.learning.facility_solver import State, medoids
 from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
+from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
 from datamask.measured import Anchor
+from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
@@ -35,8 +39,12 @@ from datamask.out_of_core.facility_values import DRAWS, ESTIMATE_ROWS, Facility,
 from datamask.out_of_core.facility_values import Estimate as Estimated
 from datamask.out_of_core.listed.mapped_facility import MappedFacility, RowsOfCells
 from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
+from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
+
+PROVED, FOUND, PROVED_GAP = "proved", "best found", 1e-4
+"""As in `datamask.evaluation.anchors`."""
 
 RANDOM_DRAWS = 32
 """Random selections whose mean value is the random end of the scale."""
@@ -47,7 +55,7 @@ KEPT_SECONDS = 20.0
 ROUNDING = 1e-6
 """Cosines of the same pair may differ by so much, where they were computed by different products."""
 
-PREPARED, LISTS, RANDOM, BEST, SOLVED, BOUNDED = 0.58, 0.62, 0.66, 0.76, 0.86, 0.96
+PREPARED, LISTS, BEST, SOLVED, BOUNDED = 0.58, 0.62, 0.76, 0.86, 0.96
 """Shares of the work that are done, about, when these are."""
 
 
@@ -100,44 +108,124 @@ class ListedRows:
         """What decides ties, int64 ``(N,)``."""
         return tie_order(hash_under(self.id_hash, seed))
 
-    def problem(self, size: int, lamb: float, seed: int, scales: tuple[Scale, Scale] = (Scale(), Scale())) -> Problem:
+    def joint(self, limits: Limits, lamb: float, scales: tuple[Scale, Scale] = (Scale(), Scale())) -> Joint:
         """Facility location at some lambda. scales: of quality and of diversity."""
-        term = Term("facility", 1.0, self.function, scales[1])
-        joint = Joint(Quality(self.quality), (term,), lamb, scales[0])
-        return Problem(joint, size, torch.arange(len(self.row)), self.ties(seed))
+        return Joint(limits.quality, (Term("facility", 1.0, self.function, scales[1]),), lamb, scales[0])
 
     def phase(self, settings: Mapping[str, Any]) -> Phase:
         """The phase of the file that holds a solution by its settings."""
         return self.cells.phase("listed:member", 1, lists=self.cells.lists.name, **settings)
 
-    def solved(self, problem: Problem, settings: Mapping[str, Any], work: Work) -> Tensor:
+    def solved(self, problem: Problem, settings: Mapping[str, Any], work: Work, swapping: bool = True) -> Tensor:
         """The members of the direct solution, bool ``(N,)``; from a file where an earlier attempt left them."""
         phase = self.phase(settings)
         if phase.whole:
             return torch.from_numpy(np.array(ArrayFile(phase.path(0))["member"]).view(bool))
         path = phase.path(0)
         kept = KeptSearch(path.with_name(f"{path.name}-at"))
-        mask = medoids(problem, work.poll, no_trace, self.function.lists, kept)
+        mask = medoids(problem, work.poll, no_trace, self.function.lists, kept, swapping)
         write_arrays(path, {"member": mask.numpy().view(np.uint8)}, {"members": int(mask.sum())})
         kept.path.unlink(missing_ok=True)
         return mask
 
-    def random_end(self, size: int, work: Work) -> float:
-        """The mean value of random selections; rows without a listed member count as 0 where these are many."""
-        total = 0.0
+    def ends(self, size: int, limits: Limits, work: Work) -> tuple[Anchor, Anchor, Mapping[str, Any]]:
+        """The ends of the scales of quality and of diversity, free of any rules, and what the latter is solved by."""
+        problem = replace(limits.free(self, size), joint=self.joint(limits, 0.0))
+        quality = limits.quality_ends(problem)
+        random, tokens = 0.0, None if problem.budget is None else problem.budget.most
         for draw in range(RANDOM_DRAWS):
-            work.report(draw / RANDOM_DRAWS, "Random selections, for the scale")
-            mask = torch.zeros(len(self.row), dtype=torch.bool)
-            mask[np.argpartition(hash_under(self.id_hash, DRAWS + draw), size)[:size]] = True
-            coverage = self.function.close_coverage(mask, work.poll, needed=1)
-            total += float(coverage.best.double().mean())
-        return total / RANDOM_DRAWS
+            work.report(0.3 * draw / RANDOM_DRAWS, "Random selections, for the scale")
+            drawn = replace(problem, ties=self.ties(DRAWS + draw)).subset(torch.zeros(len(problem.eligible)))
+            coverage = self.function.close_coverage(drawn, work.poll, needed=1)
+            random += float(coverage.best.double().mean()) / RANDOM_DRAWS
+        work.report(0.3, "What diversity alone would select")
+        settings = {"size": size, "lamb": 0.0, "seed": 0, "tokens": tokens}
+        mask = self.solved(problem, settings, work.part(0.3, 1.0))
+        best = max(random, self.function.value(mask, work.poll))
+        return quality, Anchor(random, best, FOUND), settings
 
     def by_row(self, values: np.ndarray) -> np.ndarray:
         """Values by position as values by row of the scratch."""
         out = np.empty_like(values)
         out[self.row] = values
         return out
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be selected, by position.
+
+    Attributes:
+        quality: the term, which under a budget is of the tokens. eligible: int64 ``(m,)``; rules, budget: over these.
+        given: bool ``(N,)``. digest: of all that. lengths: float64 ``(N,)``, tokens, under a budget.
+    """
+
+    quality: Quality
+    eligible: Tensor
+    rules: Rules | None
+    budget: Budget | None
+    given: np.ndarray
+    digest: str = ""
+    lengths: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, rows: ListedRows, size: int, rules: RowRules | None) -> Limits:
+        """The rules of a selection of S rows, the given ones among them.
+
+        Raises:
+            OptionError: nothing can obey them.
+        """
+        n = len(rows.row)
+        if rules is None:
+            return cls(Quality(rows.quality), torch.arange(n), None, None, np.zeros(n, bool))
+        given, pinned = rules.given[rows.row], (rules.pinned | rules.given)[rows.row]
+        eligible = np.flatnonzero(~rules.banned[rows.row])
+        digest = hashlib.blake2b(digest_size=12)
+        for each in (given, pinned, eligible, rules.group[rows.row], rules.low, rules.high):
+            digest.update(each.tobytes())
+        if rules.budget is None:
+            obeyed = Rules(
+                pinned[eligible],
+                rules.group[rows.row][eligible].astype(np.int64),
+                rules.low,
+                rules.high,
+                rules.names,
+                given[eligible],
+            )
+            obeyed.check(size)
+            return cls(Quality(rows.quality), torch.from_numpy(eligible), obeyed, None, given, digest.hexdigest())
+        assert rules.lengths is not None
+        lengths = rules.lengths[rows.row]
+        if empty := int((lengths[eligible] <= 0).sum()):
+            raise OptionError(f"--budget: {empty:,} rows have no tokens; --ban them, or use --select_ratio")
+        of_given = float(lengths[given].sum())
+        most = rules.budget + of_given
+        eligible = eligible[pinned[eligible] | (lengths[eligible] <= most - lengths[pinned].sum())]
+        budget = Budget(lengths[eligible], most, pinned[eligible], of_given)
+        budget.check()
+        digest.update(f"{most!r}".encode())
+        quality = BudgetedQuality(rows.quality, torch.from_numpy(lengths), most)
+        return cls(quality, torch.from_numpy(eligible), None, budget, given, digest.hexdigest(), lengths)
+
+    def free(self, rows: ListedRows, size: int) -> Problem:
+        """The problem of so many rows or tokens without any rule, at lambda 0 and on no scale."""
+        ties, joint = rows.ties(0), rows.joint(self, 0.0)
+        if self.lengths is None or self.budget is None:
+            return Problem(joint, size, torch.arange(len(rows.row)), ties)
+        fits = np.flatnonzero((self.lengths > 0) & (self.lengths <= self.budget.most))
+        budget = Budget(self.lengths[fits], self.budget.most, np.zeros(len(fits), bool))
+        return Problem(joint, size, torch.from_numpy(fits), ties, budget=budget)
+
+    def quality_ends(self, problem: Problem) -> Anchor:
+        """The ends of the scale of quality. problem: without rules."""
+        scores = self.quality.scores
+        if problem.budget is None:
+            return Anchor(float(scores.mean()), float(scores.topk(problem.size).values.mean()), PROVED)
+        gains, random = self.quality.linear(problem.size)
+        gains = gains[problem.eligible]
+        best = self.quality.value(problem.subset(scores[problem.eligible]))
+        bound = random + float(gains @ problem.vertex(gains)[problem.eligible])
+        return Anchor(random, best, PROVED if bound - best <= PROVED_GAP * abs(best - random) else FOUND)
 
 
 def solve_listed(
@@ -147,6 +235,7 @@ def solve_listed(
     engine: Engine,
     work: Work = UNWATCHED,
     step: Callable[[dict[str, float]], None] = lambda numbers: None,
+    row_rules: RowRules | None = None,
 ) -> FacilitySolution:
     """As `datamask.out_of_core.facility.solve_facility`, on whole lists."""
     facility, whole = Facility(cells, engine, work), WholeLists(cells)
@@ -156,15 +245,8 @@ def solve_listed(
         return facts | {"recall": facility.recall()}
 
     all_rows, facts = ListedRows.opened(whole, make, work.part(PREPARED, LISTS))
-    function = all_rows.function
-    work.report(RANDOM, "Ends of the scale")
-    random = all_rows.random_end(size, work.part(LISTS, RANDOM))
-    work.report(RANDOM, "What diversity alone would select")
-    alone: Mapping[str, Any] = {"size": size, "lamb": 0.0, "seed": 0}
-    best_mask = all_rows.solved(all_rows.problem(size, 0.0, 0), alone, work.part(RANDOM, BEST))
-    best = max(random, function.value(best_mask, work.poll))
-    of_quality = Anchor(float(all_rows.quality.mean()), float(all_rows.quality.topk(size).values.mean()), "proved")
-    of_diversity = Anchor(random, best, "best found")
+    function, limits = all_rows.function, Limits.of(all_rows, size, row_rules)
+    of_quality, of_diversity, alone = all_rows.ends(size, limits, work.part(LISTS, BEST))
     scales = Scale(), Scale()
     if config.scale == "calibrated":
         scales = Scale.calibrated(of_quality), Scale.calibrated(of_diversity)
@@ -174,12 +256,17 @@ def solve_listed(
                 "against quality; take --lamb 0, --scale raw, or another objective"
             )
     work.report(BEST, "Greedy and swaps")
-    problem = all_rows.problem(size, config.lamb, config.seed, scales)
-    aim = alone
-    if config.lamb > 0 or config.seed != 0:
-        aim = {"size": size, "lamb": config.lamb, "seed": config.seed, "scale": [random, best, config.scale]}
-    mask = all_rows.solved(problem, aim, work.part(BEST, SOLVED))
-    values = problem.joint.evaluate(mask, work.poll)
+    joint = all_rows.joint(limits, config.lamb, scales)
+    problem = Problem(
+        joint, size, limits.eligible, all_rows.ties(config.seed), rules=limits.rules, budget=limits.budget
+    )
+    aim, swapping = alone, config.polish != "none"
+    if config.lamb > 0 or config.seed != 0 or limits.digest or not swapping:
+        slopes = [scales[0].slope, scales[1].slope]
+        aim = {"size": size, "lamb": config.lamb, "seed": config.seed, "slopes": slopes, "rules": limits.digest}
+        aim = aim if swapping else aim | {"swaps": False}
+    mask = all_rows.solved(problem, aim, work.part(BEST, SOLVED), swapping)
+    values = joint.evaluate(mask, work.poll)
     covered = values.raw_diversity["facility"]
     numbers = {"joint": values.joint, "quality": values.quality, "diversity": values.diversity}
     step(numbers | {"raw_quality": values.raw_quality, "raw_diversity": covered})
@@ -188,17 +275,16 @@ def solve_listed(
     work.report(BOUNDED, "What the members cover")
     estimate = _estimate(facility, all_rows, all_rows.phase(aim), mask, covered)
     lost = int((function.coverage(mask, work.poll).member_count == 0).sum())
-    quality, diversity = (all_rows.by_row(part.numpy()) for part in problem.joint.final_marginals(mask, work.poll))
-    listed = facts["listed"]
+    quality, diversity = (all_rows.by_row(part.numpy()) for part in joint.final_marginals(mask, work.poll))
     return FacilitySolution(
-        all_rows.by_row(mask.numpy()),
+        all_rows.by_row(mask.numpy() & ~limits.given),
         values.raw_quality,
         estimate,
         covered,
         values.joint,
         {"quality": of_quality.to_dict(), "diversity": {"facility": of_diversity.to_dict()}},
         lambda rows: (quality[rows], diversity[rows]),
-        f"greedy, then swaps until few helped, on lists of {listed:,} of all rows",
+        f"greedy{', then swaps until few helped' if swapping else ''}, on lists of {facts['listed']:,} of all rows",
         facts | {"lost": lost},
         proof,
     )

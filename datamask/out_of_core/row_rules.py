@@ -1,0 +1,29 @@
+"""What restricts a selection from all rows of a corpus: pins, bans, given rows, quotas, a token budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class RowRules:
+    """Rules over the rows of a scratch.
+
+    Attributes:
+        pinned, banned, given: bool ``(N,)``, rows that must be in, must not be, and that one already has.
+        group: int32 ``(N,)``, the quota group of a row; low, high: int64 ``(C,)``, members per group, given rows among
+            them; names: of the groups. See `datamask.feasibility`.
+        budget: tokens of the selected rows, in the place of their number; lengths: float64 ``(N,)``, tokens of rows.
+    """
+
+    pinned: np.ndarray
+    banned: np.ndarray
+    given: np.ndarray
+    group: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    names: tuple[str, ...]
+    budget: float | None = None
+    lengths: np.ndarray | None = None
