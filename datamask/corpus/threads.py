@@ -18,6 +18,8 @@ from datamask.polling import Poll, no_poll
 
 Result = TypeVar("Result")
 
+MOST_THREADS = 16
+
 
 class Speed:
     """How fast bytes come, over the last `WINDOW` seconds: what a page says beside the share. One thread asks."""
@@ -84,9 +86,9 @@ one_blas_thread = _OneBlasThread()
 
 
 def thread_count(tasks: int) -> int:
-    """As many threads as this process may use cores, at most 16 and at most one per task."""
+    """As many threads as this process may use cores, at most `MOST_THREADS` and at most one per task."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, tasks, 16))
+    return max(1, min(cores, tasks, MOST_THREADS))
 
 
 def in_threads(

@@ -58,6 +58,11 @@ class ArrayFile:
         if size < end:
             raise self._damaged("was cut off")
 
+    @property
+    def names(self) -> list[str]:
+        """Of the arrays."""
+        return list(self._arrays)
+
     def __getitem__(self, name: str) -> np.ndarray:
         """One of the arrays, as a map that cannot be written."""
         if name not in self._arrays:

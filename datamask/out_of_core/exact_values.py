@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from datamask.out_of_core.scratch_writing import check_unchanged, rewritten
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
-from datamask.recipes.passes import FINENESS, REACH, Turns, tails
+from datamask.recipes.passes import FINENESS, REACH, InOrder, tails
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer, unit_rows
 from datamask.recipes.weights import Weights
@@ -142,7 +142,7 @@ def exact_values(
     total = fresh()
     stop, speed = threading.Event(), Speed()
     poll = poll_of(stop.is_set)
-    turns = Turns(poll)
+    joined = InOrder(total.join, poll)
     rows_done = decoded = 0
 
     def task(number: int) -> None:
@@ -163,8 +163,7 @@ def exact_values(
                 gathered.add(rows, quality, units, standard)
             rows_done += batch.num_rows  # what is shown may be a batch behind
             decoded += batch.nbytes
-        with turns.of(number):
-            total.join(gathered)
+        joined.put(number, gathered)
 
     def tick() -> None:
         what = f"Valuing exactly: {rows_done:,} of {source.rows:,} rows read{speed.words(decoded)}"
@@ -203,7 +202,7 @@ class _Sums:
         candidate = self.candidate
         selected = candidate.selected[rows]
         self.members.add(units[selected], quality[selected], np.ones(int(selected.sum())))
-        scorer = Scorer(replace(candidate.recipe, rule=candidate.rule))
+        scorer = Scorer(candidate.rule)
         above = scorer(quality, units if candidate.rule.needs_features else None) - candidate.tau
         bins = np.searchsorted(self.edges, above, side="right")
         self.counts += np.bincount(bins, minlength=len(self.counts))
@@ -232,7 +231,7 @@ class _Gathered:
         for sums in self.sums:
             sums.add(rows, quality, units)
         if self.squares is not None:
-            self.squares.add((units - standard.mean) * standard.inverse_sd)
+            self.squares.add(standard.standardised(units))
 
     def join(self, other: _Gathered) -> None:
         for mine, theirs in zip(self.sums, other.sums):

@@ -275,7 +275,7 @@ def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float
         yield Part("Which cells lie near each other", cells * cells * rates.dim * rates.scanned, blocks, True)
     else:
         what = f"{passes} passes over scratch, at most" if passes > 1 else "A pass over scratch"
-        yield Part(what, passes * rows * rates.passed, math.inf, False)
+        yield Part(what, passes * rows * rates.passed, math.inf, True)
         valued = VALUED * rows * (rates.read + rates.passed)
         yield Part("All shards again, to value exactly", valued, shape.shards, False)
     yield Part("The ids of the selected rows", rows * rates.ids, 1.0, False)

@@ -29,13 +29,12 @@ from datamask.out_of_core.engines.contract import Engine, OnDone, Result
 from datamask.out_of_core.engines.replies import function_of
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.scratch_passes import Passes
 from datamask.out_of_core.scratch_writing import write_scratch
-from datamask.out_of_core.streamed_dual import ScratchFeed
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import shard_batches
-from datamask.recipes.passes import pass_of
-from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds
+from datamask.recipes.recipe import ScoreRule
 from datamask.work.context import Work
 
 PROBED_ROWS = 16_384
@@ -123,7 +122,7 @@ def measured(
         rules = [name for name, _ in selection.terms if name != "facility"]
         passed, tasks, task_bytes, blocks = 0.0, dict[str, TaskRate](), 0.0, 1
         if rules or selection.lamb == 1:
-            passed = [_pass_seconds(each, whole, selection) for each in (warm, scratch)][-1] / scratch.rows
+            passed = [_pass_seconds(each, selection) for each in (warm, scratch)][-1] / scratch.rows
         else:
             for each in (warm, scratch):
                 blocks = min(PROBED_BLOCKS, each.rows)
@@ -251,7 +250,7 @@ def _scratch(table: pa.Table, corpus: CorpusConfig, place: Path) -> tuple[Scratc
     return scratch, max(0.0, time.perf_counter() - began - read)
 
 
-def _pass_seconds(scratch: Scratch, whole: WholeCorpus, selection: SelectionConfig) -> float:
+def _pass_seconds(scratch: Scratch, selection: SelectionConfig) -> float:
     """Seconds of one pass over these rows, under a rule of the objective's kind."""
     d, terms = scratch.dim, dict(selection.terms)
     mean = scratch.features(0, scratch.rows).mean(axis=0, dtype=np.float64)
@@ -262,27 +261,12 @@ def _pass_seconds(scratch: Scratch, whole: WholeCorpus, selection: SelectionConf
         moment = np.outer(mean, mean)
         np.fill_diagonal(moment, 0.0)
         rule = replace(rule, moment_weight=1.0, moment=moment, mean=mean, inverse_sd=np.ones(d))
-    feature = FeatureColumn(whole.columns.feature, d)
-    recipe = Recipe(
-        selection.objective,
-        selection.lamb,
-        "raw",
-        {},
-        0.5,
-        "rows",
-        rule,
-        Thresholds(0.0),
-        whole.quality,
-        feature,
-        whole.columns.id,
-    )
-    scores = np.empty(scratch.rows)
-    feed = ScratchFeed(scratch, recipe, scores, scratch.rows)
+    passes = Passes(scratch, scratch.rows)
     spread = float(scratch.quality.std()) or 1.0
     began = time.perf_counter()
-    pass_of(feed, recipe, rule, float(np.median(scratch.quality)), spread, "Probing")
+    passes(rule, float(np.median(scratch.quality)), spread, "Probing")
     # the threshold is cut out of the scores of all rows
-    np.partition(scores, scratch.rows // 2)
+    np.partition(passes.scores, scratch.rows // 2)
     return time.perf_counter() - began
 
 

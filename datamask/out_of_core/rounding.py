@@ -65,11 +65,6 @@ class Members:
             raw["disf_fixed"] = -float((moment * moment).sum()) / moment_pairs(moment)
         return raw
 
-    def standardised(self, units: np.ndarray) -> np.ndarray:
-        """y of unit features, float64 ``(n, d)``, where there are moments."""
-        y: np.ndarray = (units - self.rule.mean) * self.rule.inverse_sd
-        return y
-
     def add(self, units: np.ndarray | None, quality: np.ndarray, signs: np.ndarray) -> None:
         """Take in (1) or out (-1) rows.
 
@@ -80,7 +75,7 @@ class Members:
         if units is not None and self.total is not None:
             self.total = self.total + signs @ units
         if units is not None and self.moments is not None:
-            y = self.standardised(units)
+            y = self.rule.standardised(units)
             moment = y.T @ (y * signs[:, None])
             np.fill_diagonal(moment, 0.0)
             self.moments = self.moments + moment
@@ -140,7 +135,7 @@ class _Band:
 
     def __init__(self, units: np.ndarray, quality: np.ndarray, members: Members, weights: Weights) -> None:
         self.units, self.quality, self._members = units, quality, members
-        self._y = None if members.moments is None else members.standardised(units)
+        self._y = None if members.moments is None else members.rule.standardised(units)
         size = members.size
         self._quality_weight = weights.quality / size
         self._pairs = weights.pairs / (size * (size - 1)) if members.total is not None else 0.0

@@ -20,8 +20,9 @@ import numpy as np
 from datamask.errors import StoreError
 from datamask.files import read_bounded, write_text
 from datamask.out_of_core import streamed_dual
+from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.exact_values import Candidate, ExactValues, PoolSquares, exact_values
-from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.scratch import Scratch, Shuffled
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.stepping import rule_of
@@ -73,13 +74,14 @@ def scale_ends(
     *,
     known: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     block_rows: int,
+    engine: Engine | None = None,
 ) -> dict[str, Any]:
     """The ends of quality's scale and of every term's, as runs keep them.
 
     Args:
         recipe: of the objective, with the standardisation of all rows. size: S. starts: by term.
         known: by term, ends of all rows that were found otherwise, as runs keep them.
-        block_rows: bounds the memory; see `streamed_dual.memory_bytes`.
+        block_rows: bounds the memory; see `streamed_dual.memory_bytes`. engine: as in `streamed_dual.solve`.
 
     Raises:
         InputError: no such selection is possible, or a shard is damaged or was rewritten meanwhile.
@@ -95,7 +97,7 @@ def scale_ends(
     candidates = []
     for number, name in enumerate(unknown):
         part = work.part(SOLVED * number / len(unknown), SOLVED * (number + 1) / len(unknown))
-        candidates.append(_solved_alone(scratch, recipe, name, size, starts, block_rows, part))
+        candidates.append(_solved_alone(scratch, recipe, name, size, starts, block_rows, engine, part))
     diversity = dict(known)
     if unknown:
         values, squares = exact_values(
@@ -134,10 +136,11 @@ def _solved_alone(
     size: int,
     starts: Mapping[str, Start],
     block_rows: int,
+    engine: Engine | None,
     work: Work,
 ) -> Candidate:
     """What a term alone selects from all rows."""
-    shuffled = _Shuffled(scratch)
+    shuffled = Shuffled(scratch)
     least = LEAST / (size - 1)
     pilot = _pilot_squares(scratch) if name == "disf_fixed" else None
     rule = _first_rule(scratch, starts.get(name, Start()), pilot)
@@ -148,6 +151,7 @@ def _solved_alone(
         size,
         _naming(work, name),
         block_rows=block_rows,
+        engine=engine,
         state=f"dual-{name}.npz",
         random=_random(scratch, name, size, pilot),
     )
@@ -155,16 +159,8 @@ def _solved_alone(
     # the bound of the term itself leaves the random numbers out
     alone = replace(alone, lamb=0.0)
     rule = rule_of(replace(alone, rule=dual.least), Weights.of(alone), size)
-    tau, spread = streamed_dual.Pilot(scratch, alone).threshold(rule, size)
+    tau, spread = streamed_dual.Pilot(scratch).threshold(rule, size)
     return Candidate(alone, dual.selected(scratch.rows), rule, tau, spread)
-
-
-class _Shuffled(Scratch):
-    """The same rows with a random number in the place of quality, from the hash of the id."""
-
-    def __init__(self, scratch: Scratch) -> None:
-        vars(self).update(vars(scratch))
-        vars(self)["quality"] = scratch.id_hash * 2.0**-64
 
 
 def _first_rule(scratch: Scratch, start: Start, pilot: PoolSquares | None) -> ScoreRule:

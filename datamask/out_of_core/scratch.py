@@ -103,7 +103,9 @@ class Scratch:
         return self._whole("id_hash")
 
     def quality_of(self, low: int, high: int) -> np.ndarray:
-        """Quality of the rows from `low` to before `high`, float64 ``(high - low,)``."""
+        """Quality of the rows from `low` to before `high`, float64 ``(high - low,)``; read where not all of it was."""
+        if "quality" in vars(self):
+            return self.quality[low:high]
         return np.concatenate([np.zeros(0), *(self._read(*part, "quality") for part in self._parts(low, high))])
 
     def id_hash_of(self, low: int, high: int) -> np.ndarray:
@@ -286,6 +288,21 @@ class Scratch:
 
     def _damaged(self, how: str) -> StoreError:
         return StoreError(f"the scratch in {self.folder} {how}; remove the folder, and it is written anew")
+
+
+class Shuffled(Scratch):
+    """The same rows with a random number in the place of quality, from the hash of the id."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        vars(self).update(vars(scratch))
+        vars(self).pop("quality", None)
+
+    @functools.cached_property
+    def quality(self) -> np.ndarray:
+        return self.id_hash * 2.0**-64
+
+    def quality_of(self, low: int, high: int) -> np.ndarray:
+        return self.quality[low:high] if "quality" in vars(self) else self.id_hash_of(low, high) * 2.0**-64
 
 
 def scratch_bytes(rows: int, dim: int, *, lengths: bool = False) -> int:

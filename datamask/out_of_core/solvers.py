@@ -110,7 +110,6 @@ class WholeSolver:
         solve: does it.
         check_size: refuses, by settings, rows and S, what it cannot select.
         ruled: whether it obeys pins, bans, given rows, quotas and a token budget.
-        tasks: whether it does so by tasks of an engine; else by threads of this process.
         estimates: whether the value is an estimate; else it is exact.
     """
 
@@ -122,13 +121,20 @@ class WholeSolver:
     solve: Callable[[WholeProblem, Work, Step], WholeSolution]
     check_size: Callable[[SelectionConfig, int, int], None] = lambda config, rows, size: None
     ruled: bool = False
-    tasks: bool = False
     estimates: bool = False
 
 
 def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
     """Pair-wise similarity and the DiSF with fixed scale: the ends of the scales, then the selection, by passes over
     the scratch; each valued on the shards."""
+    with contextlib.ExitStack() as stack:
+        # threads of this process need no files and no start of their own
+        own = problem.config.engine == "local"
+        engine = None if own else stack.enter_context(engine_of(problem.config))
+        return _solved_by_passes(problem, engine, work, step)
+
+
+def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, step: Step) -> WholeSolution:
     scratch, corpus, config, size = problem.scratch, problem.corpus, problem.config, problem.size
     recipe = _over_all_rows(problem)
     ends = scale_ends(
@@ -140,6 +146,7 @@ def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
         work.part(0.0, ENDS_FOUND),
         known=problem.ends,
         block_rows=problem.block_rows,
+        engine=engine,
     )
     recipe = _at_ends(recipe, ends, size)
 
@@ -153,6 +160,7 @@ def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
         size,
         work.part(ENDS_FOUND, SOLVED),
         block_rows=problem.block_rows,
+        engine=engine,
         on_pass=on_pass,
     )
     assert dual.least is not None
@@ -167,7 +175,7 @@ def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
         value,
         exact.raw,
         max(exact.bound, value) if proved else None,
-        streamed_dual.scores_by(scratch, recipe, dual, size, config.lamb),
+        streamed_dual.scores_by(scratch, dual, size, config.lamb),
         f"{ending} after {passes} pass{'es' if passes != 1 else ''}",
         ends,
         {"passes": passes},
@@ -276,7 +284,9 @@ SOLVERS: tuple[WholeSolver, ...] = (
     WholeSolver(
         catalogue.RULED,
         ("relaxed",),
-        lambda config, rows, dim, size: streamed_dual.memory_bytes(rows, dim, config.block_rows or BLOCK_ROWS),
+        lambda config, rows, dim, size: streamed_dual.memory_bytes(
+            rows, dim, config.block_rows or BLOCK_ROWS, moments="disf_fixed" in dict(config.terms)
+        ),
         lambda rows, dim, size: 0,
         (4e-7, 6e-8),
         _by_passes,
@@ -291,7 +301,6 @@ SOLVERS: tuple[WholeSolver, ...] = (
         _by_cells,
         check_size=_check_ruled,
         ruled=True,
-        tasks=True,
         estimates=True,
     ),
 )
@@ -343,13 +352,7 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
                     f"--exact_values compares all rows in memory; the value of {config.objective} over all rows out of "
                     "core is estimated, with its interval; leave it out"
                 )
-            if solver.tasks:
-                engine_of(config)  # before anything is read: a library may be missing
-            elif config.engine != "local":
-                raise OptionError(
-                    f"--engine {config.engine} does blocks, and {config.objective} is solved by passes in threads of "
-                    "one machine; leave it out"
-                )
+            engine_of(config)  # before anything is read: a library may be missing
             return solver
     able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)
     if way_out == WAY_OUT and not set(names) <= set(catalogue.RULED):

@@ -15,21 +15,23 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from datamask.corpus.threads import MOST_THREADS
 from datamask.errors import InputError
 from datamask.files import replacing
+from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
+from datamask.out_of_core.scratch_passes import Passes
 from datamask.polling import Poll
-from datamask.recipes.batches import Judged
-from datamask.recipes.passes import BAND, Batches, Pass, pass_of
-from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds
+from datamask.recipes.passes import AHEAD, BAND, MOMENT_BINS, MOMENT_BYTES, Pass
+from datamask.recipes.recipe import RULE_ARRAYS, Recipe, ScoreRule, Thresholds
 from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
 from datamask.recipes.stepping import between, next_rule, rule_of, slope_along
 from datamask.recipes.weights import Weights
@@ -39,12 +41,6 @@ MOST_PASSES, USUAL_PASSES = 12, 5
 
 CLOSE = 1e-6
 """Bound less value at which it ends, on the scale of the objective."""
-
-FEWEST_ROWS, ROWS_SHARE = 256, 64
-"""Rows widened to float64 at a time in a thread: `block_rows` over the second, at least the first, at most `ROWS_READ`.
-
-As much for one thread as for many: which rows are added up together decides the last bits of a sum.
-"""
 
 ROUNDING = 1e-9
 """A bound may lie so far below its value, relative: sums are rounded. More is a fault, and nothing is proved."""
@@ -139,9 +135,10 @@ class Dual:
         return np.unpackbits(self.packed, count=rows).astype(bool)
 
 
-def memory_bytes(rows: int, dim: int, block_rows: int) -> int:
-    """The most anonymous memory that `solve` takes beside what the program itself takes."""
-    return 600_000_000 + 40 * rows + BLOCK_BYTES * block_rows * dim
+def memory_bytes(rows: int, dim: int, block_rows: int, *, moments: bool = False) -> int:
+    """The most anonymous memory that `solve` takes beside what the program itself takes. moments: the rule has some."""
+    sums = (MOST_THREADS + AHEAD) * min(MOMENT_BYTES, MOMENT_BINS * 8 * dim * dim) if moments else 0
+    return 600_000_000 + 40 * rows + BLOCK_BYTES * block_rows * dim + sums
 
 
 def solve(
@@ -151,6 +148,7 @@ def solve(
     work: Work = UNWATCHED,
     *,
     block_rows: int,
+    engine: Engine | None = None,
     state: str = STATE,
     random: float | None = None,
     on_pass: Callable[[Dual], None] | None = None,
@@ -161,6 +159,7 @@ def solve(
         recipe: weights, anchors and standardisation hold for all rows; its rule is where the passes begin.
         work: told of the share of the passes as if there were `USUAL_PASSES`, and slower after these.
         block_rows: bounds the memory; see `memory_bytes`.
+        engine: does the passes, a task for each part of the rows; None: threads of this process do.
         state: name of the file in the scratch that keeps what the passes come to.
         random: value of a random selection, for an end of a scale; see `Dual.random`.
         on_pass: called after every pass, those of a stopped attempt included.
@@ -174,28 +173,19 @@ def solve(
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
     path = scratch.folder / state
     dual = _kept(path, made_of, scratch.rows)
-    pilot = Pilot(scratch, recipe)
+    pilot = Pilot(scratch)
     if dual is None:
         rule = rule_of(recipe, weights, size)
         dual = Dual(rule, *pilot.threshold(rule, size), random=random)
     elif on_pass is not None:
         for done in range(1, len(dual.passes) + 1):
             on_pass(replace(dual, passes=dual.passes[:done]))
-    scores = np.empty(scratch.rows)
-    feed = ScratchFeed(scratch, recipe, scores, block_rows)
+    passes = Passes(scratch, block_rows, engine)
     while not dual.over:
         number = len(dual.passes)
-        what = f"Pass {number + 1} over"
-        one_pass = pass_of(
-            feed,
-            recipe,
-            dual.rule,
-            dual.expected,
-            dual.spread,
-            what,
-            work.part(_share(number), _share(number + 1)),
-        )
-        _after(dual, scratch, recipe, one_pass, scores, size, weights, pilot, work.poll)
+        part = work.part(_share(number), _share(number + 1))
+        one_pass = passes(dual.rule, dual.expected, dual.spread, f"Pass {number + 1} over", part)
+        _after(dual, scratch, one_pass, passes.scores, size, weights, pilot, work.poll)
         _keep(path, dual, made_of)
         if on_pass is not None:
             on_pass(dual)
@@ -221,39 +211,6 @@ def _share(passes: int) -> float:
     return (min(passes, USUAL_PASSES) + more) / (USUAL_PASSES + 1)
 
 
-class ScratchFeed:
-    """The rows of a scratch, for a pass; their scores are written down. See `datamask.recipes.passes.Feed`."""
-
-    def __init__(self, scratch: Scratch, recipe: Recipe, scores: np.ndarray, block_rows: int) -> None:
-        """
-        Args:
-            scores: float64 ``(N,)``, filled by every pass. block_rows: bounds the rows in memory.
-        """
-        self._scratch, self._recipe, self._scores = scratch, recipe, scores
-        self.rows, self.dim = scratch.rows, scratch.dim
-        self.in_order = True
-        self._rows_at_once = int(np.clip(block_rows // ROWS_SHARE, FEWEST_ROWS, ROWS_READ))
-        self.tasks = -(-scratch.rows // self._rows_at_once)
-        self._valid = np.ones(self._rows_at_once, bool)
-
-    def under(self, rule: ScoreRule) -> Batches:
-        """See `Feed`."""
-        scorer, scratch = Scorer(replace(self._recipe, rule=rule)), self._scratch
-        quality = scratch.quality  # here, in one thread, before many want it
-
-        def batches(task: int, poll: Poll) -> Iterator[tuple[int, Judged, int]]:
-            low = task * self._rows_at_once
-            high = min(low + self._rows_at_once, scratch.rows)
-            units = scratch.features(low, high).astype(np.float64) if rule.needs_features else None
-            score = scorer(quality[low:high], units)
-            self._scores[low:high] = score
-            valid = self._valid[: high - low]
-            size = 2 * self.dim * (high - low)
-            yield low, Judged(valid, valid, score, quality[low:high], None, None, units, {}), size
-
-        return batches
-
-
 def pilot_rows(rows: int) -> np.ndarray:
     """Some rows, evenly spaced, int64, rising."""
     return np.unique(np.linspace(0, rows - 1, min(PILOT_ROWS, rows)).astype(np.int64))
@@ -262,14 +219,13 @@ def pilot_rows(rows: int) -> np.ndarray:
 class Pilot:
     """Some rows all over the corpus, whose scores under any rule are known without a pass."""
 
-    def __init__(self, scratch: Scratch, recipe: Recipe) -> None:
-        self._rows = pilot_rows(scratch.rows)
-        self._scratch, self._recipe = scratch, recipe
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch, self._rows = scratch, pilot_rows(scratch.rows)
         self._units: np.ndarray | None = None
 
     def __call__(self, rule: ScoreRule) -> np.ndarray:
         """Their scores, float64 ``(r,)``."""
-        quality, scorer = self._scratch.quality[self._rows], Scorer(replace(self._recipe, rule=rule))
+        quality, scorer = self._scratch.quality[self._rows], Scorer(rule)
         if not rule.needs_features:
             return scorer(quality)
         if self._units is None:
@@ -293,11 +249,11 @@ class Pilot:
 
 
 def scores_by(
-    scratch: Scratch, recipe: Recipe, dual: Dual, size: int, lamb: float
+    scratch: Scratch, dual: Dual, size: int, lamb: float
 ) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """What some rows are worth under the rule of the least bound: `scores` of a `WholeSolution`."""
     assert dual.least is not None
-    scorer = Scorer(replace(recipe, rule=replace(dual.least, quality_weight=0.0)))
+    scorer = Scorer(replace(dual.least, quality_weight=0.0))
     slope = dual.least.quality_weight / lamb if lamb > 0 else 0.0
 
     def scores(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -319,7 +275,6 @@ def scores_by(
 def _after(
     dual: Dual,
     scratch: Scratch,
-    recipe: Recipe,
     one_pass: Pass,
     scores: np.ndarray,
     size: int,
@@ -333,7 +288,7 @@ def _after(
     price = tau + _above(scores, tau) / size
     # the thresholds that the pass tried prove no less; the exact one proves most, but for rounding
     bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights))
-    members = _members(scratch, recipe, one_pass, scores, selected, size, poll)
+    members = _members(scratch, one_pass, scores, selected, size, poll)
     near = _near(scores, tau, scratch.dim, rule)
     better = rounded(scratch, members, selected, near, weights, size, rule, poll)
     value = better.value(weights)
@@ -352,7 +307,7 @@ def _after(
     mean, moment, pairs = members.mean, members.moment, weights.crowding(size)
     if fallen or dual.origin is None or not dual.origin_slope < 0:  # a step of no length led nowhere: a new one
         # the means are exact wherever tau is, and the curvature near the threshold expected is nearly that at tau
-        dual.rule, dual.expected = next_rule(recipe, one_pass, weights, size, tau, mean, moment)
+        dual.rule, dual.expected = next_rule(one_pass, weights, size, tau, mean, moment)
         dual.origin, dual.origin_tau = rule, tau
         dual.origin_slope = slope_along((rule, dual.rule), rule, mean, moment, pairs)
     else:
@@ -412,7 +367,6 @@ def _width(scores: np.ndarray, tau: float, count: int) -> float:
 
 def _members(
     scratch: Scratch,
-    recipe: Recipe,
     one_pass: Pass,
     scores: np.ndarray,
     selected: np.ndarray,
@@ -442,12 +396,10 @@ def _members(
 
 # -- kept between attempts ---------------------------------------------------------------------------------------------
 
-_RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd")
 _NUMBERS = (
     *("expected", "spread", "value", "bound", "raw", "passes", "proved"),
     *("origin_tau", "origin_slope", "least_tau", "random"),
 )
-_RULE_NUMBERS = ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
 
 
 def _digest(recipe: Recipe) -> str:
@@ -461,8 +413,8 @@ def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:
     numbers: dict[str, Any] = {}
     for name, rule in (("rule", dual.rule), ("origin", dual.origin), ("least", dual.least)):
         if rule is not None:
-            arrays |= {f"{name}_{part}": array for part in _RULE_ARRAYS if (array := getattr(rule, part)) is not None}
-            numbers[name] = {part: getattr(rule, part) for part in _RULE_NUMBERS}
+            numbers[name], of_rule = rule.parts()
+            arrays |= {f"{name}_{part}": array for part, array in of_rule.items()}
     numbers |= {part: getattr(dual, part) for part in _NUMBERS}
     with replacing(path, ".npz") as part, part.open("wb") as file:
         np.savez(file, note=np.array(json.dumps({"made_of": made_of, **numbers})), **arrays)  # type: ignore[arg-type]
@@ -478,7 +430,7 @@ def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
             return None
         rules = {
             name: ScoreRule(
-                **note[name], **{part: arrays[f"{name}_{part}"] for part in _RULE_ARRAYS if f"{name}_{part}" in arrays}
+                **note[name], **{part: arrays[f"{name}_{part}"] for part in RULE_ARRAYS if f"{name}_{part}" in arrays}
             )
             for name in ("rule", "origin", "least")
         }

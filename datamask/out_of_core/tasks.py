@@ -62,11 +62,19 @@ class Phase:
         """Where its file is to be."""
         return file_of(self.folder, self.name, number)
 
-    def done(self, engine: Engine, work: Work = UNWATCHED, what: str = "") -> list[dict[str, Any]]:
+    def done(
+        self,
+        engine: Engine,
+        work: Work = UNWATCHED,
+        what: str = "",
+        take: Callable[[int], None] = lambda number: None,
+    ) -> list[dict[str, Any]]:
         """Do what is not done yet; the facts of all calls, in the order of their numbers.
 
         Args:
             what: the calls are, for the report as they end; empty: nothing is reported.
+            take: is called with the number of every call in their order, as soon as it and all before it are done, and
+                may remove its file.
 
         Raises:
             StoreError: a file that is there is damaged. Also what `Engine.run` raises, and `work.poll`.
@@ -78,22 +86,30 @@ class Phase:
                 work.report(len(facts) / self.count, what + count)
 
         facts: dict[int, dict[str, Any]] = {}
+        taken = 0
+
+        def note(number: int, result: dict[str, Any]) -> None:
+            nonlocal taken
+            facts[number] = result
+            while taken in facts:
+                take(taken)
+                taken += 1
+
         for number in range(self.count):
             work.poll()
             known = facts_of(self.path(number))
             if known is not None:
-                facts[number] = known
+                note(number, known)
         missing = [number for number in range(self.count) if number not in facts]
         report()
 
         def on_done(place: int, result: dict[str, Any]) -> None:
-            facts[missing[place]] = result
+            note(missing[place], result)
             report()
 
         if missing:
             arguments = [self.argument(number) for number in missing]
-            results = engine.run(self.task, arguments, poll=work.poll, on_done=on_done)
-            facts.update(zip(missing, results))
+            engine.run(self.task, arguments, poll=work.poll, on_done=on_done)
         return [facts[number] for number in range(self.count)]
 
     @property

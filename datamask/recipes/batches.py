@@ -82,7 +82,7 @@ class Judge:
             InputError: a shard lacks a column, or has one of the wrong type.
         """
         self.recipe, self.source, self.drop_invalid = recipe, source, drop_invalid
-        self._scorer = Scorer(recipe)
+        self._scorer = Scorer(recipe.rule, recipe.features.center)
         self.id_column = id_column or recipe.id_column
         self.feature_column = feature_column or recipe.features.column
         self._length = recipe.length_column if recipe.of == "tokens" else None

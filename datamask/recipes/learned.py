@@ -132,7 +132,7 @@ def corpus_scores(
     recipe: Recipe, space: Corpus, quality: np.ndarray, lengths: np.ndarray | None, poll: Poll = no_poll
 ) -> np.ndarray:
     """The scores of all rows of an open corpus, float64 ``(N,)``. space: its features, centered if need be."""
-    scorer = Scorer(recipe)
+    scorer = Scorer(recipe.rule)
     if not recipe.rule.needs_features:
         return scorer(quality, None, lengths)
     scores = np.empty(len(quality))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +16,7 @@ from datamask.corpus.threads import Speed, in_threads, one_blas_thread
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll, poll_of
 from datamask.recipes.batches import Judge, Judged, shard_batches
-from datamask.recipes.recipe import Recipe, ScoreRule
-from datamask.recipes.scoring import Scorer
+from datamask.recipes.recipe import ScoreRule
 from datamask.recipes.weights import Weights
 from datamask.work.context import UNWATCHED, Work
 
@@ -43,10 +41,40 @@ BAND_ROWS, BAND_SHARE = 8192, 0.04
 PILOT_ROWS, PILOT_SHARDS = 4096, 16
 """The first rows of so many evenly spaced shards, so many together, give the standard deviation of the scores."""
 
+AHEAD = 4
+"""Tasks that may wait, summed up, for one before them."""
+
+
+SUMS = ("counts", "qualities", "scores", "sums", "moments")
+"""Of a pass: arrays that add up over rows."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What a pass looks at.
+
+    Attributes:
+        rule: by which it scores. expected: about the threshold. sd: standard deviation of the scores, about.
+        dim: d. rows: how many it goes over, about.
+        least_quality: rows of less can never be kept; None: all can.
+    """
+
+    rule: ScoreRule
+    expected: float
+    sd: float
+    dim: int
+    rows: int
+    least_quality: float | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of the rows near the threshold that is remembered."""
+        return min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * self.rows))
+
 
 @dataclass
 class Pass:
-    """What one pass over all rows found under one rule.
+    """What one pass over all rows, or over some of them, found under one rule.
 
     Attributes:
         rule: as it scored. edges: float64 ``(B,)``, rising thresholds that were tried.
@@ -54,8 +82,9 @@ class Pass:
             the last, and the sums of their quality and score; rows that can never be kept are in none.
         cuts: int64 ``(C,)``, the edges for which sums of features are known.
         sums: float64 ``(C + 1, d)``; moments: float64 ``(C + 1, d, d)``; of unit features, and of y y', between cuts.
-        rows: valid ones. band: float32 ``(r, d)``, unit features of rows near the expected threshold; in_band: how
-            many lay there; expected: that threshold; width: half that of the band.
+        expected: about the threshold. width: half that of the band around it.
+        rows: valid ones. in_band: how many lie in the band. near: of those that are remembered, quality and unit
+            features, float32 ``(r, 1 + d)`` of each batch.
         dropped: reason -> count of rows that could not be used.
     """
 
@@ -71,9 +100,97 @@ class Pass:
     width: float
     rows: int = 0
     in_band: int = 0
-    band: np.ndarray | None = None
-    band_quality: np.ndarray | None = None
+    near: list[np.ndarray] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def none(cls, aim: Aim) -> Pass:
+        """A pass over no rows."""
+        rule, dim = aim.rule, aim.dim
+        steps = np.linspace(-REACH, REACH, BINS + 1)  # an odd number, so that the expected threshold is one of them
+        if rule.moment is None:
+            cuts = np.flatnonzero(np.abs(steps) <= CUT_REACH)
+        else:
+            count = max(4, min(MOMENT_BINS, MOMENT_BYTES // (8 * dim * dim)))
+            wanted = np.linspace(-MOMENT_REACH, MOMENT_REACH, count | 1)
+            cuts = np.unique(np.abs(steps[None, :] - wanted[:, None]).argmin(axis=1))
+        return cls(
+            rule,
+            aim.expected + FINENESS * aim.sd * np.sinh(steps),
+            np.zeros(BINS + 2, np.int64),
+            np.zeros(BINS + 2),
+            np.zeros(BINS + 2),
+            cuts,
+            None if rule.direction is None else np.zeros((len(cuts) + 1, dim)),
+            None if rule.moment is None else np.zeros((len(cuts) + 1, dim, dim)),
+            aim.expected,
+            BAND * aim.sd,
+        )
+
+    @property
+    def band(self) -> np.ndarray | None:
+        """Unit features of the rows near the expected threshold that are remembered, float32 ``(r, d)``."""
+        return np.concatenate(self.near)[:, 1:] if self.near else None
+
+    @property
+    def band_quality(self) -> np.ndarray | None:
+        """Their quality, float32 ``(r,)``."""
+        return np.concatenate(self.near)[:, 0] if self.near else None
+
+    def add(self, judged: Judged, aim: Aim, place: int, first: int) -> None:
+        """Take in the rows of a batch. place, first: by these those of the band are drawn that are remembered."""
+        could = judged.valid
+        if aim.least_quality is not None:
+            with np.errstate(invalid="ignore"):
+                could = could & (judged.quality >= aim.least_quality)
+        self.rows += int(judged.valid.sum())
+        self.dropped.update(judged.dropped)
+        rows = np.flatnonzero(could)
+        quality, score, units = judged.quality[rows], judged.score[rows], judged.units
+        bins = np.searchsorted(self.edges, score, side="right")
+        self.counts += np.bincount(bins, minlength=len(self.counts))
+        self.qualities += np.bincount(bins, quality, minlength=len(self.counts))
+        self.scores += np.bincount(bins, score, minlength=len(self.counts))
+        near = np.flatnonzero(np.abs(score - self.expected) <= self.width)
+        self.in_band += len(near)
+        if units is None:
+            return
+        # of how many cuts a row is above follows from its bin
+        self._add_members(units, rows, np.searchsorted(self.cuts, np.arange(len(self.counts)))[bins])
+        if aim.share < 1:
+            near = near[row_hash(pa.array(first + rows[near]), place) < np.uint64(int(aim.share * 2**64))]
+        if len(near):
+            self.near.append(np.column_stack([quality[near], units[rows[near]]]).astype(np.float32))
+
+    def _add_members(self, units: np.ndarray, rows: np.ndarray, groups: np.ndarray) -> None:
+        """Take the features of rows into the sums between the cuts. groups: int64 ``(r,)``, of each row."""
+        order = np.flatnonzero(groups)  # what lies below all thresholds is no member at any
+        if not len(order):
+            return
+        order = order[np.argsort(groups[order], kind="stable")]
+        present, starts = np.unique(groups[order], return_index=True)
+        members = units[rows[order]]
+        if self.sums is not None:
+            self.sums[present] += np.add.reduceat(members, starts, axis=0)
+        if self.moments is not None:
+            y = self.rule.standardised(members)
+            for group, low, high in zip(present, starts, [*starts[1:], len(order)]):
+                self.moments[group] += y[low:high].T @ y[low:high]
+
+    def join(self, other: Pass) -> None:
+        """Take in what a pass over other rows found under the same rule."""
+        for name in SUMS:
+            if (values := getattr(other, name)) is not None:
+                getattr(self, name).__iadd__(values)
+        self.near += other.near
+        self.rows += other.rows
+        self.in_band += other.in_band
+        self.dropped.update(other.dropped)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The sums, by name, and `near` as one: with the numbers of rows they are all of it, where none is dropped."""
+        sums = {name: values for name in SUMS if (values := getattr(self, name)) is not None}
+        return sums | ({"near": np.concatenate(self.near)} if self.near else {})
 
     def kept(self, cut: int) -> int:
         """Rows at or above the threshold of a cut."""
@@ -121,8 +238,12 @@ def _nearest(kept: np.ndarray, size: float) -> int:
     return int(np.abs(np.where(kept >= 2, kept, np.inf) - size).argmin())
 
 
-Batches = Callable[[int, Poll], Iterator[tuple[int, Judged, int]]]
-"""Task -> of each of its batches the first row, the rows judged by a rule, and how many bytes were read for it."""
+Batch = tuple[int, int, Judged, int]
+"""The number of a shard or the like, the row of it that the batch begins with, the rows judged by a rule, and how many
+bytes were read for them."""
+
+Batches = Callable[[int, Poll], Iterator[Batch]]
+"""Task -> its batches."""
 
 
 class Feed(Protocol):
@@ -140,36 +261,33 @@ class Feed(Protocol):
     def tasks(self) -> int:
         """Tasks, each of which is done by one thread."""
 
-    @property
-    def in_order(self) -> bool:
-        """Whether each task is one batch, so that batches can be added up in their order."""
-
     def under(self, rule: ScoreRule) -> Batches:
         """The rows judged by a rule; unit features come with them where the rule needs any."""
 
 
-class Turns:
-    """Tasks add up what they have in their order: sums are then the same to the last bit, whatever the threads do.
+class InOrder:
+    """Takes in what tasks have summed up in the order of their numbers, so that sums are the same to the last bit,
+    whatever the threads do. Tasks begin in their order; one waits for those before it where `AHEAD` do already."""
 
-    Tasks begin in their order and take about as long as each other, so nobody waits for long.
-    """
+    def __init__(self, take: Callable[[Any], None], poll: Poll) -> None:
+        """Args: take: is called by one thread at a time. poll: raises what ends the waiting."""
+        self._take, self._poll = take, poll
+        self._changed, self._waiting, self._next = threading.Condition(), dict[int, Any](), 0
 
-    def __init__(self, poll: Poll) -> None:
-        self._poll, self._changed, self._next = poll, threading.Condition(), 0
-
-    @contextlib.contextmanager
-    def of(self, task: int) -> Iterator[None]:
-        """Hold the turn of a task.
+    def put(self, task: int, summed: Any) -> None:
+        """Hand over what a task has; it is taken in once all before it are.
 
         Raises:
-            Stopped: it will not come, since the pass is being stopped; from `poll`.
+            Stopped: its turn will not come, since the pass is being stopped; from `poll`.
         """
         with self._changed:
-            while self._next != task:
+            while task > self._next + AHEAD:
                 self._poll()
                 self._changed.wait(0.05)
-            yield
-            self._next += 1
+            self._waiting[task] = summed
+            while self._next in self._waiting:
+                self._take(self._waiting.pop(self._next))
+                self._next += 1
             self._changed.notify_all()
 
 
@@ -180,16 +298,15 @@ class ShardFeed:
         self._judge = judge
         self.rows, self.dim = judge.source.rows, judge.recipe.features.dim
         self.tasks = len(judge.source.shards)
-        self.in_order = False
 
     def under(self, rule: ScoreRule) -> Batches:
         """See `Feed`."""
         judge = self._judge.under(replace(self._judge.recipe, rule=rule), with_ids=False, with_units=True)
 
-        def batches(place: int, poll: Poll) -> Iterator[tuple[int, Judged, int]]:
+        def batches(place: int, poll: Poll) -> Iterator[Batch]:
             shard = judge.source.shards[place]
             for first, batch in shard_batches(shard, judge.columns, 64 + 4 * self.dim, poll):
-                yield first, judge(place, first, batch), batch.nbytes
+                yield place, first, judge(place, first, batch), batch.nbytes
 
         return batches
 
@@ -200,70 +317,37 @@ def pass_over(judge: Judge, rule: ScoreRule, expected: float, sd: float, what: s
     Args:
         judge: a recipe of the same features on the shards; its own rule is not looked at.
     """
-    return pass_of(ShardFeed(judge), judge.recipe, rule, expected, sd, what, work)
+    recipe = judge.recipe
+    aim = Aim(rule, expected, sd, recipe.features.dim, judge.source.rows, recipe.thresholds.least_quality)
+    return pass_of(ShardFeed(judge), aim, what, work)
 
 
-def pass_of(
-    feed: Feed,
-    recipe: Recipe,
-    rule: ScoreRule,
-    expected: float,
-    sd: float,
-    what: str,
-    work: Work = UNWATCHED,
-) -> Pass:
-    """Score all rows by `rule` and sum them up around the expected threshold.
+def pass_of(feed: Feed, aim: Aim, what: str, work: Work = UNWATCHED) -> Pass:
+    """Score all rows and sum them up around the expected threshold, in threads of this process.
 
     Args:
-        feed: the rows. recipe: one of the same features; its own rule is not looked at.
-        expected: about where the threshold is. sd: standard deviation of the scores, about (`score_sd`).
-        what: for the report, before the number of rows.
+        feed: the rows. what: for the report, before the number of rows.
         work: asked and told from this thread some ten times a second.
 
     Raises:
         InputError: a shard is damaged, has a row that cannot be used, or none that can.
         Stopped: on request.
     """
-    d = feed.dim
-    steps = np.linspace(-REACH, REACH, BINS + 1)  # an odd number, so that the expected threshold is one of them
-    edges = expected + FINENESS * sd * np.sinh(steps)
-    if rule.moment is None:
-        cuts = np.flatnonzero(np.abs(steps) <= CUT_REACH)
-    else:
-        count = max(4, min(MOMENT_BINS, MOMENT_BYTES // (8 * d * d)))
-        wanted = np.linspace(-MOMENT_REACH, MOMENT_REACH, count | 1)
-        cuts = np.unique(np.abs(steps[None, :] - wanted[:, None]).argmin(axis=1))
-    total = Pass(
-        rule,
-        edges,
-        np.zeros(BINS + 2, np.int64),
-        np.zeros(BINS + 2),
-        np.zeros(BINS + 2),
-        cuts,
-        None if rule.direction is None else np.zeros((len(cuts) + 1, d)),
-        None if rule.moment is None else np.zeros((len(cuts) + 1, d, d)),
-        expected,
-        BAND * sd,
-    )
-    batches, scorer = feed.under(rule), Scorer(replace(recipe, rule=rule))
-    share = min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * feed.rows))
-    band: dict[int, list[np.ndarray]] = {place: [] for place in range(feed.tasks)}
+    batches = feed.under(aim.rule)
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
     poll = poll_of(stop.is_set)
-    turns = Turns(poll)
+    total = Pass.none(aim)
+    joined = InOrder(total.join, poll)
     decoded = rows_done = 0
 
-    def task(place: int) -> None:
+    def count(rows: int, size: int) -> None:
         nonlocal decoded, rows_done
-        for first, judged, size in batches(place, poll):
-            near = _add(total, turns.of(place) if feed.in_order else lock, scorer, judged, share, place, first)
-            if near is not None:
-                band[place].append(near)
-            with lock:
-                total.rows += int(judged.valid.sum())
-                total.dropped.update(judged.dropped)
-                decoded += size
-                rows_done += len(judged.valid)
+        with lock:
+            decoded += size
+            rows_done += rows
+
+    def task(place: int) -> None:
+        joined.put(place, summed(batches, place, aim, poll, count))
 
     def tick() -> None:
         work.report(rows_done / feed.rows, f"{what} {rows_done:,} of {feed.rows:,} rows{speed.words(decoded)}")
@@ -272,62 +356,22 @@ def pass_of(
         in_threads(task, feed.tasks, poll=work.poll, stop=stop, tick=tick)
     if total.rows == 0:
         raise InputError("no row of the input can be used, so nothing can be estimated from it")
-    near_rows = [rows for place in sorted(band) for rows in band[place]]
-    if near_rows:
-        whole = np.concatenate(near_rows)
-        total.band, total.band_quality = whole[:, 1:], whole[:, 0]
     return total
 
 
-def _add(
-    total: Pass,
-    turn: contextlib.AbstractContextManager[object],
-    scorer: Scorer,
-    judged: Judged,
-    share: float,
-    place: int,
-    first: int,
-) -> np.ndarray | None:
-    """Add some rows of a batch to the sums; those near the threshold that are remembered, quality before features."""
-    least, could = scorer.recipe.thresholds.least_quality, judged.valid
-    if least is not None:
-        with np.errstate(invalid="ignore"):
-            could = could & (judged.quality >= least)
-    rows = np.flatnonzero(could)
-    quality, score, units = judged.quality[rows], judged.score[rows], judged.units
-    bins = np.searchsorted(total.edges, score, side="right")
-    groups = np.searchsorted(total.edges[total.cuts], score, side="right")
-    counts = np.bincount(bins, minlength=len(total.counts))
-    of_quality = np.bincount(bins, quality, minlength=len(total.counts))
-    of_score = np.bincount(bins, score, minlength=len(total.counts))
-    order = np.flatnonzero(groups)  # what lies below all thresholds is no member at any
-    order = order[np.argsort(groups[order], kind="stable")]
-    present, starts = np.unique(groups[order], return_index=True)
-    sums = moments = None
-    if units is not None and len(order):
-        of_members = units[rows[order]]
-        if total.sums is not None:
-            sums = np.add.reduceat(of_members, starts, axis=0)
-    if units is not None and total.moments is not None and len(order):
-        y = scorer.standardised(of_members)
-        ends = [*starts[1:], len(order)]
-        moments = [y[low:high].T @ y[low:high] for low, high in zip(starts, ends)]
-    near = np.flatnonzero(np.abs(score - total.expected) <= total.width)
-    with turn:
-        total.counts += counts
-        total.qualities += of_quality
-        total.scores += of_score
-        total.in_band += len(near)
-        if sums is not None and total.sums is not None:
-            total.sums[present] += sums
-        if moments is not None and total.moments is not None:
-            for group, moment in zip(present, moments):
-                total.moments[group] += moment
-    if units is None or not len(near):
-        return None
-    if share < 1:
-        near = near[row_hash(pa.array(first + rows[near]), place) < np.uint64(int(share * 2**64))]
-    return np.column_stack([quality[near], units[rows[near]]]).astype(np.float32) if len(near) else None
+def summed(
+    batches: Batches,
+    task: int,
+    aim: Aim,
+    poll: Poll = no_poll,
+    count: Callable[[int, int], None] = lambda rows, size: None,
+) -> Pass:
+    """Sum up the rows of one task. count: called with the rows of every batch, and their bytes."""
+    part = Pass.none(aim)
+    for place, first, judged, size in batches(task, poll):
+        part.add(judged, aim, place, first)
+        count(len(judged.valid), size)
+    return part
 
 
 def score_sd(judge: Judge, poll: Poll = no_poll) -> float:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,11 @@ MOST_DIMENSIONS = 65_536
 
 RUN = "[A-Za-z0-9._-]{1,255}"
 """What the id of a run looks like: a name of a folder."""
+
+
+RULE_WEIGHTS = ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
+RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd")
+"""The parts of a rule."""
 
 
 @dataclass(frozen=True)
@@ -65,28 +70,25 @@ class ScoreRule:
         """Whether a row's features have a say."""
         return self.direction is not None or self.moment is not None
 
-    def to_dict(self) -> dict[str, Any]:
-        def plain(array: np.ndarray | None) -> Any:
-            return None if array is None else array.tolist()
+    def standardised(self, units: np.ndarray) -> np.ndarray:
+        """y of unit features, float64 ``(n, d)``, where the rule has moments."""
+        y: np.ndarray = (units - self.mean) * self.inverse_sd
+        return y
 
-        return {
-            "quality_weight": self.quality_weight,
-            "crowding_weight": self.crowding_weight,
-            "direction": plain(self.direction),
-            "moment_weight": self.moment_weight,
-            "moment": plain(self.moment),
-            "mean": plain(self.mean),
-            "inverse_sd": plain(self.inverse_sd),
-            "length_weight": self.length_weight,
-        }
+    def parts(self) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """The weights, and the arrays that there are, by name."""
+        arrays = {name: array for name in RULE_ARRAYS if (array := getattr(self, name)) is not None}
+        return {name: getattr(self, name) for name in RULE_WEIGHTS}, arrays
+
+    def to_dict(self) -> dict[str, Any]:
+        weights, arrays = self.parts()
+        names = dict.fromkeys(field.name for field in fields(self))
+        return names | weights | {name: array.tolist() for name, array in arrays.items()}
 
     @classmethod
     def read(cls, fields: Fields, dim: int) -> ScoreRule:
         """Raises InputError where a field is not what it must be."""
-        weights = {
-            name: fields.number(name, 0.0)
-            for name in ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
-        }
+        weights = {name: fields.number(name, 0.0) for name in RULE_WEIGHTS}
         direction = fields.vector("direction", dim) if fields.has("direction") else None
         moment = mean = inverse_sd = None
         if fields.has("moment"):

@@ -162,4 +162,4 @@ def _stepped(recipe: Recipe, one_pass: Pass, weights: Weights) -> tuple[ScoreRul
     tau = float(one_pass.edges[edge])
     # beyond the cuts nothing is known of the members, nor of the curvature
     within_cuts = bool(one_pass.cuts[0] < edge < one_pass.cuts[-1])
-    return next_rule(recipe, one_pass, weights, one_pass.kept(cut), tau, *one_pass.members(cut), known=within_cuts)
+    return next_rule(one_pass, weights, one_pass.kept(cut), tau, *one_pass.members(cut), known=within_cuts)

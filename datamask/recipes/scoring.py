@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.recipes.recipe import Recipe
+from datamask.recipes.recipe import ScoreRule
 
 ROWS_AT_ONCE = 1024
 """Rows that are widened to float64 at a time: 128 dimensions of them lie in the cache."""
@@ -20,11 +20,11 @@ NOWHERE = 1e-6
 
 
 class Scorer:
-    """Scores by one recipe. Safe to use from several threads."""
+    """Scores by one rule. Safe to use from several threads."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
-        self._rule, self._center = recipe.rule, recipe.features.center
+    def __init__(self, rule: ScoreRule, center: np.ndarray | None = None) -> None:
+        """Args: center: float64 ``(d,)``, subtracted from features as they stand in the shards; None: nothing is."""
+        self._rule, self._center = rule, center
 
     def __call__(
         self, quality: np.ndarray, units: np.ndarray | None = None, lengths: np.ndarray | None = None
@@ -45,14 +45,9 @@ class Scorer:
         if rule.direction is not None:
             score = score - rule.crowding_weight * (units @ rule.direction)
         if rule.moment is not None:
-            y = self.standardised(units)
+            y = rule.standardised(units)
             score = score - rule.moment_weight * ((y @ rule.moment) * y).sum(axis=1)
         return score
-
-    def standardised(self, units: np.ndarray) -> np.ndarray:
-        """y of the rows, float64 ``(n, d)``, where the rule has moments."""
-        y: np.ndarray = (units - self._rule.mean) * self._rule.inverse_sd
-        return y
 
     def of_rows(
         self,

@@ -50,7 +50,6 @@ def rule_of(recipe: Recipe, weights: Weights, size: int | None = None) -> ScoreR
 
 
 def next_rule(
-    recipe: Recipe,
     one_pass: Pass,
     weights: Weights,
     size: int,
@@ -79,7 +78,7 @@ def next_rule(
     else:
         stepped = _moved(rule, mean, moment, band, density, pairs)
     stepped = replace(stepped, crowding_weight=weight)
-    before, after = (Scorer(replace(recipe, rule=each))(quality, band) for each in (rule, stepped))
+    before, after = (Scorer(each)(quality, band) for each in (rule, stepped))
     return stepped, float(np.quantile(after, float((before < tau).mean())))
 
 
@@ -192,7 +191,7 @@ def _moved(
         None if rule.direction is None or mean is None else mean - rule.direction,
         None if rule.moment is None or moment is None else moment - rule.moment,
     )
-    y = (band - rule.mean) * rule.inverse_sd
+    y = rule.standardised(band)
     half, rest = (
         _Curvature(band[part], y[part], density, pairs, rule.moment_weight)
         for part in (slice(0, None, 2), slice(1, None, 2))

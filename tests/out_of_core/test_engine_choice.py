@@ -75,8 +75,6 @@ def test_options_that_do_not_go_together_are_refused_before_anything_is_read():
     assert "--engine must be 'local', 'ray' or 'files', got 'slurm'" in refused(engine="slurm")
     assert "--workers must be a whole number of at least 1, got 0" in refused(workers=0)
     assert "--exact_values compares all rows in memory" in refused(exact_values=True)
-    passes = refused(objective="pairwise", estimator="relaxed", engine="ray")
-    assert "--engine ray does blocks, and pairwise is solved by passes" in passes
 
 
 def test_scratch_lies_on_this_machine():

@@ -152,7 +152,7 @@ def test_the_slope_along_a_step_is_that_of_the_dual(three_thousand):
 
         def dual_at(share, recipe=recipe, weights=weights, start=start, end=end):
             rule = between(start, end, share)
-            scores = Scorer(replace(recipe, rule=rule))(q, x)
+            scores = Scorer(rule)(q, x)
             top = np.argsort(-scores)[:size]
             return scores[top].mean() + weights.beside_scores(rule, size), rule, top
 

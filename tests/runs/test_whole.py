@@ -35,6 +35,7 @@ from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
 from tests.making.derivable_runs import shard
 from tests.making.run_folders import ROOT, wait_for
+from tests.making.shards import SerialEngine
 
 ROWS = (2500, 1, 0, 3000, 1999)
 N, S, SAMPLE = sum(ROWS), 1500, 2000
@@ -267,6 +268,21 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
     assert sum(mask["selected"].to_numpy().sum() for mask in masks.values()) == summary["selected"]
 
 
+@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed"])
+def test_an_engine_changes_nothing(objective, folder, tmp_path, monkeypatch):
+    """Tasks do every pass of the ends of the scales and of the selection."""
+    options = {"objective": objective, "block_rows": 500}
+    expected, engine = _created(tmp_path, folder, **options), SerialEngine(backwards=True)
+    ends = execute(expected).to_dict()["anchors"]
+    monkeypatch.setattr(solvers, "engine_of", lambda config: engine)
+    run = _created(tmp_path / "other", folder, engine="files", address=str(tmp_path / "calls"), **options)
+    summary = execute(run).to_dict()
+    assert summary["anchors"] == ends
+    assert run.selection()["id"].equals(expected.selection()["id"])
+    parts = {number for _, number in engine.calls}
+    assert len(engine.calls) > len(parts) * summary["passes"] and len(parts) > 20
+
+
 # -- stopped, killed, changed ------------------------------------------------------------------------------------------
 
 
@@ -338,14 +354,14 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, folder, tmp_path):
         child.wait()
     assert run.status().state == "interrupted"
     scored = []
-    real = solvers.streamed_dual.pass_of
+    real = solvers.streamed_dual.Passes.__call__
 
     def counted(*given):
-        scored.append(given[5])
+        scored.append(given[4])
         return real(*given)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(solvers.streamed_dual, "pass_of", counted)
+        patched.setattr(solvers.streamed_dual.Passes, "__call__", counted)
         summary = execute(run).to_dict()
     assert scored[0] == "Pass 3 over"
     of_the_end = 0 if state == "dual.npz" else scored.index("Pass 1 over")

@@ -71,6 +71,7 @@ TASKS = frozenset(
         "sampled_rows:selected",
         "sampled_rows:shortfalls",
         "sampled_rows:true_lists",
+        "scratch_passes:part",
     )
 )
 """A call may name these tasks alone: its file says what is to be done, and may come from anywhere."""
