@@ -39,7 +39,7 @@ HANDLERS: dict[str, str] = {
     "runs list": "datamask.cli.stored:runs_list",
     "runs show": "datamask.cli.stored:runs_show",
     "runs stop": "datamask.cli.stored:runs_stop",
-    "runs export": "datamask.cli.stored:runs_export",
+    "runs export": "datamask.analyses.report.command:runs_export",
     "runs import": "datamask.cli.stored:runs_import",
 }
 """Command -> the function that runs it, as text: what one command needs is no other's to load."""

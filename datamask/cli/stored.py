@@ -1,4 +1,4 @@
-"""The commands `runs list`, `runs show`, `runs stop`, `runs export` and `runs import`: nothing is learned here."""
+"""The commands `runs list`, `runs show`, `runs stop` and `runs import`: nothing is learned here."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ import argparse
 import contextlib
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from datamask.cli.common import DONE, check_device, command_work, deliver, of_run, repeat_amount, shell
+from datamask.cli.common import DONE, check_device, command_work, deliver, of_run, shell
 from datamask.cli.output import check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
 from datamask.cli.streams import print_text
-from datamask.errors import DatamaskError, OptionError, RunStateError
+from datamask.errors import DatamaskError, RunStateError
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
-from datamask.repeats import AS_SELECTED
 from datamask.runs import exports
-from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
-from datamask.storage.address import harmless, is_address
 
 STOP_SECONDS, ASK_SECONDS = 10.0, 0.05
 """A run hears a request to stop within a second, and then writes its checkpoint; looked at so often."""
@@ -131,44 +127,6 @@ def runs_stop(options: argparse.Namespace) -> int:
         say(f"run {run.id} is asked to stop, and still {status.state}: {status.message or 'it has not begun'}")
     else:
         say(f"run {run.id} is {status.state}")
-    return DONE
-
-
-def runs_export(options: argparse.Namespace) -> int:
-    """`runs export`: files to take home from a finished run."""
-    run = RunStore(options.runs_dir).get(options.run)
-    paths = {export.name: getattr(options, export.name) for export in EXPORTS}
-    asked = [export for export in EXPORTS if paths[export.name]]
-    if not asked and not options.card:
-        raise OptionError(f"runs export needs at least one of --card FOLDER, {flags()}")
-    if options.card_rows and not options.card:
-        raise OptionError("--card_rows belongs to --card FOLDER")
-    amount = repeat_amount(options)
-    if amount != AS_SELECTED and not options.weights:
-        raise OptionError(
-            "--repeats and --repeat_tokens say how much --weights comes to; give --weights OUT.parquet too"
-        )
-    for export in asked:
-        if is_address(paths[export.name]):
-            raise OptionError(f"--{export.name} must be on this machine, got {harmless(paths[export.name])}")
-    written: dict[str, str | list[str]] = {}
-    if any(export.needs_shards for export in asked) and (doubt := exports.unchecked(run)):
-        say(f"warning: {doubt}")
-    with command_work() as work:
-        for export in asked:
-            wanted = {"amount": amount, "report": say} if export.amounts else {}
-            written[export.name] = export.write(run, paths[export.name], work, **wanted)
-        if options.card:
-            from datamask.analyses.report.dataset_card import write_dataset
-
-            cache_dir, rows = RunStore(options.runs_dir).cache_dir, options.card_rows
-            files = write_dataset(run, options.card, cache_dir, work, rows=rows)
-            written["card"] = [str(Path(options.card) / file) for file in files]
-    if options.json:
-        print_json({"run_id": run.id, **written})
-    else:
-        for outcome in written.values():
-            print_text("\n".join(outcome) if isinstance(outcome, list) else outcome)
     return DONE
 
 
