@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 
+from benchmarks.peers import PEERS
+
 CLOSE = 1e-6
 """Joint values nearer than this are the same."""
 
@@ -125,7 +127,7 @@ def _with_graph(problem: dict, rows: dict) -> list[str]:
         f"{_middle(graph):.1f} s ({cpu / _middle(graph, 'cpu'):.2f} in CPU seconds); the gap is "
         f"{100 * raw / anchor['best']:.3f} % of the raw value."
     ]
-    for peer in ("apricot", "submodlib", "submodlib-sparse"):
+    for peer in PEERS:
         if peer in rows:
             lines.append(
                 f"Graph, relaxed and bound take {whole + _middle(graph):.1f} s and at most "

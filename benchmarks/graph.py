@@ -1,7 +1,7 @@
 """The neighbor graph: all pairs against faiss's exact search, and the approximate searches against all pairs.
 
     python -m benchmarks.graph PATH [--rows 16000,0] [--neighbors 64] [--repeats 3] [--peer_python PYTHON]
-                               [--threads 2] [--output FILE]
+                               [--contestants exact,approximate,usearch:64,...] [--threads 2] [--output FILE]
 
 Every contestant builds the graph in a process of its own, so that its peak memory is its own, and compiles before the
 clock starts (that time is a column of its own, from an empty cache where the contestant caches). The contestants take
@@ -9,8 +9,9 @@ turns within each repeat; ratios are taken within a repeat, so that whatever els
 sides alike, and their median is the result. CPU seconds stand beside, which other programs change less. Recall is
 measured on 400 random rows, in float64, the same for all. 0 rows are all.
 
-`--peer_python` names an interpreter with faiss-cpu; pynndescent comes with umap-learn. Results: FILE.json and a table
-FILE.md, by default in benchmarks/results/.
+`--peer_python` names an interpreter with faiss-cpu, usearch or scann (see `benchmarks.graph_peer`); pynndescent comes
+with umap-learn. An approximate search is named with its effort, as in ``scann:40``: name several, and compare where
+the recall is equal. Results: FILE.json and a table FILE.md, by default in benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -32,21 +33,14 @@ import numpy as np
 from datamask.work.context import Work
 
 CONTESTANTS = ("exact", "faiss", "approximate", "pynndescent")
-PEER_CODE = """
-import json, sys, time
-import numpy as np
-import faiss
-features, k, threads, out = np.load(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-faiss.omp_set_num_threads(threads)
-start, cpu = time.perf_counter(), time.process_time()
-index = faiss.IndexFlatIP(features.shape[1])
-index.add(features)
-indices = index.search(features, k)[1]
-seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-np.save(out, indices.astype(np.int32))
-peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": peak, "compile": 0.0, "version": faiss.__version__}))
-"""
+PEERS = ("faiss", "faiss-ivf", "usearch", "scann")
+"""Searches of `benchmarks.graph_peer`; each but the first is named with its effort, as in ``faiss-ivf:32``."""
+PEER = Path(__file__).with_name("graph_peer.py")
+
+
+def is_peer(who: str) -> bool:
+    """Whether a contestant is another library's, which runs in an environment of its own."""
+    return who.partition(":")[0] in PEERS
 
 
 def build(who: str, features: np.ndarray, k: int, threads: int) -> np.ndarray:
@@ -85,8 +79,8 @@ def alone(who: str, spec: dict, python: str | None, limit: float) -> dict:
     """One contestant in a process of its own, with its recall."""
     from datamask.corpus.neighbors import NeighborGraph, measured_recall
 
-    if who == "faiss":
-        command = [python, "-c", PEER_CODE, spec["features"], str(spec["k"]), str(spec["threads"]), spec["out"]]
+    if is_peer(who):
+        command = [python or "", str(PEER), who, spec["features"], str(spec["k"]), str(spec["threads"]), spec["out"]]
     else:
         command = [sys.executable, "-m", "benchmarks.graph", "-", "--one", json.dumps({"who": who, **spec})]
     threads = {name: str(spec["threads"]) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
@@ -178,7 +172,7 @@ def main() -> None:
 
     name = Path(options.path.rstrip("/")).name
     output = Path(options.output or Path(__file__).parent / "results" / f"graph-{name}")
-    who = [c for c in options.contestants.split(",") if c != "faiss" or options.peer_python]
+    who = [c for c in options.contestants.split(",") if options.peer_python or not is_peer(c)]
     report = {
         "corpus": name,
         "k": options.neighbors,
@@ -216,7 +210,8 @@ def main() -> None:
                 print(json.dumps(size["rounds"][-1]), file=sys.stderr, flush=True)
                 for measured in size["rounds"][-1].values():
                     if "version" in measured:
-                        report["versions"]["faiss"] = measured["version"]
+                        package, version = measured["version"]
+                        report["versions"][package] = version
                 output.with_suffix(".json").write_text(json.dumps(report, indent=1))
                 output.with_suffix(".md").write_text(table(report))
 

@@ -12,42 +12,10 @@ import numpy as np
 
 from benchmarks.contestants import opened, pool_of
 
-PEERS = ("apricot", "submodlib", "submodlib-sparse")
+PEERS = ("apricot", "submodlib", "submodlib-sparse", "kmedoids", "onebatch", "pyversity-cover", "gist-select")
+PEER = Path(__file__).with_name("selection_peer.py")
 NEIGHBORS = 80
 """List length of the sparse mode: ours at ratio 0.1."""
-
-PEER_CODE = """
-import json, resource, sys, time
-import numpy as np
-who, features, size, out, memory, neighbors = sys.argv[1], np.load(sys.argv[2]), *sys.argv[3:]
-size, memory, neighbors = int(size), int(memory), int(neighbors)
-resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-if who == "apricot":
-    from apricot import FacilityLocationSelection
-else:
-    from submodlib import FacilityLocationFunction
-
-def select(features, size):
-    if who == "submodlib-sparse":
-        function = FacilityLocationFunction(n=len(features), mode="sparse", data=features, metric="cosine",
-                                            num_neighbors=min(neighbors, len(features)))
-    else:
-        near = features @ features.T
-        np.maximum(near, 0, out=near)
-        if who == "apricot":
-            return FacilityLocationSelection(size, metric="precomputed", optimizer="lazy").fit(near).ranking
-        function = FacilityLocationFunction(n=len(features), mode="dense", sijs=near, separate_rep=False)
-    picks = function.maximize(budget=size, optimizer="LazyGreedy", stopIfZeroGain=False, show_progress=False)
-    return np.array([i for i, _ in picks])
-
-select(features[:100], 10)  # compiled before the clock starts
-start, cpu = time.perf_counter(), time.process_time()
-rows = select(features, size)
-seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-np.save(out, np.asarray(rows, dtype=np.int64))
-peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": peak}))
-"""
 
 
 def memory_limit() -> int:
@@ -67,17 +35,8 @@ def peer(who: str, python: str, problem: dict, limit: float) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         features, out = Path(folder) / "x.npy", Path(folder) / "rows.npy"
         np.save(features, corpus.features)
-        command = [
-            python,
-            "-c",
-            PEER_CODE,
-            who,
-            str(features),
-            str(problem["size"]),
-            str(out),
-            str(memory),
-            str(NEIGHBORS),
-        ]
+        numbers = [str(problem["size"]), str(out), str(memory), str(NEIGHBORS)]
+        command = [python, str(PEER), who, str(features), *numbers]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
