@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,6 +18,9 @@ ROW = 24
 
 NAMES = 250
 """Pixels that a method's name takes at most; a target's takes fewer, at a slant."""
+
+SPACIOUS, MANY = 8, 14
+"""Targets up to which numbers are 12 and 11 pixels high. In a window 1000 pixels wide they fit their cells."""
 
 CLIP = 90
 """Percentile of the differences at which the color is full, so that one failure does not turn the others white."""
@@ -71,9 +75,10 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
             showscale=False,
             xgap=2,
             ygap=2,
-            text=np.where(told, [[wording.signed(value) for value in row] for row in difference], ""),
-            # of no fixed size: in a narrow window the numbers shrink with their cells
+            text=np.where(told, [[_short(value) for value in row] for row in difference], ""),
             texttemplate="%{text}",
+            # left to itself Plotly shrinks numbers until they are hard to read
+            textfont={"size": 12 if len(targets) <= SPACIOUS else 11 if len(targets) <= MANY else 10},
             hoverinfo="skip",
         )
     )
@@ -144,6 +149,13 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: boo
             )
         )
     return drawn
+
+
+def _short(difference: float) -> str:
+    """A difference in two significant digits, ``+.22`` or ``−1.3``: thirteen fit side by side in a narrow window."""
+    decimals = 1 - math.floor(math.log10(abs(difference))) if difference else 2
+    text = f"{difference:+.{min(max(decimals, 0), 4)}f}".replace("-", "−")
+    return text[0] + text[1:].removeprefix("0")
 
 
 def _hover(cell, unit: str) -> str:
