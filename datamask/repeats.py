@@ -46,10 +46,7 @@ def weightless(estimator: str, why: str = "") -> str:
     *relaxed, last = [entry.name for entry in catalogue.OBJECTIVES if entry.proof == "relaxation"]
     having = [entry.name for entry in catalogue.ESTIMATORS if entry.weighs and entry.name != "relaxed"]
     why = why or f"estimator {estimator} has no repeat weights: it only says which rows are selected"
-    return (
-        f"{why}. Use relaxed with {', '.join(relaxed)} or {last} or "
-        f"a sum of them, or {', '.join(having[:-1])} or {having[-1]}"
-    )
+    return f"{why}. Use relaxed with {', '.join(relaxed)} or {last}, or use {', '.join(having[:-1])} or {having[-1]}"
 
 
 def refusal(config: SelectionConfig) -> str:

@@ -58,7 +58,8 @@ def _baseline(result: AblationResult, target: int | None) -> Offer | None:
         label = result.targets[at[0]].label
         return Offer(f"No tried λ beats the best simple baseline, {method.label}, for {label}.", method)
     return Offer(
-        f"No tried λ beats the best simple baseline on any of {len(at)} targets. Safest baseline: {method.label}.",
+        f"No tried λ beats the best simple baseline on any of {len(at)} targets. Safest simple baseline: "
+        f"{method.label}.",
         method,
     )
 

@@ -47,8 +47,8 @@ class SelectionOptions:
         default=0.5,
         always=True,
         varied="λ",
-        help="An exchange rate: 1 is quality alone, 0 is diversity alone. At 0.5, 1 % quality weighs as much as "
-        "1 % diversity (0 % random, 100 % best possible).",
+        help="The weight of quality: 1 is quality alone, 0 is diversity alone. At 0.5, 1 % quality counts as much as "
+        "1 % diversity, where 0 % is random and 100 % the best possible (calibrated scale).",
     )
     select_ratio: float = option(
         Number("between 0 and 1, both excluded", 0, 1, above=True, below=True),
@@ -60,7 +60,7 @@ class SelectionOptions:
         default=0.3,
         always=True,
         varied="ratio",
-        help="The share of the rows to keep, between 0 and 1. The run keeps exactly this share, rounded to whole rows.",
+        help="The share of the rows to keep, between 0 and 1. It is rounded to a whole number of rows.",
     )
     budget: float | None = option(
         Tokens(),
@@ -83,8 +83,8 @@ class SelectionOptions:
         always=True,
         unset="auto",
         varied="",
-        help="The method that selects. Automatic takes the fastest solver that reports a gap. If none supports the "
-        "objective, it learns masks (Counterfactual).",
+        help="The method that selects. Automatic takes the fastest solver of the objective. If there is none, it "
+        "learns masks (Counterfactual).",
     )
     preset: str | None = option(
         Choice({"paper": "the paper's"}),

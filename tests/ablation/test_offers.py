@@ -46,7 +46,7 @@ def test_where_no_joint_method_beats_the_best_simple_baseline_that_baseline_is_o
     (offer,) = offers(track(stored, "facility", 0.3))
     assert offer.method.name == "top-quality" and not offer.moves
     assert "No tried λ beats the best simple baseline on any of 3 targets" in offer.sentence
-    assert offer.sentence.endswith("Safest baseline: Top quality.")
+    assert offer.sentence.endswith("baseline: Top quality.")
     # one proxy model alone: that nothing was better is said all the same
     assert offers(track(stored[:1], "facility", 0.3)) == [offer]
     (single,) = [one for one in offers(track(stored, "facility", 0.3, target="t1")) if not one.moves]

@@ -71,7 +71,7 @@ def test_problems_come_most_frequent_first(corpus):
 def test_a_constant_quality_is_said_in_one_sentence(corpus):
     assert overview.constant_quality(corpus) == ""
     said = overview.constant_quality(dataclasses.replace(corpus, quality=np.full(len(corpus), 0.5)))
-    assert said.startswith(f"Quality is 0.5 in all {len(corpus):,} rows") and said.count(".") == 2
+    assert said.startswith(f"The quality score is 0.5 in all {len(corpus):,} rows") and said.count(".") == 2
 
 
 def test_memory_counts_the_features_at_least(corpus):

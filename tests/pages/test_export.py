@@ -245,4 +245,4 @@ def test_it_ends_with_a_summary(page, opened, run):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     text = app.markdown[-1].value.replace("\\", "")
     assert "The run keeps 60 of 240 rows" in text.replace("\u00a0", " ") and "Not measured yet" in text
-    assert f"`datamask runs export {run.id}`" in app.markdown[-1].value
+    assert f"`datamask runs export {run.id} --rows" in app.markdown[-1].value

@@ -64,7 +64,7 @@ def test_without_a_corpus_it_says_what_to_do(page):
 
 def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, store, waiting, explained):
     app = page(corpus=opened.key, maps="2")
-    assert titles(app) == ["Similarity to neighbors", "Quality"]  # the second map is of quality already
+    assert titles(app) == ["Similarity to neighbors", "Quality score"]  # the second map is of quality already
     notes = [parcel.get("text") for parcel in parcels(app).values()]
     assert "waits for the neighbors" in notes and "selected" not in [
         facet["name"] for facet in strips(app)[0]["facets"]
@@ -76,10 +76,10 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
     assert any("finding neighbours" in bar.proto.text for bar in app.get("progress"))
     explained(app, 6)
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    assert titles(app.run()) == ["Selected by mine", "Quality"]
+    assert titles(app.run()) == ["Selected by mine", "Quality score"]
     # who chose a colour keeps it
     app.selectbox(key="explore_colour").select("quality").run()
-    assert titles(app.run())[0] == "Quality"
+    assert titles(app.run())[0] == "Quality score"
 
 
 def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
@@ -97,7 +97,7 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     app = page(corpus=opened.key, run=run.id)
     assert titles(app) == ["Selected by mine"] and "maps" not in app.query_params
     app.get_by_key("explore_maps").set_value("2").run()
-    assert titles(app) == ["Selected by mine", "Quality"]
+    assert titles(app) == ["Selected by mine", "Quality score"]
     app.selectbox(key="explore_second").select("source").run()
     app.get_by_key("explore_maps").set_value("1").run()
     app.get_by_key("explore_maps").set_value("3").run()
@@ -121,7 +121,7 @@ def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapp
         f"excluded {counts['outside']:,}",
         f"interchangeable {counts['open']:,}",
     ]
-    assert "By proof, a row is required" in app.selectbox(key="explore_colour").help
+    assert "is required (in" in app.selectbox(key="explore_colour").help
     app.get_by_key("explore_marks").set_value("hexagons").run()
     assert titles(app) == ["Share interchangeable"]
 
@@ -165,7 +165,7 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     codes = mapped.astype(np.int32)
     topics.stored_topics(opened.corpus, store.cache_dir).keep(topics.Topics(codes, ("1", "2", "3")))
     app = page(corpus=opened.key, run=run.id, maps="3")
-    assert titles(app) == ["Selected by <b>mine</b>", "Quality", "Similarity to neighbors"]
+    assert titles(app) == ["Selected by <b>mine</b>", "Quality score", "Similarity to neighbors"]
     said = captions(app)
     assert "all 240 rows" in said and "UMAP keeps 7.5 of 15 nearest neighbors" in said
     assert "mean nothing" in said and "2nd and 98th percentile" in said
@@ -433,7 +433,7 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
         tab="Distributions",
     )
     offered = app.selectbox(key="explore_second").options
-    assert {"quality", "length", "cluster"} <= set(offered)
+    assert {"quality score", "length", "cluster"} <= set(offered)
     assert {f"{name} (column)" for name in ("cluster", "selected", "quality", "length")} <= set(offered)
     assert titles(app)[1:] == ["cluster", "cluster (column)"]
     assert {line.split()[0] for line in key_lines(app, 2)} == {"old", "new"}
@@ -482,7 +482,7 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     inside = others & np.isin(mapped, (0, 2))
     assert chips(app) == [
         words.plain(label)
-        for label in ("text contains “sample clump”", "quality 5 to 9", "source: web, code", "region on the map")
+        for label in ("text contains “sample clump”", "quality score 5 to 9", "source: web, code", "region on the map")
     ]
     assert f"**{inside.sum()}** of 240 rows" in said_by(app)
     run_selected = run.rows()["selected"].to_numpy(zero_copy_only=False)

@@ -266,7 +266,7 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
         member = disk.source == label
         assert (count, selected) == (member.sum(), mask[member].sum()) and share == pytest.approx(mask[member].mean())
     # 7, 8: the marked sample's own
-    assert f"not selected · quality {disk.quality[row]:.4g}, better than" in said
+    assert f"not selected · quality score {disk.quality[row]:.4g}, better than" in said
     assert f"better than {per_cent((disk.quality < disk.quality[row]).sum() / 239)} of all rows" in said
     # 9, 10: the nearest samples, by falling cosine, and whether each is kept
     cosines = np.where(np.arange(240) == row, -2, disk.cosines[row])
@@ -382,7 +382,7 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
     assert metrics(pages["runs"])["Selected"] == str(mask.sum()) == "72"
     assert f"of 240 rows, {disk.tokens[mask].sum():,} tokens" in words_of(pages["runs"])
     value = 0.5 * quality + 0.5 * diversity
-    assert f"this one has {value:.4g}" in words_of(pages["runs"])
+    assert f"joint value {per_cent(value, 2)}" in words_of(pages["runs"])
 
 
 def test_two_runs_beside_each_other(page, opening, disk, made):
@@ -401,6 +401,6 @@ def test_two_runs_beside_each_other(page, opening, disk, made):
     lost = a & ~b
     said = words_of(app)
     assert f"{lost.sum()} rows, {disk.tokens[lost].sum():,} tokens" in said
-    assert f"Mean quality {disk.quality[lost].mean():.4g}, all rows {disk.quality.mean():.4g}" in said
+    assert f"Mean quality score {disk.quality[lost].mean():.4g}, all rows {disk.quality.mean():.4g}" in said
     table = next(one.value for one in app.dataframe if "chunk_id" in one.value)
     assert set(table["chunk_id"]) == {disk.ids[row] for row in np.flatnonzero(lost)}

@@ -190,7 +190,7 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Quality"].startswith(f"{100 * shares['quality']:.0f}".replace("-", "−"))
     assert values["Selected"] == "72" and "of 240 rows" in said(app)
-    assert app.get("vega_lite_chart") and "with their spread" in said(app)
+    assert app.get("vega_lite_chart") and "their spread" in said(app)
     assert "*bold*" not in said(app).replace("\\*bold\\*", "")
     explained(app, 15)
 

@@ -150,7 +150,7 @@ def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, 
 def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, monkeypatch, downloads):
     app = page(corpus=opened.key)
     assert any(button.key == "strip_solve" for button in app.button)
-    assert titles(app) == ["Quality"]
+    assert titles(app) == ["Quality score"]
     monkeypatch.setattr(lambda_points, "NEEDED", 45.0)
     for script in PAGES:
         app = page(script, corpus=opened.key)

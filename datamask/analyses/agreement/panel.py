@@ -145,7 +145,7 @@ def _flips(agreed: agreed.Agreed, entry: Entry, corpus: Corpus) -> None:
             ),
             "selected": st.column_config.CheckboxColumn(width="small"),
             "text": st.column_config.TextColumn("text", width=370),
-            "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+            "quality": st.column_config.NumberColumn("quality score", format="%.4g", width="small"),
         },
     )
 

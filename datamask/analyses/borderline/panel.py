@@ -104,7 +104,7 @@ def _tell(run: Run, corpus: Corpus, deck: Deck, name: str, answers: list[str]) -
         return
     place = len(answers) - 1
     row = int(deck.rows[place])
-    facts = {"quality": words.value(float(corpus.quality[row])), "id": words.plain(corpus.ids[row].as_py(), 80)}
+    facts = {"quality score": words.value(float(corpus.quality[row])), "id": words.plain(corpus.ids[row].as_py(), 80)}
     st.caption(tables.revealed(deck, place, answers[-1], facts))
     with st.container(horizontal=True):
         st.button(

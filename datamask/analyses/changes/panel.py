@@ -112,7 +112,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
     if corpus.lengths is not None:
         summary += f", {words.count(corpus.lengths[rows].sum())} tokens"
     st.caption(
-        f"{summary}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, all rows "
+        f"{summary}. Mean quality score {words.value(float(corpus.quality[rows].mean()))}, all rows "
         f"{words.value(float(corpus.quality.mean()))}."
     )
     listed = ordering.in_order(corpus, rows, order)[(page - 1) * PAGE : page * PAGE]
@@ -125,7 +125,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         column_config={
             # no wider than fits a small window; it takes what room there is
             "text": st.column_config.TextColumn("text", width=430),
-            "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+            "quality": st.column_config.NumberColumn("quality score", format="%.4g", width="small"),
         },
     )
 

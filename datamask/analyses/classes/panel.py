@@ -118,7 +118,7 @@ def _table(rows: list[Tightness]) -> None:
         column_config={
             "tightness": digits,
             "crowding": digits,
-            "quality": st.column_config.NumberColumn(format="%.4g"),
+            "quality": st.column_config.NumberColumn("mean quality score", format="%.4g"),
         },
     )
 

@@ -104,7 +104,8 @@ def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]
             format_func=names.__getitem__,
             width="stretch",
             placeholder="Choose up to four" if needed == 1 else "Choose two to four",
-            help="Finished runs on the open corpus, newest first. The first is A; the others are compared with it.",
+            help="Finished runs on the open corpus, newest first. The first one that you choose is A; the page "
+            "compares the others with A.",
         )
         label_panel.find("compare")
         if chosen:
@@ -131,7 +132,7 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
             anchor=False,
         )
         if runs:
-            st.write(f"The only finished run on this corpus is **{words.named(names[runs[0].id], 80)}**.")
+            st.write(f"This corpus has one finished run, **{words.named(names[runs[0].id], 80)}**.")
         if beside or needed > 1:
             st.write("Choose another λ, objective, ratio or method.")
         else:

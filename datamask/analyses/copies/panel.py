@@ -56,7 +56,8 @@ def _words(growth: CopyGrowth) -> None:
         f"({words.percent(low, 1)} to {words.percent(high, 1)})."
     )
     st.markdown(
-        f"At that size, deduplicate at cosine **{cosine:.3f}** to remove {words.percent(growth.now, 1)} of the rows."
+        f"At that size, a cosine of **{cosine:.3f}** instead of {growth.cosine:g} would again mark "
+        f"{words.percent(growth.now, 1)} of the rows as duplicates."
         if cosine is not None
         else "At that size, remove exact duplicates only."
     )
@@ -65,8 +66,7 @@ def _words(growth: CopyGrowth) -> None:
         st.caption(f"Unreliable: {'; '.join(doubts)}.")
     projected = words.percent(growth.foretold, 1)
     st.caption(
-        f"Do not project beyond {FARTHEST:g} times this size. Check: the projection from half of the rows is "
-        f"{projected} for all rows "
-        f"(measured: {words.percent(growth.now, 1)}).",
+        f"Do not project beyond {FARTHEST:g} times this size. Check: from half of the rows, the same "
+        f"method projects {projected} for all rows; {words.percent(growth.now, 1)} were counted.",
         help=ABOUT,
     )

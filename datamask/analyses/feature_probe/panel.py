@@ -12,13 +12,14 @@ from datamask.dashboard.shell import background
 
 ABOUT = (
     "The linear probe is a ridge regression. A rank correlation near 0 means that the features do not predict "
-    "quality. The share of nearest rows with the same label tests whether similar features mean similar text."
+    "the score. If nearest neighbors have the same label more often than after shuffling, similar features mean "
+    "similar rows."
 )
 
 
 def show(corpus: Corpus) -> None:
     """Both numbers once they are there, with the same for shuffled labels; before that their progress."""
-    st.markdown("**Do the features predict quality?**", help=ABOUT)
+    st.markdown("**Do the features predict the quality score?**", help=ABOUT)
     found = background.answer(probing.ask(corpus), "features")
     if found is None:
         return

@@ -243,7 +243,7 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         # beside each other where both are whole, else below each other: half a number is none
         with st.container(horizontal=True, gap="medium"):
             for label, share, raw in (
-                ("Quality", spot.quality, f"Mean quality of the selected rows: {words.value(spot.raw_quality)}."),
+                ("Quality", spot.quality, f"Mean quality score of the selected rows: {words.value(spot.raw_quality)}."),
                 ("Diversity", spot.diversity, f"Unscaled value: {words.value(spot.raw_diversity)}."),
             ):
                 st.metric(label, words.percent(share), width="content", help=f"{SHARES} {raw}")
@@ -367,7 +367,7 @@ def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:
             "quality": share,
             "diversity": share,
             "gap": st.column_config.NumberColumn("proved within", format="%.2f %%"),
-            "mean quality": st.column_config.NumberColumn(format="%.4g"),
+            "mean quality": st.column_config.NumberColumn("mean quality score", format="%.4g"),
             "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),
         },
     )

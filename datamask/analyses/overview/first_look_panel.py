@@ -55,7 +55,7 @@ def _map(first: FirstPicture) -> None:
         f"{sample.fingerprint} {STAND_IN.name}",
         first.parcel,
         first.places,
-        [Number.of("quality", sample.quality)],
+        [Number.of("quality score", sample.quality)],
         alt=f"Map of {len(sample):,} rows of the first look, colored by quality",
         height=MAP_HEIGHT,
     )
@@ -66,7 +66,7 @@ def _quality(first: FirstPicture) -> None:
     sample = first.look.sample
     names = sample.provenance.columns.get("quality") or ["quality"]
     label = " + ".join([names] if isinstance(names, str) else names)
-    st.markdown("**Distribution of quality**")
+    st.markdown("**Quality scores**")
     plot(
         quality_histogram(overview.quality_histogram(sample), label=label, dark=session.dark(), height=130),
         key="first_quality",

@@ -88,7 +88,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
     with picture:
         names = provenance.columns.get("quality") or ["quality"]
         label = " + ".join([names] if isinstance(names, str) else names)
-        st.markdown("**Distribution of quality**")
+        st.markdown("**Quality scores**")
         plot(
             quality_histogram(tables.quality_histogram(corpus), label=label, dark=session.dark()),
             key="quality_histogram",
@@ -120,7 +120,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
         alt="The first rows of the corpus",
         column_config={
             table.columns[0]: st.column_config.TextColumn(width="medium"),
-            "quality": st.column_config.NumberColumn(format="%.3f"),
+            "quality": st.column_config.NumberColumn("quality score", format="%.3f"),
         },
     )
     st.caption(

@@ -59,7 +59,7 @@ def constant_quality(corpus: Corpus) -> str:
     if len(corpus) < 2 or float(np.ptp(corpus.quality)) > 0:
         return ""
     return (
-        f"Quality is {corpus.quality[0]:.4g} in all {len(corpus):,} rows, so it prefers none; choose another "
+        f"The quality score is {corpus.quality[0]:.4g} in all {len(corpus):,} rows, so it prefers none; choose another "
         "quality column."
     )
 

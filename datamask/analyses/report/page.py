@@ -157,7 +157,7 @@ def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> S
     """
     layout = map_layout.layout(corpus, cache_dir) if cache_dir is not None else None
     points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
-    numbers = {"Quality": corpus.quality}
+    numbers = {"Quality score": corpus.quality}
     if cache_dir is not None and (crowding := map_layout.crowding(corpus, cache_dir)) is not None:
         numbers["Crowding"] = crowding
     selected, *coloured = raster.panels(points, chosen, *numbers.values())

@@ -130,7 +130,7 @@ def facts(corpus: Corpus, row: int, selected: np.ndarray | None) -> list[str]:
     quality = float(corpus.quality[row])
     below = float((corpus.quality < quality).sum() / max(1, len(corpus) - 1))
     share = f"in the best 1{words.GAP}%" if below >= 0.995 else f"better than {words.percent(below)} of all rows"
-    facts_shown = [f"quality {words.value(quality)}, {share}"]
+    facts_shown = [f"quality score {words.value(quality)}, {share}"]
     if selected is not None:
         facts_shown.insert(0, "selected" if selected[row] else "not selected")
     if corpus.lengths is not None:

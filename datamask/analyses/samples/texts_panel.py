@@ -129,9 +129,9 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
     page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
     config = {
-        "text": st.column_config.TextColumn("text", width=182),
+        "text": st.column_config.TextColumn("text", width=154),
         str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=215),
-        "quality": st.column_config.NumberColumn(format="%.4g", width=70),
+        "quality": st.column_config.NumberColumn("quality score", format="%.4g", width=98),
     }
     order = ["text", "quality"] if "text" in table.column_names else []
     if selected is not None:

@@ -106,8 +106,8 @@ def offer_sample(weight: Weight, opening: Opening | None = None) -> None:
         opening: the session's; None: none.
     """
     st.markdown(
-        "5,988 docstrings from Python and 13 packages, with embeddings. Quality is how often other code uses the "
-        "documented name (log scale)."
+        "5,988 docstrings from Python and 13 packages, with embeddings. The quality score is how often other code uses "
+        "the documented name (log scale)."
     )
     if opening is not None and opening.ready and opening.config == demo.config():
         st.caption("The demo is open.")

@@ -70,8 +70,9 @@ it lies at the window's lower edge. There the links have no icons and the corpus
 longer name wraps nothing; and a heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
-    ("Quality", "the score in your shards; higher is better"),
-    ("Diversity", "how well the selection covers the corpus with little repetition; the objective defines the measure"),
+    ("Quality score", "the number in your quality column, one for each row; higher is better"),
+    ("Quality", "the mean quality score of the selected rows, from 0 % (random) to 100 % (best possible)"),
+    ("Diversity", "how well the selected rows cover the corpus, from 0 % to 100 % too; the objective is its measure"),
     ("Balance λ", "1 is quality alone, 0 is diversity alone"),
     ("Joint", "λ × quality + (1 − λ) × diversity, the value that methods with λ maximize"),
     ("Simple baseline", "a method without λ, such as random or top quality"),

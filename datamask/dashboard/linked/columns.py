@@ -19,7 +19,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.linked import brushing, facets, groups, settled_rows, topics
 from datamask.dashboard.linked.facets import Facet
 from datamask.dashboard.map import map_layout
-from datamask.dashboard.map.filters import Holding, Inside, Rows
+from datamask.dashboard.map.filters import SPOKEN, Holding, Inside, Rows
 from datamask.dashboard.map.layers import Blank, Category, Layer, layer_of_column, number
 from datamask.dashboard.map.scene import RunColumns
 
@@ -186,4 +186,10 @@ def _layer(identity: str, run_id: str, name: str, _corpus: Corpus, _rows: Rows) 
 
 def title_of(name: str) -> str:
     """What stands over a panel: a column of the shards keeps its own spelling."""
-    return name[0].upper() + name[1:] if name in (QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED) else name
+    spoken = spoken_of(name)
+    return spoken[0].upper() + spoken[1:] if name in (QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED) else name
+
+
+def spoken_of(name: str) -> str:
+    """What a menu calls it."""
+    return SPOKEN.get(name, name)

@@ -114,7 +114,7 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
                     ("to", words.percent(row.high, 1)),
                     ("rows", f"{row.n:,}"),
                     ("clusters", row.clusters),
-                    ("mean quality of the clusters", heat.quality[row.quality]),
+                    ("mean quality score of the clusters", heat.quality[row.quality]),
                     ("mean similarity", heat.crowding[row.crowding]),
                 )
                 for row in figures.records(table)

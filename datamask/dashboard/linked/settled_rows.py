@@ -11,6 +11,7 @@ import numpy as np
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.dashboard.drawing import words
 from datamask.dashboard.linked.agreed import CORE, FLIP, Agreed
 from datamask.dashboard.map.hexagons import Hexagons
 from datamask.dashboard.map.layers import Blank, Classes, Layer, Number
@@ -91,12 +92,12 @@ def about(name: str) -> str:
     """What the colours mean, for the help of the menu."""
     if name == BY_PROOF:
         return (
-            "By proof, a row is required (in every equally good selection), excluded (in none of them) or "
-            "interchangeable."
+            f"If you color by *{BY_PROOF}*, a row is required (in every equally good selection), excluded (in none "
+            "of them) or interchangeable."
         )
     return (
-        f"Stability across subsets: rows that at least {CORE:.0%} of the runs with them select are stable, rows "
-        f"that {FLIP[0]:.0%} to {FLIP[1]:.0%} select are unstable."
+        f"If you color by *{BY_PARTS}*, a row is stable if at least {words.percent(CORE)} of the subsets that contain "
+        f"it select it, and unstable if {words.percent(FLIP[0])} to {words.percent(FLIP[1])} do."
     )
 
 

@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 
 from datamask.dashboard.map.regions import Region, rows_inside
 
+SPOKEN = {"quality": "quality score", "score": "score in this run"}
+"""What the screen calls a number whose name in addresses is older. Quality alone is the share of a selection."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -52,7 +55,7 @@ class Between:
     @property
     def description(self) -> str:
         """The condition in words."""
-        return f"{self.name} {self.low:.4g} to {self.high:.4g}"
+        return f"{SPOKEN.get(self.name, self.name)} {self.low:.4g} to {self.high:.4g}"
 
 
 @dataclass(frozen=True)

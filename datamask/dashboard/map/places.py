@@ -114,7 +114,7 @@ def labels(
     """
     made = []
     for i, name in enumerate(ids):
-        label = f"{cut(name, 60)}\nquality {quality[i]:.4g}"
+        label = f"{cut(name, 60)}\nquality score {quality[i]:.4g}"
         if texts is not None and (text := texts[i]):
             label += f"\n{cut(text[: 3 * limit], limit)}"
         made.append(label)

@@ -66,7 +66,7 @@ def numbers(run: Run) -> tuple[Number, ...]:
         return ()
     calibrated, anchors, effort = result.calibrated, result.anchors or Anchors(), result.effort
     config = run.config.selection
-    quality = _number("Quality", calibrated.quality, result.raw.quality, anchors.quality, "mean quality")
+    quality = _number("Quality", calibrated.quality, result.raw.quality, anchors.quality, "mean quality score")
     name = objective_label(config.objective)
     single = anchors.diversity.get(config.objective)
     diversity = _number("Diversity", calibrated.diversity, result.raw.diversity, single, name)
@@ -125,9 +125,11 @@ def certificate(run: Run) -> str | None:
     which += f" with the {size.given:,} given rows" if size.given else ""
     which += " under the same rules" if rules(run) else ""
     head = f"Optimal {kind} (gap {near})" if optimal else f"Gap {near} {kind}"
+    joint = words.percent(bound - gap, 2) if calibrated else words.value(bound - gap, 6)
+    points = f"{words.gap_percent(gap):.2f} percentage points" if calibrated else near
+    more = "higher" if optimal else f"more than {points} higher"
     return (
-        f"{head}: no selection {which} has a joint value above {words.value(bound)}; this one has "
-        f"{words.value(bound - gap)}."
+        f"{head}: this selection has joint value {joint}, and no other {which} has one {more}."
         # older runs on all rows carry the classes of their sample, which is another problem
         + ("" if run.whole is not None else classified(result.row_classes))
         + (f" Rules: {'; '.join(rules(run))}." if rules(run) else "")

@@ -69,7 +69,7 @@ def expected(
     for run, spent in _measured(config, runs, 1):
         rest = (spent.after + spent.graph + spent.ends) * n / run.facts()["n"]
         return _stepping(run, spent, config, n, dim) + rest, "scaled from a run on another corpus"
-    return None, "no estimate until a run like this one finishes"
+    return None, "no estimate until a run with this method finishes on this machine"
 
 
 def _made_here(run: Run) -> bool:

@@ -110,7 +110,8 @@ def _amount(run: Run) -> Amount:
             value=tokens,
             format="%.0f",
             key=f"weights_tokens_{run.id}",
-            help="The total after repeats, exact up to one row. The default is the tokens of the selection.",
+            help="All tokens to train on, repeats included, exact up to one row. It starts at the tokens of the "
+            "selection.",
         )
         return Amount(tokens=float(wanted))
     samples = number.number_input(
@@ -119,7 +120,7 @@ def _amount(run: Run) -> Amount:
         max_value=MOST,
         value=selected,
         key=f"weights_samples_{run.id}",
-        help="The total after repeats. The default is the number of selected rows.",
+        help="All rows to train on, repeats included. It starts at the number of selected rows.",
     )
     return Amount(samples=int(samples))
 

@@ -161,7 +161,13 @@ def _draw(current: Current) -> None:
                 )
         colours = [
             st.selectbox(
-                label, choices, index=min(place, len(choices) - 1), key=key, help=ABOUT, persist_state="session"
+                label,
+                choices,
+                index=min(place, len(choices) - 1),
+                key=key,
+                help=ABOUT,
+                format_func=columns.spoken_of,
+                persist_state="session",
             )
             for place, (label, key) in enumerate(MENUS[:count])
         ]

@@ -242,8 +242,8 @@ def _curve(run: Run) -> None:
         st.caption("The gap between the selected subset and the bound, on a log axis.")
     elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
         st.caption(
-            "Bold: the selected subset on the whole corpus. Thin: the G masks of each step, on the batch of that step, "
-            "with their spread. The thin line can lie below random."
+            "Bold: the value of the selected subset on the whole corpus. Thin: the mean value of the G masks of each "
+            "step, on the batch of that step; the band is their spread. The thin line can lie below random."
         )
     _vitals(run)
 

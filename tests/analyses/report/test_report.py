@@ -264,12 +264,12 @@ def test_a_map_of_crowding_comes_along_where_it_is_known(world):
 
     def maps() -> list[str]:
         page = report(runs[1], runs, corpus, store.cache_dir)
-        return re.findall(r'<b>(\w+)</b><img src="data:image/png;base64,[^"]+" alt="[^"]+">', page)
+        return re.findall(r'<b>([\w ]+)</b><img src="data:image/png;base64,[^"]+" alt="[^"]+">', page)
 
-    assert maps() == ["Quality", "Selected"]
+    assert maps() == ["Quality score", "Selected"]
     assert "The map of crowding is missing" in report(runs[1], runs, corpus, store.cache_dir)
     map_layout.stored_crowding(corpus, store.cache_dir).keep(np.linspace(0, 1, len(corpus), dtype=np.float32))
-    assert maps() == ["Quality", "Crowding", "Selected"]
+    assert maps() == ["Quality score", "Crowding", "Selected"]
     assert "mean cosine to the 15 nearest rows" in read(report(runs[1], runs, corpus, store.cache_dir)).text
 
 

@@ -130,7 +130,7 @@ def test_report_and_summary_say_the_same(world):
     page = report(run, [run], corpus, store.cache_dir)
     end = page[page.index("<h2>Summary</h2>") :]
     assert "is better than random on 2 of 3 targets" in end
-    assert f"<code>datamask runs export {run.id}</code>" in end
+    assert f"<code>datamask runs export {run.id} --rows" in end
 
 
 def test_a_selection_in_no_run_is_summed_up_too():

@@ -136,7 +136,7 @@ def test_every_cluster_is_in_one_cell_of_the_heat_map():
         cells.marker.color, 100 * found.table["share"]
     )
     assert cells.marker.colorscale[1][0] * cells.marker.cmax == pytest.approx(100 * found.ratio)
-    assert all("quality of the clusters: " in text and " to " in text for text in cells.hovertext)
+    assert all("score of the clusters: " in text and " to " in text for text in cells.hovertext)
     assert all("c1," not in text for text in cells.hovertext), "the names of the clusters are not said"
 
 

@@ -206,9 +206,9 @@ def test_labels_are_plain_text_cut_at_a_space():
     (label,) = labels(["<script>\n&"], [7.25], [bold], limit=50)
     lines = label.split("\n")
     # foreign texts stay as they are: the browser shows them as text
-    assert lines[:2] == ["<script> &", "quality 7.25"]
+    assert lines[:2] == ["<script> &", "quality score 7.25"]
     assert lines[2].startswith("<b>word word") and lines[2].endswith("word…") and len(lines[2]) <= 50
-    assert labels(["a"], [1.0], [None]) == ["a\nquality 1"]
+    assert labels(["a"], [1.0], [None]) == ["a\nquality score 1"]
     assert cut("x" * 99, 10) == "x" * 9 + "…"
 
 
@@ -312,7 +312,7 @@ def test_scales_do_not_sink_into_the_page():
 @pytest.mark.parametrize("hexagons", [False, True])
 def test_a_ground_arrives_as_it_was(points, hexagons):
     places = place(points, hexagons=hexagons)
-    said = [f"id {row} ü\nquality 1" for row in places.drawn]
+    said = [f"id {row} ü\nquality score 1" for row in places.drawn]
     slot, ground = opened_parcel(addressed("karte ü/ground", ground_parcel(places, said)))
     assert slot == "karte ü/ground" and ground["view"] == list(places.view)
     assert np.array_equal(ground["points"].reshape(-1, 2), points[places.drawn])
