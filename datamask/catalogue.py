@@ -206,7 +206,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "counterfactual",
         "datamask.learning.counterfactual:Counterfactual",
         "Counterfactual (exact credit)",
-        ("Samples masks like REINFORCE, but credits each row with its own exact marginal instead of the mask's score."),
+        "Samples masks like REINFORCE, but credits each row with its own exact contribution, not the mask's score.",
         seeded=True,
         weighs=True,
         warm=True,
@@ -223,7 +223,8 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "relaxed",
         "datamask.learning.relaxed:Relaxed",
         "Relaxed (no masks)",
-        "Weighs rows instead of drawing masks. It takes seconds and proves its result near-optimal. Not for DiSF.",
+        "It weighs rows instead of drawing masks, takes seconds and proves how near its result is to the best. It "
+        "cannot solve DiSF.",
         weighs=True,
         warm=True,
     ),

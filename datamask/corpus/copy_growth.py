@@ -165,12 +165,12 @@ class CopyGrowth:
         reasons = []
         if single < FEW or double < FEW:
             reasons.append(
-                f"only {single:,} rows have one semantic duplicate and {double:,} have two, which is too few for a law"
+                f"only {single:,} rows have one semantic duplicate and {double:,} have two, too few for a projection"
             )
         elif abs(self.foretold - self.now) > APART * self.now:
             reasons.append(
-                f"half of the corpus projects {self.foretold:.1%} for all of it, which has {self.now:.1%}: the law "
-                "does not hold here"
+                f"half of the corpus projects {self.foretold:.1%} for all of it, which has {self.now:.1%}: the "
+                "projection does not hold here"
             )
         if times > FARTHEST:
             reasons.append(f"more than {FARTHEST:g} times as large is far beyond what was seen")

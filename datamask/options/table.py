@@ -340,8 +340,8 @@ class SelectionOptions:
         FIND,
         default=False,
         control=Control(),
-        help="Compares all rows with all selected rows for an exact diversity on an approximate neighbor graph. "
-        "Otherwise the page shows a lower bound and an estimate from 10,000 random rows.",
+        help="If the neighbor graph is approximate, compares all rows with all selected rows for the exact "
+        "diversity. Otherwise the page shows a lower bound and an estimate from 10,000 random rows.",
     )
     scope: str | None = option(
         Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),

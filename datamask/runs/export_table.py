@@ -266,7 +266,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.json",
         about="the per-row rule of the selection (pairwise, disf_fixed), for `datamask apply`",
         heading="Recipe",
-        caption="The per-row rule of the selection as JSON. `datamask apply` keeps rows of any shards by it.",
+        caption="The per-row rule of the selection as JSON. `datamask apply` uses it to select from any shards.",
         write=_write_recipe,
         downloads=(
             Download(

@@ -52,7 +52,7 @@ def test_verdicts(board):
         "vendi": "B is best",
         "copies": "a random subset is best",
         "entropy": "A and a random subset are level",
-        "drift": "this measure has no better direction",
+        "drift": "neither more nor less is better",
         "text": "the corpus has no text column",
     }
 
@@ -60,7 +60,7 @@ def test_verdicts(board):
 def test_the_summary_counts_fair_measures_only(board):
     rows = scoreboards.rows(board, LETTERS)
     assert scoreboards.summary(rows, LETTERS) == (
-        "Best on 3 measures that none of these runs optimizes: B on 1, a random subset on 1; "
+        "Of 3 measures that none of these runs optimizes, the best is B on 1, a random subset on 1; "
         "on 1 the best runs are level."
     )
     made = [row for row in rows if row.measure == "quality"]

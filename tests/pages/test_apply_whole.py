@@ -119,7 +119,7 @@ def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, fol
     app, _ = asked(app, "count_groups", "groups of all rows")
     assert f"Selected **750** of all {N:,} rows" in text_of(app)
     # the proof is one of all rows, and says nothing of what was settled on the sample
-    assert "no other of 750 rows" in text_of(app) and "are required" not in text_of(app)
+    assert "No selection of 750 rows" in text_of(app) and "are required" not in text_of(app)
     # counted once more from the files
     shards = [pq.read_table(path) for path in sorted(folder.glob("*.parquet"))]
     every = pa.concat_tables(shards).to_pandas()

@@ -382,7 +382,7 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
     assert metrics(pages["runs"])["Selected"] == str(mask.sum()) == "72"
     assert f"of 240 rows, {disk.tokens[mask].sum():,} tokens" in words_of(pages["runs"])
     value = 0.5 * quality + 0.5 * diversity
-    assert f"joint value {per_cent(value, 2)}" in words_of(pages["runs"])
+    assert f"joint value is {per_cent(value, 2)}" in words_of(pages["runs"])
 
 
 def test_two_runs_beside_each_other(page, opening, disk, made):

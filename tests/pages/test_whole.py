@@ -44,7 +44,7 @@ def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole
     assert values["Selected"] == "750"
     text = _text(app)
     assert f"of {N:,} rows" in text and f"the map shows a uniform sample of {SAMPLE}" in text
-    assert "no other of 750 rows" in outcome.certificate(run)
+    assert "No selection of 750 rows" in outcome.certificate(run)
 
 
 @pytest.mark.parametrize(

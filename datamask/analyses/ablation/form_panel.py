@@ -72,7 +72,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
     readable = has_texts(corpus)
     if not readable:
         st.caption(
-            "**This corpus has no texts**, so methods are measured by distance to examples among its features. "
+            "**This corpus has no texts**, so a method is measured by how near its selection is to held-out rows. "
             "Add a text column to measure by text."
         )
     kind = st.selectbox(
@@ -83,7 +83,10 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         format_func=TARGETS.__getitem__,
         persist_state="session",
         help="A small model learns from each selection and predicts held-out text of the target. Choose the "
-        "text that your model should be good at, or several targets if you do not know.",
+        "text that your model should be good at, or several targets if you do not know."
+        if readable
+        else "Each selection is measured by how near it is to held-out rows of the target. Choose the rows that your "
+        "model should be good at, or several targets if you do not know.",
     )
     label = column = value = source = ""
     uploads, pasted = [], ""
@@ -235,7 +238,7 @@ def _label(corpus: Corpus) -> str:
         key="ablation_label",
         format_func=lambda name: names.get(name, name),
         help=(
-            "Each target is one value of this column, 8 to 20 in all. Without a label column, each target is a "
+            "Each value of this column is a target; 8 to 20 values are used. Without a label column, each target is a "
             "cluster of the features."
         ),
     )

@@ -151,13 +151,13 @@ def nothing_yet(corpus: Corpus) -> None:
     judged = (
         "A small model learns from each selection and predicts held-out text."
         if form_panel.has_texts(corpus)
-        else "Held-out rows measure how near each selection is."
+        else "It measures how near each selection is to held-out rows."
     )
     with st.container(border=True):
         st.subheader("No ablation of this corpus yet", anchor=False)
         st.write(
-            f"Press Start to compare simple baselines and methods with λ on equally many tokens. {judged} The "
-            "result names the methods that are better than random and than the best simple baseline."
+            f"An ablation compares simple baselines with methods that use λ, on equally large selections. {judged} "
+            "The result names the methods that are better than random and than the best simple baseline."
         )
 
 

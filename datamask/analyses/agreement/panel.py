@@ -30,8 +30,8 @@ SHOWN, LISTED = 100, 8
 
 ABOUT = (
     f"Repeats the run with its settings on {agreed.PARTS} random subsets of the corpus, each with 80 % "
-    "of the rows. A row is stable if at least 90 % of the runs that contain it select it, and unstable if "
-    f"{words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])} do."
+    "of the rows. A row is stable if it is selected in at least 90 % of the subsets that contain it, and unstable if "
+    f"in {words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])}."
 )
 
 

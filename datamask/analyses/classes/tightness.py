@@ -93,11 +93,11 @@ def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
     why = {
         "facility": "facility location covers every row with a near selected row, so it selects few rows in each "
         "crowd. If crowds lie far from the center, the remaining rows are tighter.",
-        "": "rows without near neighbors need not lie far from the center.",
+        "": "rows without near neighbors can still lie near the center.",
     }.get(objective, "its objective is not the mean cosine of all pairs.")
     return (
-        f"Top-diverse is tighter here than all rows, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}: "
-        f"{why} Only pair-wise similarity minimizes tightness."
+        f"Top-diverse is tighter than all rows, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}. Only "
+        f"pair-wise similarity minimizes tightness: {why}"
     )
 
 

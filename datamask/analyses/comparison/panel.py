@@ -130,8 +130,8 @@ def overlaps(entries: Sequence[Entry]) -> None:
 
 def _about(pair) -> str:
     text = (
-        "Rows selected by both over rows selected by either (Jaccard). By chance: two random selections of the "
-        "same sizes under the same pins, bans and filters."
+        "Rows that both select, divided by the rows that at least one selects (Jaccard). By chance: the overlap of two "
+        "random selections of the same sizes and rules."
     )
     if pair is not None and pair.most < 1:
         text += f" Selections of these sizes overlap by at most {words.percent(pair.most)}."
@@ -161,8 +161,7 @@ def values(entries: Sequence[Entry], corpus: Corpus) -> None:
     )
     st.markdown(
         "**Values**",
-        help="0 % is a random subset of the same size, 100 % the best of this term alone. Values are after local "
-        "search.",
+        help="0 % is a random subset of the same size, 100 % the best possible. Values are after local search.",
     )
     st.dataframe(
         shares,

@@ -99,7 +99,11 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     least = LEAST_SPAN * reach(config, run.facts()) if measure == "joint" or not raw else 0.0
     table, lines = framed(table, lines, least)
     unit = {"joint": "joint value", "quality": "quality", "diversity": "diversity"}[measure]
-    calibrated = ": 0 random, 1 both at their best" if measure == "joint" else ": 0 random, 1 best alone"
+    calibrated = (
+        ": 0 is random, 1 the best quality and diversity"
+        if measure == "joint"
+        else ": 0 is random, 1 the best possible"
+    )
     unit += ", raw scale" if raw else calibrated
     subset = table[table["series"] == SUBSET]
     start = None

@@ -332,10 +332,10 @@ def _clicked() -> None:
 def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
     notes = [SHARES]
     if line is not None and line.planes:
-        proof = f"Gray: provably unreachable for {words.plain(names[line.key], 120)}"
+        proof = "the bound of a run proves"
         if any(spot.plane is not None for spot in line.others):
-            proof += f", by {len(line.planes)} runs of the same objective, size and rules"
-        notes.append(f"{proof}.")
+            proof = f"the bounds of {len(line.planes)} runs prove"
+        notes.append(f"Gray: no selection lies here, as {proof} ({words.plain(names[line.key], 120)}).")
     if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
         notes.append("Arrows give points outside the picture.")
     hull = dict.fromkeys(other.settings.objective for other in lines if tables.hull_only(other.settings.objective))

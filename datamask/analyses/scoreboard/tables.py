@@ -102,7 +102,7 @@ def summary(table: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
     wins = [f"{letters[key][0] if key in letters else BESIDE[key]} on {count}" for key, count in won.items() if count]
     level = len(fair) - sum(won.values())
     head = (
-        f"Best on {len(fair)} measures that none of these runs optimizes: {', '.join(wins)}"
+        f"Of {len(fair)} measures that none of these runs optimizes, the best is {', '.join(wins)}"
         if wins
         else f"On none of the {len(fair)} independent measures is one run clearly best"
     )
@@ -137,7 +137,7 @@ def _verdict(measure: Mapping, letters: Mapping[str, tuple[str, str]], places: t
         note = next((str(cell["note"]) for cell in measure["selections"].values() if cell.get("note")), "not measured")
         return note
     if measure["better"] == "neither":
-        return "this measure has no better direction"
+        return "neither more nor less is better"
     makers = _makers(places)
     if makers:
         return f"optimized by {', '.join(makers)}, so no run is called best"

@@ -97,8 +97,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "decided",
             "Rows converged",
-            "The share of rows whose inclusion is at least 95 % certain. Near 100 % after a few steps the step "
-            "size is too large.",
+            "The share of rows whose inclusion is at least 95 % certain. If it is near 100 % after a few "
+            "steps, the step size is too large.",
             _tidy(metrics, {"decided": "decided"}),
             True,
         ),
@@ -111,24 +111,24 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "signal",
             "Signal over noise",
-            f"The size of a step against the scatter between its masks, over {SMOOTHED} steps. Below 1 single "
+            f"The size of a step against the scatter between its masks, over {SMOOTHED} steps. Below 1, single "
             "steps are mostly chance.",
             _signal(metrics),
         ),
         Vital(
             "spread",
             "Spread across masks",
-            f"The spread of the joint value over the {config.n_rollout or 0} masks of a step. Near 0 all masks "
+            f"The spread of the joint value over the {config.n_rollout or 0} masks of a step. Near 0, all masks "
             "are alike and the paper's method learns nothing.",
             _tidy(metrics, {"batch_joint_std": "spread"}),
         ),
         Vital(
             "shares",
             "Sources of reward variance",
-            "Share of the variance of "
+            "How much of the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
-            + " due to each term. Near 100 % for one term the others have no effect; below 0 a term opposes the "
-            "sum.",
+            + " comes from each term. If one term is near 100 %, the others have no effect. A term below 0 opposes "
+            "the sum.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),

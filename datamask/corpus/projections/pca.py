@@ -20,6 +20,6 @@ PCA = Projection(
     "PCA",
     "pca",
     "PCA keeps directions of largest variance and needs no waiting.",
-    "it shows the two directions of most variance",
+    "it shows the two directions of largest variance",
     at_once=pca,
 )

@@ -34,7 +34,7 @@ class EpochLines:
 
 def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Report) -> np.ndarray:
     """How the map is fitted, as `contract.Fit`; the seed is used up to `SEEDED` rows."""
-    say(0.0, "Starting UMAP; the first time on a machine it is compiled, half a minute")
+    say(0.0, "Compiling UMAP takes half a minute, the first time on a machine")
     distances = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * similarities)).astype(np.float32)
     distances[:, 0] = 0.0
     seeded = len(points) <= SEEDED

@@ -96,8 +96,8 @@ def about(name: str) -> str:
             "of them) or interchangeable."
         )
     return (
-        f"If you color by *{BY_PARTS}*, a row is stable if at least {words.percent(CORE)} of the subsets that contain "
-        f"it select it, and unstable if {words.percent(FLIP[0])} to {words.percent(FLIP[1])} do."
+        f"If you color by *{BY_PARTS}*, a row is stable if it is selected in at least {words.percent(CORE)} of the "
+        f"subsets that contain it, and unstable if in {words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
     )
 
 

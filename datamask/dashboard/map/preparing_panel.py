@@ -30,7 +30,7 @@ def layout_control(key: str, help_before: str = "") -> str:
         required=True,
         key=key,
         persist_state="session",
-        help=f"{help_before}{about} Until it is ready, the map is {STAND_IN.name}.",
+        help=f"{help_before}{about} Until the layout is ready, the map shows {STAND_IN.name}.",
     )
 
 
@@ -68,7 +68,7 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
     def says(job: Job) -> str:
         if PROJECTIONS[wanted].at_once is None and map_layout.layout(corpus, cache_dir, wanted) is None:
             after = f", then {wanted}" if str(job.about) != wanted else ""
-            text = f"The map is {STAND_IN.name} for now. Next: {job.about}{after}."
+            text = f"The map shows {STAND_IN.name} for now. Next: {job.about}{after}."
         else:
             text = f"{job.about} is being computed."
         return f"{text} {background.message(job)}"

@@ -136,7 +136,8 @@ def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
 
     first = min((run for run in runs if run.id != second.id), key=unlike)
     size, objective = unlike(first)
-    alike = ("" if size else " that selects as many") + ("" if objective else " by the same objective")
+    shared = [what for what, other in (("objective", objective), ("size", size)) if not other]
+    alike = f" of the same {' and '.join(shared)}" if shared else ""
     about = "run that you opened last" if seen else "newest run"
     swept = ", without sweeps" if aside else ""
     return Pair(first, second, f"the {about} (B) with the newest other run{alike}{swept} (A)")

@@ -100,8 +100,8 @@ def _number(label: str, share: float | None, raw: float | None, anchor: Anchor |
     if anchor:
         kind = anchor.best_kind
         meaning += (
-            f" A random subset has {words.value(anchor.random, 5)}, the best of this term alone "
-            f"{words.value(anchor.best, 5)}" + (f" ({kind})" if kind else "") + "."
+            f" A random subset has {words.value(anchor.random, 5)} (0 %), the best selection "
+            f"{words.value(anchor.best, 5)} (100 %{f', {kind}' if kind else ''})."
         )
     caption = "0 % random, 100 % best possible" if share >= 0 else "worse than random (0 %)"
     return Number(label, words.percent(share), caption, meaning)
@@ -129,7 +129,7 @@ def certificate(run: Run) -> str | None:
     points = f"{words.gap_percent(gap):.2f} percentage points" if calibrated else near
     more = "higher" if optimal else f"more than {points} higher"
     return (
-        f"{head}: this selection has joint value {joint}, and no other {which} has one {more}."
+        f"{head}: the joint value is {joint}. No selection {which} has a joint value {more}."
         # older runs on all rows carry the classes of their sample, which is another problem
         + ("" if run.whole is not None else classified(result.row_classes))
         + (f" Rules: {'; '.join(rules(run))}." if rules(run) else "")

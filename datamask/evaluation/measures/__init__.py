@@ -24,7 +24,7 @@ _POOL = "bootstrap over the corpus's rows"
 QUALITY = MeasureEntry(
     "quality",
     "Mean quality",
-    "Mean of the quality that selections are made by.",
+    "Mean quality score of the selected rows.",
     "higher",
     True,
     _ROWS,
@@ -55,7 +55,7 @@ PANEL: tuple[MeasureEntry, ...] = (
     MeasureEntry(
         "column",
         "Mean of column",
-        "Mean of one of the columns that make up the quality.",
+        "Mean of one of the columns that make up the quality score.",
         "higher",
         True,
         _ROWS,
@@ -66,8 +66,7 @@ PANEL: tuple[MeasureEntry, ...] = (
     MeasureEntry(
         "vendi",
         "Vendi score",
-        "The effective number of different samples, by the entropy of the members' "
-        "directions; like the first objectives, it does not see duplicates.",
+        "The effective number of different rows, from the entropy of their directions. It does not count duplicates.",
         "higher",
         True,
         _TANGENT,
@@ -86,8 +85,8 @@ PANEL: tuple[MeasureEntry, ...] = (
     ),
     MeasureEntry(
         "near_copies",
-        "Near-copies",
-        "Share of members with another member at cosine 0.95 or above.",
+        "Semantic duplicates",
+        "Share of selected rows with another selected row at cosine 0.95 or more.",
         "lower",
         True,
         _ROWS,
@@ -96,8 +95,8 @@ PANEL: tuple[MeasureEntry, ...] = (
     ),
     MeasureEntry(
         "exact_copies",
-        "Exact copies",
-        "Share of members whose features another member has too.",
+        "Exact duplicates",
+        "Share of selected rows whose features another selected row has too.",
         "lower",
         True,
         _ROWS,
@@ -107,8 +106,8 @@ PANEL: tuple[MeasureEntry, ...] = (
     MeasureEntry(
         "tfidf",
         "TF-IDF coverage",
-        "Mean TF-IDF similarity of the corpus's texts to the nearest other "
-        "member: coverage in a second representation.",
+        "Mean TF-IDF similarity of a text of the corpus to the nearest other selected text. It does not use the "
+        "features.",
         "higher",
         False,
         _POOL,
@@ -118,9 +117,9 @@ PANEL: tuple[MeasureEntry, ...] = (
     MeasureEntry(
         "cross_entropy",
         "Cross-entropy",
-        "Nats per word of held-out text under a bigram model trained on as "
-        "many words of each selection, held-out rows and their duplicates left out. They are left out after "
-        "selecting, which costs a diverse selection the rows around them; `ablate` leaves them out first.",
+        "Nats per word of held-out text, by a bigram model that learns from equally many words of each selection. "
+        "Held-out rows and their duplicates are removed after selecting, which costs a diverse selection more; "
+        "`ablate` removes them before.",
         "lower",
         False,
         "5 hold-outs",
@@ -130,7 +129,7 @@ PANEL: tuple[MeasureEntry, ...] = (
     MeasureEntry(
         "domain",
         "Domain drift",
-        "Jensen-Shannon distance of the shares of a column's values from the corpus's: 0 equal, 1 disjoint.",
+        "How far the shares of a column's values are from those of the corpus: 0 equal, 1 disjoint (Jensen-Shannon).",
         "neither",
         False,
         _ROWS,
@@ -140,7 +139,7 @@ PANEL: tuple[MeasureEntry, ...] = (
     MeasureEntry(
         "drift",
         "Drift",
-        "How far a column's mean has moved from the corpus's, in its standard deviations.",
+        "How far the mean of a column is from its mean in the corpus, in standard deviations.",
         "neither",
         False,
         _ROWS,

@@ -149,7 +149,7 @@ def _measured(entry: MeasureEntry, target: str, values: Mapping[str, np.ndarray]
             column=target,
             label=f"{entry.label}, best by quality",
             circular=("quality",),
-            says="The same on the best quarter of the held-out text by quality: circular for a "
-            "selection made by quality.",
+            says="The same on the quarter of the held-out texts with the best quality scores. It is circular "
+            "for a selection by quality.",
         )
     return entry.measured(readings, column=target, label=f"{entry.label}: {target}")

@@ -167,7 +167,7 @@ def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_i
     diverse, pool = (classes.tightness("x", features, mask, crowding, crowding, every) for mask in (thinned, every))
     assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
     said = classes.spread_words(diverse, pool, "facility")
-    assert "tighter here" in said and "less crowded" in said and "crowd" in said and "pair-wise" in said
+    assert "is tighter than" in said and "less crowded" in said and "crowd" in said and "pair-wise" in said
     assert "its objective is not" in classes.spread_words(diverse, pool, "disf")
     assert classes.spread_words(pool, diverse, "facility") == ""
 

@@ -65,8 +65,8 @@ def test_a_constant_term_has_no_share(tmp_path):
 def test_a_certificate_says_exactly_what_is_proved(tmp_path):
     run = finish(create(tmp_path / "a"), upper_bound=0.501, gap=0.01)
     assert outcome.certificate(run) == (
-        "Gap 1.00\u00a0% for this objective: this selection has joint value 49.10\u00a0%, and no other of 5,400 rows "
-        "has one more than 1.00 percentage points higher."
+        "Gap 1.00\u00a0% for this objective: the joint value is 49.10\u00a0%. No selection of 5,400 rows has a joint "
+        "value more than 1.00 percentage points higher."
     )
     assert outcome.certificate(finish(create(tmp_path / "b"), upper_bound=None, gap=None)) is None
 
