@@ -236,7 +236,8 @@ def test_the_count_of_a_call_is_an_ordinary_file(what, calls, work, monkeypatch)
 def test_the_list_of_tasks_is_that_of_all_phases():
     package = ROOT / "datamask" / "out_of_core"
     texts = [path.read_text() for path in package.glob("*.py")]
-    named = {name for text in texts for name in re.findall(r'"([a-z_]+:[a-z_]+)"', text)}
+    phase = r'(?:Phase\("datamask\.out_of_core\.|")([a-z_]+:[a-z_]+)"'
+    named = {name for text in texts for name in re.findall(phase, text)}
     assert {f"datamask.out_of_core.{name}" for name in named} == files.TASKS
     assert all(callable(function_of(task)) for task in files.TASKS)
 
