@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -260,6 +261,18 @@ def test_a_cluster_is_joined_and_left(tmp_path):
     cluster.communicate()
     gone = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert f"RemoteError: the Ray cluster cannot be joined at {address}" in gone.stderr
+
+
+@NEEDS_RAY
+@pytest.mark.parametrize("kind", ["pairwise", "facility"])
+def test_a_cluster_of_three_nodes_loses_some_and_gets_others(kind, tmp_path):
+    """Two here; without the last word it is one in each phase, which takes minutes."""
+    words = [sys.executable, "-m", "tests.out_of_core.losing_nodes", kind, str(tmp_path), "2"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    outcome = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    phases = outcome.pop("phases")
+    assert outcome == {"same": True, "lost": 2, "repeated": 2, "most": 2} and phases > 2
 
 
 # -- what may cross --------------------------------------------------------------------------------------------------

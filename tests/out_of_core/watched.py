@@ -6,32 +6,47 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.engines.replies import function_of
 from tests.out_of_core.toy import note
 
 
-def task(argument: dict[str, Any]) -> dict[str, Any]:
-    """Do ``task`` of ``argument``; note in ``notes`` its name, its number and this process.
+class Begun(NamedTuple):
+    """A task that was begun: its name, what all calls of its phase are named by, its number, and the process."""
 
-    ``hang``: a number whose task, begun for the first time, waits until it is killed; ``die``: one that kills itself.
+    name: str
+    phase: str
+    number: int
+    process: int
+
+
+def task(argument: dict[str, Any]) -> dict[str, Any]:
+    """Do ``task`` of ``argument``, and note in the file ``notes`` that it is begun.
+
+    ``die``: a number whose task kills its process when it is begun for the first time; ``hang``: one that waits then,
+    until it is killed: in the first phase of each name that has it, or, with ``every``, in every phase, but no more
+    often than ``most`` says.
     """
     inner, notes = argument["argument"], Path(argument["notes"])
-    name, number = argument["task"].rpartition(":")[2], inner["number"]
-    first = not any(line.split()[:2] == [name, str(number)] for line in lines(notes))
-    note(notes, f"{name} {number} {os.getpid()}")
-    if first and number == argument.get("die"):
+    name, phase, number = argument["task"].rpartition(":")[2], inner["output"], inner["number"]
+    before = [each for each in begun(notes) if each.number == number and each.name == name]
+    note(notes, f"{name} {phase} {number} {os.getpid()}")
+    if number == argument.get("die") and not before:
         os.kill(os.getpid(), signal.SIGKILL)
-    if first and number == argument.get("hang"):
+    hung = notes.with_suffix(".hung")
+    first = not [each for each in before if each.phase == phase or not argument.get("every")]
+    if first and number == argument.get("hang") and len(begun(hung)) < argument["most"]:
+        note(hung, f"{name} {phase} {number} {os.getpid()}")
         time.sleep(600)
     return function_of(argument["task"])(inner)
 
 
-def lines(notes: Path) -> list[str]:
-    """What was begun so far, a line each."""
-    return notes.read_text().split("\n")[:-1] if notes.exists() else []
+def begun(notes: Path) -> list[Begun]:
+    """What was begun so far."""
+    lines = notes.read_text().split("\n")[:-1] if notes.exists() else []
+    return [Begun(name, phase, int(number), int(process)) for name, phase, number, process in map(str.split, lines)]
 
 
 class WatchedEngine(Engine):
@@ -52,6 +67,10 @@ class WatchedEngine(Engine):
     def workers(self) -> int:
         return self._inner.workers
 
-    def begun(self) -> list[tuple[str, int]]:
-        """Name and number of every task that was begun, in that order."""
-        return [(name, int(number)) for name, number, _ in map(str.split, lines(self._notes))]
+    def begun(self) -> list[Begun]:
+        """Every task that was begun, in that order."""
+        return begun(self._notes)
+
+    def hung(self) -> list[Begun]:
+        """Those that waited."""
+        return begun(self._notes.with_suffix(".hung"))
