@@ -74,8 +74,8 @@ class FeatureProbe:
             said = ["Too few different rows or scores for a linear probe."]
         else:
             said = [
-                f"A linear probe predicts quality with rank correlation {_number(self.correlation)} on held-out rows "
-                f"(shuffled: {_number(self.shuffled)})."
+                f"A linear probe predicts quality scores with rank correlation {_number(self.correlation)} on held-out "
+                f"rows (shuffled: {_number(self.shuffled)})."
             ]
         return said + [
             f"Nearest neighbors with the same {label.column}: {100 * label.share:.0f} % (shuffled: "

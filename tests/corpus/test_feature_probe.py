@@ -61,7 +61,7 @@ def test_what_is_planted_is_found_and_noise_is_not(planted):
     assert noise.share == pytest.approx(noise.shuffled, abs=0.03)
     probe = replace(found, correlation=0.414, shuffled=-0.004, labels=(replace(kind, share=0.62, shuffled=0.09),))
     assert probe.sentences() == [
-        "A linear probe predicts quality with rank correlation 0.41 on held-out rows (shuffled: 0.00).",
+        "A linear probe predicts quality scores with rank correlation 0.41 on held-out rows (shuffled: 0.00).",
         "Nearest neighbors with the same kind: 62 % (shuffled: 9 %).",
     ]
 

@@ -115,7 +115,7 @@ def test_the_page_says_what_the_features_can_do(page, opened):
     app.run()
     shown = said(app).replace("\\", "")
     assert all(sentence in shown for sentence in job.result.sentences())
-    assert "A linear probe predicts quality with rank correlation" in shown and "(shuffled: " in shown
+    assert "A linear probe predicts quality scores with rank correlation" in shown and "(shuffled: " in shown
 
 
 def test_texts_are_shown_as_data_and_never_as_markup(page, opened):

@@ -19,7 +19,7 @@ ABOUT = (
 
 def show(corpus: Corpus) -> None:
     """Both numbers once they are there, with the same for shuffled labels; before that their progress."""
-    st.markdown("**Do the features predict the quality score?**", help=ABOUT)
+    st.markdown("**Do the features predict quality scores?**", help=ABOUT)
     found = background.answer(probing.ask(corpus), "features")
     if found is None:
         return

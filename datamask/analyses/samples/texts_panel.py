@@ -125,7 +125,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
     if not len(listing.rows):
         st.caption("No shown row is in this list. Set *Show* to all.")
         return
-    st.caption("Check a row or click a point to read it.", help=ABOUT)
+    st.caption("Check a row to read it.", help=ABOUT)
     page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
     config = {
