@@ -60,8 +60,8 @@ def test_verdicts(board):
 def test_the_summary_counts_fair_measures_only(board):
     rows = scoreboards.rows(board, LETTERS)
     assert scoreboards.summary(rows, LETTERS) == (
-        "Of 3 measures that none of these runs optimizes, the best is B on 1, a random subset on 1; "
-        "on 1 the best runs are level."
+        "Of 3 measures that none of these runs optimizes, B is best on 1, a random subset is best on 1; "
+        "on 1 the best are level."
     )
     made = [row for row in rows if row.measure == "quality"]
     assert scoreboards.summary(made, LETTERS).endswith("so none is called best.")

@@ -176,7 +176,7 @@ def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, stor
     assert "All 5 runs are stored" in text_of(app) and app.get_by_key("start_sweep").disabled
     # a finer sweep computes only what is missing
     app.get_by_key("frontier_count").set_value(21).run()
-    assert "**16** runs (5 more" in text_of(app)
+    assert "**16** runs (stored already: 5)" in text_of(app)
     # a baseline that is missing is one button away
     offered = {button.key for button in app.button if button.key and button.key.startswith("baseline_")}
     assert offered == {f"baseline_{name}" for name in sweeping.BASELINES}

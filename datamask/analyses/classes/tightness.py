@@ -96,8 +96,8 @@ def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
         "": "rows without near neighbors can still lie near the center.",
     }.get(objective, "its objective is not the mean cosine of all pairs.")
     return (
-        f"Top-diverse is tighter than all rows, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}. Only "
-        f"pair-wise similarity minimizes tightness: {why}"
+        f"Top-diverse is tighter than all rows, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}. This is no "
+        f"error: {why} Only pair-wise similarity minimizes tightness."
     )
 
 

@@ -259,7 +259,7 @@ def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tup
         sentence += ": " + ", ".join(
             f"{len(pairs):,} of {words.plain(outcome.objective_label(name), 60)}" for name, pairs in left.items()
         )
-    sentence += f" ({total - count:,} more are stored already)" if count < total else ""
+    sentence += f" (stored already: {total - count:,})" if count < total else ""
     # neither lambda nor seed changes how long a point takes, and there may be hundreds of them
     kinds = Counter(
         (plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values() for plan, point in pairs

@@ -99,14 +99,18 @@ def summary(table: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
     if not fair:
         return "Each measure with a better direction is optimized by one of these runs, so none is called best."
     won = {key: sum(row.best == key for row in fair) for key in (*letters, *BESIDE)}
-    wins = [f"{letters[key][0] if key in letters else BESIDE[key]} on {count}" for key, count in won.items() if count]
+    wins = [
+        f"{letters[key][0] if key in letters else BESIDE[key]} is best on {count}"
+        for key, count in won.items()
+        if count
+    ]
     level = len(fair) - sum(won.values())
     head = (
-        f"Of {len(fair)} measures that none of these runs optimizes, the best is {', '.join(wins)}"
+        f"Of {len(fair)} measures that none of these runs optimizes, {', '.join(wins)}"
         if wins
         else f"On none of the {len(fair)} independent measures is one run clearly best"
     )
-    return head + (f"; on {level} the best runs are level." if level and wins else ".")
+    return head + (f"; on {level} the best are level." if level and wins else ".")
 
 
 def numbers(table: list[Row]) -> pd.DataFrame:

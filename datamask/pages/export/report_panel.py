@@ -35,7 +35,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
         if left:
             st.caption(f"Includes the stored part of the scoreboard. Not measured yet: {left}.")
         elif board is not None:
-            st.caption("Includes the stored scoreboard.")
+            st.caption("Includes the independent metrics.")
         st.space("stretch")
         if corpus is None:
             st.caption("Open the corpus of this run to add its map, groups and texts.")
