@@ -33,6 +33,10 @@ def _mix(x: np.ndarray) -> np.ndarray:
     return mixed
 
 
+DRAWS = 1 << 62
+"""Seeds of uniform samples begin here, out of the way of those that people give, by whose hashes ties are decided."""
+
+
 def row_hash(ids: pa.Array | pa.ChunkedArray, seed: int) -> np.ndarray:
     """Hash ids of any integer or string type together with a seed.
 

@@ -28,11 +28,12 @@ from torch import Tensor
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.corpus.sampling import DRAWS, hash_under
 from datamask.evaluation.pool import Pool
 from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
 from datamask.learning.loop import ShareWatch, learn
-from datamask.learning.masks import top
+from datamask.learning.masks import tie_order, top
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
@@ -63,7 +64,9 @@ NOTHING = 1e-5
 """Weighted rows that come within this share of the most there can be add up to nothing."""
 
 RANDOM_DRAWS = 32
-"""Random subsets that fill a budget, whose mean value is its random end."""
+"""Random subsets, of facility location or under a budget, whose mean value is the random end."""
+
+SIGN = np.uint64(1 << 63)
 
 FAR = 0.05
 """A relaxation whose rounding stays further than this share below its bound is no reference; then masks are learned
@@ -175,6 +178,12 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
 def _random_end(problem: Problem, poll: Poll) -> float:
     """The value of a random subset: always the same for a problem."""
     function, generator = problem.joint.terms[0].function, torch.Generator().manual_seed(0)
+    if function.drawn:
+        # by hashes of the ids, as over all rows of a corpus beyond memory
+        hashes = problem.ties.cpu().numpy().view(np.uint64) ^ SIGN
+        nothing, device = torch.zeros(len(problem.eligible)), problem.ties.device
+        drawn = (tie_order(hash_under(hashes, DRAWS + draw), device) for draw in range(RANDOM_DRAWS))
+        return float(np.mean([function.value(replace(problem, ties=ties).subset(nothing), poll) for ties in drawn]))
     if problem.budget is None:
         return function.random_value(problem.size, generator, poll)
     keys = torch.rand(RANDOM_DRAWS, len(problem.eligible), generator=generator).to(problem.eligible.device)

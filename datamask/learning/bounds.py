@@ -113,7 +113,7 @@ def _bound_recorder(trace: Trace, value: float) -> Callable[[int, float], None]:
 
 def facility_terms(problem: Problem) -> list[Term]:
     """The counting terms that prices on neighbour lists bound."""
-    return [term for term in problem.joint.counting if isinstance(term.function, Facility)]
+    return [term for term in problem.joint.counting if term.function.priced]
 
 
 def dual_bound(
@@ -132,6 +132,7 @@ def dual_bound(
     constant = smooth - float(gradient @ mask.double())
     bonus = torch.full_like(gradient, -torch.inf)
     bonus[problem.eligible] = gradient[problem.eligible] / weight
+    del gradient
     if not function.exact_lists:
         value = smooth + weight * (function.listed_value(mask, poll) - dual.scale.zero)
     target = (value - constant) / weight + dual.scale.zero
@@ -144,6 +145,7 @@ def dual_bound(
     if start is None:
         nearest = function.close_coverage(mask, poll, needed=1)
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
+        del nearest  # of all rows, like what follows
     if lists is None:
         lists = Lists(function.indices.cpu().numpy(), function.similarities.cpu().numpy())
     own, step, zero = bonus.cpu().numpy(), lists.step, lists.zero
@@ -162,6 +164,7 @@ def dual_bound(
         poll=poll,
         on_bound=lambda steps, bound: record(steps, constant + weight * ((bound - zero) * step - dual.scale.zero)),
         zero=zero,
+        exact_lists=function.exact_lists,
         threads=torch.get_num_threads(),
     )
     prices, error = (descent.prices - zero) * step, product_error(function.d)

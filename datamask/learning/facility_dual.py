@@ -15,6 +15,7 @@ the descent only finds the prices: `proved` evaluates the bound at them in float
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -48,13 +49,11 @@ class DualBound:
 
     Attributes:
         upper_bound: no subset of S members is worth more (float64), given exact lists.
-        scores: float64 ``(n,)``, bonus plus surplus at the best prices, over n; its top S is a good subset to start
-            from. prices: float64 ``(n,)``, theta there.
+        prices: float64 ``(n,)``, theta there.
         steps: Polyak steps taken.
     """
 
     upper_bound: float
-    scores: np.ndarray
     prices: np.ndarray
     steps: int
 
@@ -74,12 +73,13 @@ def descend(
     poll: Poll = no_poll,
     on_bound: Callable[[int, float], None] = lambda steps, bound: None,
     zero: float = 0.0,
+    exact_lists: bool = True,
     threads: int = 1,
 ) -> DualBound:
     """Lower the dual bound towards `value`.
 
     Args:
-        indices, similarities: exact lists ``(n, K)``, falling, itself first; float32, or whole numbers.
+        indices, similarities: lists ``(n, K)``, falling, itself first; float32, or whole numbers.
         size: S. value: the best known value, the target of the steps.
         start: float64 ``(n,)``, first prices, e.g. halfway between each row's best and second-best similarity under a
             good subset: a third fewer steps than from the best.
@@ -89,6 +89,7 @@ def descend(
         steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
         progress: stop where `LAST_STEPS` steps lowered the bound by less.
         on_bound: gets the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
+        exact_lists: whether unlisted pairs count too, which are no nearer than the last listed one.
         zero: what similarity 0 is; value, prices and bound count from where `similarities` do.
         threads: above one, the halves of many rows are gone through side by side; the bound is the same.
     """
@@ -109,6 +110,7 @@ def descend(
             poll,
             on_bound,
             zero,
+            exact_lists,
             each_of,
         )
 
@@ -127,6 +129,7 @@ def _descended(
     poll: Poll,
     on_bound: Callable[[int, float], None],
     zero: float,
+    exact_lists: bool,
     each_of: Callable[[Callable[[slice], np.ndarray], list[slice]], Iterable[np.ndarray]],
 ) -> DualBound:
     """`descend`; ``each_of(function, parts)`` gives the function's values of all parts, in order."""
@@ -135,11 +138,11 @@ def _descended(
         similarities = np.ascontiguousarray(similarities, dtype=np.float32)
     indices = np.ascontiguousarray(indices, dtype=np.int32)
     # a list that is shorter than the pool says nothing of the pairs behind its end
-    floor = np.maximum(zero, similarities[:, -1].astype(np.float64)) if k < n else np.full(n, float(zero))
+    ended = exact_lists and k < n
+    floor = np.maximum(zero, similarities[:, -1].astype(np.float64)) if ended else np.float64(zero)
     theta = np.maximum(start.astype(np.float64, copy=False), floor)
     own = np.zeros(n) if bonus is None else bonus.astype(np.float64, copy=False)
     best, best_theta = np.inf, theta.copy()
-    best_scores = own
     direction = None
     length, stalled, step_count = 1.0, 0, 0
     bounds: list[float] = []
@@ -160,7 +163,9 @@ def _descended(
         if len(bounds) > LAST_STEPS // STEPS_AT_ONCE and bounds[-1 - LAST_STEPS // STEPS_AT_ONCE] - best < progress:
             break
         for _ in range(min(STEPS_AT_ONCE, steps - step_count)):
-            scores = own + sum(each_of(surplus_of, parts)) / n
+            scores = functools.reduce(np.add, each_of(surplus_of, parts))
+            scores /= n
+            scores += own
             member_weights = _largest(scores, size) if choose is None else choose(scores)
             members = np.flatnonzero(member_weights)  # barred rows have a score of -inf
             bound = theta.mean() + scores[members] @ member_weights[members]
@@ -170,11 +175,12 @@ def _descended(
                 # a gain of a millionth of what is left to gain is no progress
                 if best == np.inf or bound <= best - 1e-6 * (best - value):
                     stalled = 0
-                best, best_theta, best_scores = bound, theta.copy(), scores
+                best = bound
+                best_theta[:] = theta
             if step_count <= STEPS_AT_ONCE or step_count % STEPS_AT_ONCE == 0:
                 on_bound(step_count, best)
             if best - value <= tolerance:
-                return DualBound(best, best_scores, best_theta, step_count)
+                return DualBound(best, best_theta, step_count)
             if stalled > PATIENCE:
                 length, stalled = length / 2, 0
                 theta, direction = best_theta.copy(), None
@@ -183,16 +189,18 @@ def _descended(
             # a price at its floor cannot fall further
             slope[(theta <= floor) & (slope > 0)] = 0.0
             if not slope.any():
-                return DualBound(best, best_scores, best_theta, step_count)
+                return DualBound(best, best_theta, step_count)
             if direction is not None:
-                slope += MEMORY * direction
+                direction *= MEMORY
+                slope += direction
             direction, square = slope, float(slope @ slope)
             if square == 0.0:  # the two cancel: begin anew from here
                 direction = None
                 continue
             step = length * n * (bound - value) / square
-            theta = np.maximum(theta - step * direction, floor)
-    return DualBound(best, best_scores, best_theta, step_count)
+            theta -= step * direction
+            np.maximum(theta, floor, out=theta)
+    return DualBound(best, best_theta, step_count)
 
 
 def product_error(dimensions: int) -> float:

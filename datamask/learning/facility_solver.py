@@ -114,7 +114,7 @@ class _Known:
 
     def __init__(self, problem: Problem, lists: Lists | None) -> None:
         if lists is None:
-            lists = Lists(*_arrays(problem))
+            lists = Lists.in_steps(*_arrays(problem))
         self.lists, self.bonus = lists, _bonus(problem) / lists.step
         self.visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
         self.place = np.empty_like(self.visit)

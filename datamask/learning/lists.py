@@ -1,4 +1,8 @@
-"""Neighbour lists as solvers go through them: from rows to what they list, and from candidates to who lists them."""
+"""Neighbour lists as solvers go through them: from rows to what they list, and from candidates to who lists them.
+
+Greedy and swaps count similarities in whole steps below 1, of one size for all rows. Sums of them are exact, so what is
+selected depends neither on the order of the rows nor on where the lists lie, and two bytes hold one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
+from datamask.compiling import compiled
 from datamask.learning.medoids import reverse_lists
+
+FEWEST_BITS, MOST_BITS, ONE = 16, 24, 65_535
+"""A step is 1 divided by two to the power of so many bits; similarity 1 is the number of the last. Float32 products
+resolve no more than the most."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,14 @@ class Lists:
     near: np.ndarray
     step: float = 1.0
     zero: float = 0.0
+
+    @classmethod
+    def in_steps(cls, indices: np.ndarray, similarities: np.ndarray) -> Lists:
+        """Lists int32 and float32 ``(n, K)``, counted in steps."""
+        bits = bits_for(lowest(indices, similarities, 0))
+        near = np.empty(indices.shape, np.uint16)
+        put_steps(similarities, bits, near)
+        return cls(indices, near, *scale_of(bits))
 
     @cached_property
     def reverse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,3 +59,39 @@ class Lists:
     def similarity(self, near: np.ndarray) -> np.ndarray:
         """What `near` stands for, float64."""
         return (near.astype(np.float64) - self.zero) * self.step
+
+
+def bits_for(similarity: float) -> int:
+    """The finest steps that reach from 1 down to a similarity, as bits."""
+    span, bits = 1.0 - max(similarity, 0.0), MOST_BITS
+    while bits > FEWEST_BITS and span * (1 << bits) > ONE:
+        bits -= 1
+    return bits
+
+
+def scale_of(bits: int) -> tuple[float, float]:
+    """`step` and `zero` of lists in steps of so many bits."""
+    return 2.0**-bits, float(ONE - (1 << bits))
+
+
+@compiled
+def lowest(indices: np.ndarray, similarities: np.ndarray, first: int) -> float:
+    """The lowest similarity in lists ``(n, K)`` of the rows from `first` on, at most 1."""
+    least = np.float32(1.0)
+    for v in range(indices.shape[0]):
+        for c in range(indices.shape[1] - 1, -1, -1):
+            # a short list ends with the row itself again
+            if c == 0 or indices[v, c] != first + v:
+                least = min(least, similarities[v, c])
+                break
+    return float(least)
+
+
+@compiled
+def put_steps(similarities: np.ndarray, bits: int, near: np.ndarray) -> None:
+    """Set how near in steps of ``2 ** -bits`` below 1, as uint16 ``(n, K)``, rounded."""
+    steps = 2.0**bits
+    for v in range(similarities.shape[0]):
+        for c in range(similarities.shape[1]):
+            at = np.rint((max(np.float64(similarities[v, c]), 0.0) - 1.0) * steps) + 65535.0
+            near[v, c] = np.uint16(min(max(at, 0.0), 65535.0))

@@ -19,28 +19,32 @@ from datamask.compiling import compiled
 
 def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Turn row -> listed candidates ``(n, K)`` into candidate -> rows: offsets ``(n + 1,)``, rows and similarities."""
-    return _reverse(np.ascontiguousarray(indices, dtype=np.int32), np.ascontiguousarray(similarities, dtype=np.float32))
+    kind = np.float32 if similarities.dtype.kind == "f" else similarities.dtype
+    return _reverse(np.ascontiguousarray(indices, dtype=np.int32), np.ascontiguousarray(similarities, dtype=kind))
 
 
 @compiled
-def _reverse(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _reverse(indices: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     n, k = indices.shape
     offsets = np.zeros(n + 1, dtype=np.int64)
     for v in range(n):
         for c in range(k):
-            offsets[indices[v, c] + 1] += 1
+            # a short list ends with the row itself again
+            if c == 0 or indices[v, c] != v:
+                offsets[indices[v, c] + 1] += 1
     for i in range(n):
         offsets[i + 1] += offsets[i]
     place = offsets[:-1].copy()
-    rows = np.empty(n * k, dtype=np.int32)
-    near = np.empty(n * k, dtype=np.float32)
+    rows = np.empty(offsets[n], dtype=np.int32)
+    listed = np.empty(offsets[n], dtype=near.dtype)
     for v in range(n):
         for c in range(k):
             i = indices[v, c]
-            rows[place[i]] = v
-            near[place[i]] = max(similarities[v, c], np.float32(0.0))
-            place[i] += 1
-    return offsets, rows, near
+            if c == 0 or i != v:
+                rows[place[i]] = v
+                listed[place[i]] = max(near[v, c], 0)
+                place[i] += 1
+    return offsets, rows, listed
 
 
 PAIRS_AT_ONCE = 20_000_000

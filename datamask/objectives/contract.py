@@ -40,6 +40,12 @@ class SetFunction(abc.ABC):
     lower_bound: bool = False
     """Whether `value` is a lower bound of `exact_value`, as it is on approximate lists; then there is an `estimate`."""
 
+    priced: bool = False
+    """Whether prices on its neighbour lists bound it."""
+
+    drawn: bool = False
+    """Whether the random end of its scale is the mean over subsets that hashes of the ids draw."""
+
     quadratic: bool = True
     """Whether the concave function, where there is one, is at most quadratic in the weights."""
 

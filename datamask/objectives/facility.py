@@ -60,7 +60,7 @@ class Facility(SetFunction):
     lower bound of f, `estimate` compares a sample of the rows with all members, `exact_value` every row.
     """
 
-    needs_neighbors = True
+    needs_neighbors = priced = drawn = True
 
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:
         self.features = features

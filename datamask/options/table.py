@@ -346,9 +346,8 @@ class SelectionOptions:
     scope: str | None = option(
         Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),
         "Scope of a block",
-        "global: select from all rows of a corpus that does not fit in memory, in blocks of neighboring rows "
-        "that see each other's selection. block: random blocks, each solved alone, as in the paper. Without "
-        "it, the corpus is opened as a uniform sample",
+        "global: select from all rows of a corpus that does not fit in memory. block: random blocks, each solved "
+        "alone, as in the paper",
         "SCOPE",
         BEYOND_MEMORY,
         listed="Scope",

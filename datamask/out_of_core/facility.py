@@ -18,11 +18,12 @@ import numpy as np
 
 from datamask.config import SelectionConfig
 from datamask.corpus.list_length import list_length
+from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
 from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import DRAWS, Estimate, Facility, FacilitySolution
+from datamask.out_of_core.facility_values import Estimate, Facility, FacilitySolution
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
@@ -84,6 +85,9 @@ def solve_facility(
     alone = config.scope == "block"
     whole = by_whole_lists(config, scratch.rows) if whole is None else whole
     cells = _cells(scratch, config, size, listed_rows if whole else None)
+    if _begun_otherwise(cells):
+        work.report(0.0, "An earlier version of datamask began the lists in another way; they are made anew")
+        shutil.rmtree(cells.folder)
     if whole:
         from datamask.out_of_core.listed.solve import solve_listed
 
@@ -152,6 +156,16 @@ def _cells(scratch: Scratch, config: SelectionConfig, size: int, listed_rows: in
         if is_whole(before) or (before.atlas.whole and before.lists.whole):
             return before
     return cells
+
+
+def _begun_otherwise(cells: CellBlocks) -> bool:
+    """Whether the folder of the tasks holds files, and none of the first tasks of these."""
+    first = [phase.name for phase in (cells.centres, cells.assign) if phase is not None]
+    try:
+        names = [path.name for path in cells.folder.iterdir()]
+    except FileNotFoundError:
+        return False
+    return bool(names) and not any(name.startswith(tuple(first)) for name in names)
 
 
 def is_whole(cells: CellBlocks) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datamask.corpus.sampling import DRAWS
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.contract import Engine
@@ -30,9 +31,6 @@ RANDOM_DRAWS = 3
 
 JUDGES = 400
 """Rows whose true nearest rows say what share of them the lists hold."""
-
-DRAWS = 1 << 62
-"""Seeds of uniform samples begin here, out of the way of those that people give, by whose hashes ties are decided."""
 
 
 @dataclass(frozen=True)

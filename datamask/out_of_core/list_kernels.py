@@ -282,32 +282,6 @@ def lists_with_elsewhere(
 
 
 @compiled
-def lowest(positions: np.ndarray, similarities: np.ndarray, first: int) -> float:
-    """The lowest similarity in lists ``(n, K)`` of the rows from position `first` on, at most 1."""
-    least = np.float32(1.0)
-    for v in range(positions.shape[0]):
-        for c in range(positions.shape[1] - 1, -1, -1):
-            # a short list ends with the row itself again
-            if c == 0 or positions[v, c] != first + v:
-                least = min(least, similarities[v, c])
-                break
-    return float(least)
-
-
-@compiled
-def put_steps(
-    positions: np.ndarray, similarities: np.ndarray, bits: int, indices: np.ndarray, near: np.ndarray
-) -> None:
-    """Set lists ``(n, K)`` as int32, and how near in steps of ``2 ** -bits`` below 1 as uint16, rounded."""
-    steps = 2.0**bits
-    for v in range(positions.shape[0]):
-        for c in range(positions.shape[1]):
-            indices[v, c] = positions[v, c]
-            at = np.rint((max(np.float64(similarities[v, c]), 0.0) - 1.0) * steps) + 65535.0
-            near[v, c] = np.uint16(min(max(at, 0.0), 65535.0))
-
-
-@compiled
 def count_listed(indices: np.ndarray, first: int, offsets: np.ndarray) -> None:
     """Add to ``offsets[i + 1]`` how many of the rows from `first` on list i."""
     for v in range(indices.shape[0]):

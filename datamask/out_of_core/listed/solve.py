@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
-from datamask.corpus.sampling import hash_under
+from datamask.corpus.sampling import DRAWS, hash_under
 from datamask.errors import InputError, OptionError
 from datamask.learning.bounds import Certificate, Effort, dual_bound
 from datamask.learning.budget import Budget
@@ -35,7 +35,7 @@ from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import DRAWS, ESTIMATE_ROWS, Facility, FacilitySolution
+from datamask.out_of_core.facility_values import ESTIMATE_ROWS, Facility, FacilitySolution
 from datamask.out_of_core.facility_values import Estimate as Estimated
 from datamask.out_of_core.listed.mapped_facility import MappedFacility, RowsOfCells
 from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
@@ -85,7 +85,7 @@ class ListedRows:
 
     Attributes:
         cells: their blocks. rows: features. lists: of them. function: the objective.
-        quality: float64 ``(N,)``. id_hash: uint64 ``(N,)``. row: int64 ``(N,)``, in the scratch.
+        quality: float64 ``(N,)``. id_hash: uint64 ``(N,)``. row: int32 ``(N,)``, in the scratch.
     """
 
     cells: CellBlocks
@@ -102,7 +102,9 @@ class ListedRows:
         rows = RowsOfCells(whole.cells)
         function = MappedFacility(rows, lists, whole.cells.scratch.dim)
         quality = torch.from_numpy(rows.column("quality").astype(np.float64, copy=False))
-        return cls(whole.cells, rows, function, quality, rows.column("id_hash"), rows.column("rows")), facts
+        return cls(
+            whole.cells, rows, function, quality, rows.column("id_hash"), rows.column("rows").astype(np.int32)
+        ), facts
 
     def ties(self, seed: int) -> Tensor:
         """What decides ties, int64 ``(N,)``."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from datamask.errors import StoreError
 from datamask.files import read_bounded, replacing, write_text
-from datamask.learning.lists import Lists
+from datamask.learning.lists import Lists, bits_for, lowest, put_steps, scale_of
 from datamask.out_of_core import list_kernels
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
@@ -25,10 +25,6 @@ from datamask.work.context import UNWATCHED, Work
 
 ROWS_AT_ONCE = 1 << 15
 """Rows between two polls."""
-
-FEWEST_BITS, MOST_BITS, ONE = 16, 24, 65_535
-"""A step is 1 divided by two to the power of so many bits; similarity 1 is the number of the last. Float32 products
-resolve no more than the most."""
 
 RECORD_BYTES = 1 << 16
 
@@ -93,10 +89,10 @@ class WholeLists:
         offsets = self._map("offsets", np.int64, (rows + 1,))
         entries = (int(offsets[-1]),)
         listed_by = offsets, self._map("listing", np.int32, entries), self._map("listed_near", np.uint16, entries)
-        return MappedLists(indices, near, 2.0**-bits, float(ONE - (1 << bits)), listed_by), facts
+        return MappedLists(indices, near, *scale_of(bits), listed_by), facts
 
     def _write_forward(self, rows: int, listed: int, facts: Facts, work: Work) -> None:
-        cells, lowest, done = self.cells, 1.0, 0
+        cells, least, done = self.cells, 1.0, 0
         starts = np.asarray(ArrayFile(cells.atlas.path(0))["block_starts"])
 
         def parts() -> list[tuple[int, np.ndarray, np.ndarray]]:
@@ -111,15 +107,16 @@ class WholeLists:
 
         for first, positions, near in parts():
             work.poll()
-            lowest = min(lowest, list_kernels.lowest(positions, near, first))
-        bits = bits_for(lowest)
+            least = min(least, lowest(positions, near, first))
+        bits = bits_for(least)
         with self._made("indices", np.int32, rows * listed) as flat, self._made("near", np.uint16, rows * listed) as b:
             indices, codes = flat.reshape(rows, listed), b.reshape(rows, listed)
             for first, positions, near in parts():
                 work.report(done / rows, "Lists of all rows")
                 work.poll()
                 some = slice(first, first + len(positions))
-                list_kernels.put_steps(positions, near, bits, indices[some], codes[some])
+                indices[some] = positions
+                put_steps(near, bits, codes[some])
                 done += len(positions)
         write_text(self.path("json"), json.dumps({"bits": bits, "facts": facts}))
 
@@ -168,11 +165,3 @@ class _Made:
     def __exit__(self, *error: object) -> None:
         self._mapped.flush()
         self._replacing.__exit__(*error)  # type: ignore[arg-type]
-
-
-def bits_for(lowest: float) -> int:
-    """The finest steps that reach from 1 down to a similarity, as bits."""
-    span, bits = 1.0 - max(float(lowest), 0.0), MOST_BITS
-    while bits > FEWEST_BITS and span * (1 << bits) > ONE:
-        bits -= 1
-    return bits
