@@ -110,7 +110,7 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
         tab_to(page, "Open$")
         page.keyboard.press("Enter")
         # the page before it may be there for a moment
-        expect(main.get_by_text("Quality scores").last).to_be_visible()
+        expect(main.get_by_text("Quality scores", exact=True).last).to_be_visible()
         still(page)
         tab_to(page, "Select from this corpus")
         page.keyboard.press("Enter")

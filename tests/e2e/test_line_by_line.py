@@ -62,7 +62,7 @@ def test_line_by_line(tmp_path, browser_page: Page):
         page.wait_for_function(STILL)
         # lists of columns have a button of that name too
         page.get_by_test_id("stButton").get_by_role("button", name="Open", exact=True).click()
-        expect(page.get_by_text("Quality scores")).to_be_visible()
+        expect(page.get_by_text("Quality scores", exact=True)).to_be_visible()
         expect(page.locator(".st-key-menu").get_by_text(f"{N} rows")).to_be_visible()
 
         # tune lambda, ratio, objective and G; a press that meets the page being drawn anew is lost on a busy machine

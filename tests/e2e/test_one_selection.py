@@ -272,7 +272,7 @@ def hold_the_comparison(page: Page, shard: Shard, kept: np.ndarray) -> None:
     expect(page.get_by_text(f"by chance {percent(share / (2 - share))}".replace(" %", "\xa0%"))).to_be_visible()
     table = grid(page.get_by_test_id("stDataFrame").first.locator("table"))
     quality, diversity = (100 * value for value in shard.worth(kept))
-    shown = table.iloc[1][["quality", "diversity", "rows", "tokens", "mean quality"]].astype(float)
+    shown = table.iloc[1][["quality", "diversity", "rows", "tokens", "mean quality score"]].astype(float)
     tokens, mean = shard.disk.n_tokens[kept].sum(), shard.score[kept].mean()
     assert shown.tolist() == pytest.approx([quality, diversity, kept.sum(), tokens, mean], rel=1e-4)
 

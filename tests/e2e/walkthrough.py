@@ -95,7 +95,7 @@ class Walk:
         expect(self.main.get_by_text("24 dimensions")).to_be_visible()
         self.seen("walk-open")
         self.click(self.main.get_by_test_id("stButton").get_by_role("button", name="Open", exact=True))
-        expect(self.main.get_by_text("Quality scores")).to_be_visible()
+        expect(self.main.get_by_text("Quality scores", exact=True)).to_be_visible()
 
     def sweep(self) -> None:
         """Draw the frontier of the current selection's objective."""
