@@ -23,7 +23,7 @@ from datamask.out_of_core.scratch_writing import check_unchanged, rewritten
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
-from datamask.recipes.passes import FINENESS, REACH, InOrder, tails
+from datamask.recipes.passes import FINENESS, REACH, InOrder, highest
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer, unit_rows
 from datamask.recipes.weights import Weights
@@ -40,6 +40,7 @@ class Candidate:
     Attributes:
         recipe: its terms are valued. selected: bool ``(N,)``.
         rule: scores every row. tau: about the threshold that S rows reach. spread: of the scores, about.
+        free: bool ``(N,)``, the rows that a selection may have or not; None: all.
     """
 
     recipe: Recipe
@@ -47,6 +48,7 @@ class Candidate:
     rule: ScoreRule
     tau: float
     spread: float
+    free: np.ndarray | None = None
 
 
 @dataclass
@@ -177,13 +179,15 @@ def exact_values(
 
 @dataclass
 class _Sums:
-    """Sums of one candidate over the rows seen so far: of its members, and of all rows by their score."""
+    """Sums of one candidate over the rows seen so far: of its members, and of all free rows by their score; and the
+    scores of the members that are not free."""
 
     candidate: Candidate
     members: Members
     edges: np.ndarray
     counts: np.ndarray = field(default_factory=lambda: np.zeros(THRESHOLDS + 1, np.int64))
     scores: np.ndarray = field(default_factory=lambda: np.zeros(THRESHOLDS + 1))
+    fixed: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, candidate: Candidate, size: int, dim: int, standard: ScoreRule) -> _Sums:
@@ -204,6 +208,10 @@ class _Sums:
         self.members.add(units[selected], quality[selected], np.ones(int(selected.sum())))
         scorer = Scorer(candidate.rule)
         above = scorer(quality, units if candidate.rule.needs_features else None) - candidate.tau
+        if candidate.free is not None:
+            free = candidate.free[rows]
+            self.fixed += above[selected & ~free].tolist()
+            above = above[free]
         bins = np.searchsorted(self.edges, above, side="right")
         self.counts += np.bincount(bins, minlength=len(self.counts))
         self.scores += np.bincount(bins, above, minlength=len(self.scores))
@@ -212,10 +220,10 @@ class _Sums:
         self.members.join(other.members)
         self.counts += other.counts
         self.scores += other.scores
+        self.fixed += other.fixed
 
     def values(self, size: int) -> ExactValues:
-        above = tails(self.scores) - self.edges * tails(self.counts)
-        bound = self.candidate.tau + float((self.edges + above / size).min())
+        bound = self.candidate.tau + highest(self.edges, self.counts, self.scores, size, np.array(self.fixed))
         beside = Weights.of(self.candidate.recipe).beside_scores(self.candidate.rule, size)
         return ExactValues(self.members, bound + beside)
 

@@ -46,11 +46,18 @@ PARTS, MOST_PART_ROWS = 32, 1 << 16
 class ScratchFeed:
     """The rows of a scratch, for a pass; their scores are written down. See `datamask.recipes.passes.Feed`."""
 
-    def __init__(self, scratch: Scratch, block_rows: int, scores: np.ndarray | None = None, first: int = 0) -> None:
+    def __init__(
+        self,
+        scratch: Scratch,
+        block_rows: int,
+        scores: np.ndarray | None = None,
+        first: int = 0,
+        free: np.ndarray | None = None,
+    ) -> None:
         """
         Args:
             block_rows: bounds the rows in memory. scores: float64, filled by every pass from its start for the rows
-                from `first` on.
+                from `first` on. free: bool ``(N,)``, the rows that are summed up; None: all.
         """
         self._scratch, self._first = scratch, first
         self._scores = np.empty(scratch.rows) if scores is None else scores
@@ -59,7 +66,7 @@ class ScratchFeed:
         wanted = min(max(scratch.rows // PARTS, self._rows_at_once), MOST_PART_ROWS)
         self.part_rows = wanted - wanted % self._rows_at_once
         self.tasks = -(-scratch.rows // self.part_rows)
-        self._valid = np.ones(self._rows_at_once, bool)
+        self._free, self._all = free, np.ones(self._rows_at_once, bool)
 
     def range_of(self, task: int) -> tuple[int, int]:
         """The first row of a task, and the one behind the last."""
@@ -78,7 +85,7 @@ class ScratchFeed:
                 units = scratch.features(low, high).astype(np.float64) if rule.needs_features else None
                 score = scorer(quality, units)
                 self._scores[low - self._first : high - self._first] = score
-                valid = self._valid[: high - low]
+                valid = self._all[: high - low] if self._free is None else self._free[low:high]
                 judged = Judged(valid, valid, score, quality, None, None, units, {})
                 yield low // step, low, judged, 2 * self.dim * (high - low)
 
@@ -92,11 +99,17 @@ class Passes:
         scores: float64 ``(N,)``, of all rows, as the last pass found them.
     """
 
-    def __init__(self, scratch: Scratch, block_rows: int, engine: Engine | None = None) -> None:
-        """Args: engine: does the parts; None: threads of this process do."""
-        self._scratch, self._block_rows, self._engine = scratch, block_rows, engine
+    def __init__(
+        self, scratch: Scratch, block_rows: int, engine: Engine | None = None, free: np.ndarray | None = None
+    ) -> None:
+        """
+        Args:
+            engine: does the parts; None: threads of this process do.
+            free: bool ``(N,)``, the rows that are summed up; None: all. Each has a score.
+        """
+        self._scratch, self._block_rows, self._engine, self._free = scratch, block_rows, engine, free
         self.scores = np.empty(scratch.rows)
-        self._feed = ScratchFeed(scratch, block_rows, self.scores)
+        self._feed = ScratchFeed(scratch, block_rows, self.scores, free=free)
 
     def __call__(self, rule: ScoreRule, expected: float, sd: float, what: str, work: Work = UNWATCHED) -> Pass:
         """Score all rows by a rule, and sum them up around the expected threshold.
@@ -126,6 +139,8 @@ class Passes:
     def _phase(self, folder: Path, aim: Aim) -> Phase:
         """The calls of a pass; the rule is written for them."""
         numbers, arrays = aim.rule.parts()
+        if self._free is not None:
+            arrays["free"] = np.packbits(self._free)
         digest = hashlib.blake2b(repr(numbers).encode(), digest_size=12)
         for name, array in arrays.items():
             digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
@@ -153,11 +168,14 @@ def _part(argument: Argument) -> Made:
         scratch = Shuffled(scratch)
     file, number = opened(argument, "rule", 0), argument["number"]
     arrays: dict[str, Any] = {name: np.array(file[name]) for name in file.names}
+    free = arrays.pop("free", None)
+    if free is not None:
+        free = np.unpackbits(free, count=scratch.rows).view(bool)
     rule = ScoreRule(**file.facts, **arrays)
     aim = Aim(rule, argument["expected"], argument["sd"], scratch.dim, scratch.rows)
     low, high = ScratchFeed(scratch, argument["block_rows"], np.empty(0)).range_of(number)
     scores = np.empty(high - low)
-    feed = ScratchFeed(scratch, argument["block_rows"], scores, low)
+    feed = ScratchFeed(scratch, argument["block_rows"], scores, low, free)
     with one_blas_thread():
         one_pass = summed(feed.under(rule), number, aim)
     return {"scores_of_rows": scores, **one_pass.arrays()}, {"rows": one_pass.rows, "in_band": one_pass.in_band}

@@ -27,6 +27,7 @@ from datamask.errors import InputError
 from datamask.files import replacing
 from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.rounding import Members, rounded
+from datamask.out_of_core.fixed_rows import FixedRows
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_passes import Passes
 from datamask.polling import Poll
@@ -151,6 +152,7 @@ def solve(
     engine: Engine | None = None,
     state: str = STATE,
     random: float | None = None,
+    rules: FixedRows | None = None,
     on_pass: Callable[[Dual], None] | None = None,
 ) -> Dual:
     """Select `size` of all rows.
@@ -162,6 +164,7 @@ def solve(
         engine: does the passes, a task for each part of the rows; None: threads of this process do.
         state: name of the file in the scratch that keeps what the passes come to.
         random: value of a random selection, for an end of a scale; see `Dual.random`.
+        rules: rows that are in, which count among the `size`, and rows that are not; None: all are free.
         on_pass: called after every pass, those of a stopped attempt included.
 
     Raises:
@@ -170,22 +173,25 @@ def solve(
     """
     check_size(scratch.rows, size)
     weights = Weights.of(recipe)
+    limits = _Limits.of(scratch.rows, size, rules or FixedRows.none())
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
+    if rules:
+        made_of["rules"] = rules.digest
     path = scratch.folder / state
     dual = _kept(path, made_of, scratch.rows)
-    pilot = Pilot(scratch)
+    pilot = Pilot(scratch, limits.free)
     if dual is None:
         rule = rule_of(recipe, weights, size)
-        dual = Dual(rule, *pilot.threshold(rule, size), random=random)
+        dual = Dual(rule, *pilot.threshold(rule, limits.chosen), random=random)
     elif on_pass is not None:
         for done in range(1, len(dual.passes) + 1):
             on_pass(replace(dual, passes=dual.passes[:done]))
-    passes = Passes(scratch, block_rows, engine)
+    passes = Passes(scratch, block_rows, engine, limits.free)
     while not dual.over:
         number = len(dual.passes)
         part = work.part(_share(number), _share(number + 1))
         one_pass = passes(dual.rule, dual.expected, dual.spread, f"Pass {number + 1} over", part)
-        _after(dual, scratch, one_pass, passes.scores, size, weights, pilot, work.poll)
+        _after(dual, scratch, one_pass, passes.scores, limits, weights, pilot, work.poll)
         _keep(path, dual, made_of)
         if on_pass is not None:
             on_pass(dual)
@@ -219,8 +225,10 @@ def pilot_rows(rows: int) -> np.ndarray:
 class Pilot:
     """Some rows all over the corpus, whose scores under any rule are known without a pass."""
 
-    def __init__(self, scratch: Scratch) -> None:
-        self._scratch, self._rows = scratch, pilot_rows(scratch.rows)
+    def __init__(self, scratch: Scratch, free: np.ndarray | None = None) -> None:
+        """Args: free: bool ``(N,)``, the rows that thresholds part; None: all."""
+        self._scratch, self._of = scratch, scratch.rows if free is None else int(free.sum())
+        self._rows = pilot_rows(self._of) if free is None else np.flatnonzero(free)[pilot_rows(self._of)]
         self._units: np.ndarray | None = None
 
     def __call__(self, rule: ScoreRule) -> np.ndarray:
@@ -234,17 +242,17 @@ class Pilot:
         return np.concatenate([scorer(quality[part], self._units[part].astype(np.float64)) for part in parts])
 
     def threshold(self, rule: ScoreRule, size: int) -> tuple[float, float]:
-        """About the threshold that keeps so many of all rows, and the standard deviation of the scores.
+        """About the threshold that keeps so many of the rows, and the standard deviation of the scores.
 
         The latter is 1 where all rows score alike: there the first threshold is the last.
         """
         scores = self(rule)
         spread = float(scores.std())
-        return float(np.quantile(scores, 1.0 - size / self._scratch.rows)), spread if spread > 0 else 1.0
+        return float(np.quantile(scores, 1.0 - size / self._of)), spread if spread > 0 else 1.0
 
-    def moved(self, before: ScoreRule, after: ScoreRule, share: float) -> float:
-        """How much higher the threshold that keeps a share of the rows is under another rule."""
-        low, high = (float(np.quantile(self(rule), 1.0 - share)) for rule in (before, after))
+    def moved(self, before: ScoreRule, after: ScoreRule, size: int) -> float:
+        """How much higher the threshold that keeps so many of the rows is under another rule."""
+        low, high = (float(np.quantile(self(rule), 1.0 - size / self._of)) for rule in (before, after))
         return high - low
 
 
@@ -269,6 +277,38 @@ def scores_by(
     return scores
 
 
+@dataclass(frozen=True)
+class _Limits:
+    """What restricts a selection.
+
+    Attributes:
+        size: S. rules: rows that are always in, or never. free: bool ``(N,)``, all others; None: those are all.
+    """
+
+    size: int
+    rules: FixedRows
+    free: np.ndarray | None
+
+    @classmethod
+    def of(cls, rows: int, size: int, rules: FixedRows) -> _Limits:
+        """Raises InputError: nothing is left to choose."""
+        if rules:
+            rules.check(rows, size)
+        return cls(size, rules, rules.free(rows) if rules else None)
+
+    @property
+    def chosen(self) -> int:
+        """How many of the free rows are selected."""
+        return self.size - len(self.rules.pinned)
+
+    def scores(self, scores: np.ndarray) -> np.ndarray:
+        """The scores of the rows that are always in, float64; rows that are not free have none from then on."""
+        fixed: np.ndarray = scores[self.rules.pinned]
+        if self.free is not None:
+            scores[~self.free] = -np.inf
+        return fixed
+
+
 # -- after a pass ------------------------------------------------------------------------------------------------------
 
 
@@ -277,18 +317,19 @@ def _after(
     scratch: Scratch,
     one_pass: Pass,
     scores: np.ndarray,
-    size: int,
+    limits: _Limits,
     weights: Weights,
     pilot: Pilot,
     poll: Poll,
 ) -> None:
     """Take note of a pass: the exact members, what they are worth, what nothing exceeds, and the next rule."""
-    rule = one_pass.rule
-    tau, selected = top_rows(scores, size, scratch)
-    price = tau + _above(scores, tau) / size
+    rule, size, fixed = one_pass.rule, limits.size, limits.scores(scores)
+    tau, selected = top_rows(scores, limits.chosen, scratch)
+    price = tau + (_above(scores, tau) + float((fixed - tau).sum())) / size
     # the thresholds that the pass tried prove no less; the exact one proves most, but for rounding
-    bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights))
-    members = _members(scratch, one_pass, scores, selected, size, poll)
+    bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights, fixed))
+    members = _members(scratch, one_pass, scores, selected, limits, poll)
+    selected[limits.rules.pinned] = True
     near = _near(scores, tau, scratch.dim, rule)
     better = rounded(scratch, members, selected, near, weights, size, rule, poll)
     value = better.value(weights)
@@ -317,7 +358,7 @@ def _after(
         dual.rule = between(dual.origin, rule, share)
         dual.expected = (1.0 - share) * dual.origin_tau + share * tau
         dual.origin_slope *= share
-    moved = pilot.moved(rule, dual.rule, size / scratch.rows)
+    moved = pilot.moved(rule, dual.rule, limits.chosen)
     if max(abs(moved), abs(dual.expected - tau)) > FAR * dual.spread:
         dual.expected = tau + moved
 
@@ -353,7 +394,7 @@ def _near(scores: np.ndarray, tau: float, dim: int, rule: ScoreRule) -> np.ndarr
     wanted = 8 * dim if rule.moment is None else NEAR_ROWS[1]
     count = int(min(len(scores), np.clip(wanted, *NEAR_ROWS)))
     width = _width(scores, tau, count)
-    near = np.flatnonzero(np.abs(scores - tau) <= width)
+    near = np.flatnonzero((np.abs(scores - tau) <= width) & (scores > -np.inf))
     if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold
         near = near[:: -(-len(near) // count)]
     return near
@@ -370,27 +411,31 @@ def _members(
     one_pass: Pass,
     scores: np.ndarray,
     selected: np.ndarray,
-    size: int,
+    limits: _Limits,
     poll: Poll,
 ) -> Members:
-    """Means over the members: those above the nearest threshold of the pass, and the rows between that and theirs."""
-    cut = one_pass.cut_nearest(size)
+    """Means over the members: those above the nearest threshold of the pass, the rows between that and theirs, and
+    those that are always in."""
+    cut = one_pass.cut_nearest(limits.chosen)
     edge = float(one_pass.edges[one_pass.cuts[cut]])
     count = one_pass.kept(cut)
     mean, moment = one_pass.members(cut)
     members = Members(
-        size=size,
+        size=limits.size,
         quality=one_pass.mean_quality(cut) * count,
         total=None if mean is None else mean * count,
         moments=None if moment is None else moment * count,
         rule=one_pass.rule,
     )
     apart = np.flatnonzero(selected != (scores >= edge))
-    for low in range(0, len(apart), ROWS_READ):
-        poll()
-        rows = apart[low : low + ROWS_READ]
-        units = scratch.rows_at(rows).astype(np.float64) if one_pass.rule.needs_features else None
-        members.add(units, scratch.quality[rows], np.where(selected[rows], 1.0, -1.0))
+    # rows that are always in are in no sum of the pass
+    for changed in (apart, limits.rules.pinned):
+        for low in range(0, len(changed), ROWS_READ):
+            poll()
+            rows = changed[low : low + ROWS_READ]
+            units = scratch.rows_at(rows).astype(np.float64) if one_pass.rule.needs_features else None
+            signs = np.where(selected[rows], 1.0, -1.0) if changed is apart else np.ones(len(rows))
+            members.add(units, scratch.quality[rows], signs)
     return members
 
 

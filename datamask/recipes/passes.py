@@ -222,16 +222,34 @@ class Pass:
         count = self.kept(cut)
         return -np.inf if count < 2 else weights.value(count, self.mean_quality(cut), *self.members(cut))
 
-    def bound(self, size: int, weights: Weights) -> float:
-        """What no subset of so many rows exceeds in joint value."""
-        above = tails(self.scores) - self.edges * tails(self.counts)
-        return float((self.edges + above / size).min()) + weights.beside_scores(self.rule, size)
+    def bound(self, size: int, weights: Weights, fixed: np.ndarray | None = None) -> float:
+        """What no subset of so many rows exceeds in joint value.
+
+        Args:
+            fixed: float64, scores of rows that every subset has and that are in none of the sums; None: there are none.
+        """
+        height = highest(self.edges, self.counts, self.scores, size, fixed)
+        return height + weights.beside_scores(self.rule, size)
 
 
 def tails(of_bins: np.ndarray) -> np.ndarray:
     """The sum above every edge, ``(B,)``, of numbers ``(B + 1,)`` below, between and above the edges."""
     tails: np.ndarray = of_bins[::-1].cumsum()[::-1][1:]
     return tails
+
+
+def highest(
+    edges: np.ndarray, counts: np.ndarray, scores: np.ndarray, size: int, fixed: np.ndarray | None = None
+) -> float:
+    """What the mean score of no `size` rows exceeds, from sums by score: the least over the edges as thresholds.
+
+    Args:
+        fixed: see `Pass.bound`.
+    """
+    above = tails(scores) - edges * tails(counts)
+    if fixed is not None and len(fixed):
+        above = above + (fixed.sum() - len(fixed) * edges)
+    return float((edges + above / size).min())
 
 
 def _nearest(kept: np.ndarray, size: float) -> int:

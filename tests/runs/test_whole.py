@@ -71,7 +71,7 @@ def test_it_selects_from_all_rows_and_says_so(done, folder):
     summary, facts = run.status().to_dict()["summary"], run.facts()
     assert (summary["n"], summary["selected"], facts["n"], facts["total_rows"]) == (N, S, SAMPLE, N)
     assert (
-        summary["gap"] <= 1e-6 and summary["upper_bound"] >= summary["calibrated"]["joint"] and summary["passes"] >= 1
+        summary["gap"] <= 1e-5 and summary["upper_bound"] >= summary["calibrated"]["joint"] and summary["passes"] >= 1
     )
     assert run.whole == {
         "sample_rows": SAMPLE,
@@ -150,7 +150,7 @@ def test_its_rows_masks_and_recipe_are_of_all_rows(done, folder, tmp_path):
     assert table["id"].filter(pa.compute.equal(whole_mask["selected"], 1)).equals(ids)
     assert pa.compute.all(whole_mask["considered"]).as_py()
     recipe = recipe_of(run)
-    assert recipe.refit["rows"] == N and recipe.share == S / N and recipe.refit["gap"] <= 1e-6
+    assert recipe.refit["rows"] == N and recipe.share == S / N and recipe.refit["gap"] <= 1e-5
     x = np.stack(table["feature_arr"].to_numpy()).astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     rule = recipe.rule
