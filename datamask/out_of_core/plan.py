@@ -33,7 +33,7 @@ TOKENS_PER_ROW = 700.0
 
 ASSUMED = {
     "sample": "learning on the sample takes what it took at 100,000 x 64, by its rows and dimensions",
-    "passes": f"the selection and each end of a scale take at most {MOST_PASSES} passes; most need 3 to 8",
+    "passes": f"the selection and each end of a scale take at most {MOST_PASSES} passes; most need 2 to 8",
     "linear": "a row costs what it costs among the probed ones; side by side, workers do not slow each other down",
     "machines": "machines are like this one and reach shards and scratch as fast as it does; only tasks are shared out "
     "among them",

@@ -283,6 +283,23 @@ def test_an_engine_changes_nothing(objective, folder, tmp_path, monkeypatch):
     assert len(engine.calls) > len(parts) * summary["passes"] and len(parts) > 20
 
 
+def test_the_ends_and_the_selection_take_eight_passes_at_most(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    features = (rng.normal(size=(40, 16)) + 0.3)[rng.integers(0, 40, 30_000)] + rng.normal(size=(30_000, 16))
+    column = pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), 16)
+    quality = rng.normal(size=30_000) + features[:, 0]
+    (tmp_path / "corpus").mkdir()
+    table = pa.table({"id": np.arange(30_000), "quality_score": quality, "feature_arr": column})
+    pq.write_table(table, tmp_path / "corpus" / "rows.parquet")
+    made, make = [], solvers.streamed_dual.Passes.__call__
+    monkeypatch.setattr(
+        solvers.streamed_dual.Passes, "__call__", lambda *given: (made.append(given[4]), make(*given))[1]
+    )
+    summary = execute(_created(tmp_path, tmp_path / "corpus", select_ratio=0.1)).to_dict()
+    assert 2 <= len(made) <= 8 and summary["gap"] <= 1e-5
+    assert summary["anchors"]["diversity"]["pairwise"]["best_kind"] == "proved"
+
+
 # -- stopped, killed, changed ------------------------------------------------------------------------------------------
 
 
