@@ -9,7 +9,7 @@ that are known from memory, where it holds all rows, are taken over.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,9 +21,8 @@ from datamask.errors import StoreError
 from datamask.files import read_bounded, write_text
 from datamask.out_of_core import streamed_dual
 from datamask.out_of_core.engines import Engine
-from datamask.out_of_core.exact_values import Candidate, ExactValues, PoolSquares, exact_values
+from datamask.out_of_core.exact_values import Candidate, ExactValues, PoolSquares
 from datamask.out_of_core.scratch import Scratch, Shuffled
-from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.stepping import rule_of
 from datamask.recipes.weights import Weights
@@ -46,9 +45,6 @@ than `LEAST` of the reach."""
 FLAT = 0.1
 """Squared length of the sum of members, against that of rows without structure, below which the optimum is flat."""
 
-SOLVED = 0.9
-"""Share of the work that is done when every term is solved alone."""
-
 
 @dataclass(frozen=True)
 class Start:
@@ -64,67 +60,100 @@ class Start:
     moment: np.ndarray | None = None
 
 
-def scale_ends(
-    corpus: WholeCorpus,
-    scratch: Scratch,
-    recipe: Recipe,
-    size: int,
-    starts: Mapping[str, Start],
-    work: Work = UNWATCHED,
-    *,
-    known: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    block_rows: int,
-    engine: Engine | None = None,
-) -> dict[str, Any]:
-    """The ends of quality's scale and of every term's, as runs keep them.
+@dataclass(frozen=True)
+class Alone:
+    """What a term alone selects from all rows.
 
-    Args:
-        recipe: of the objective, with the standardisation of all rows. size: S. starts: by term.
-        known: by term, ends of all rows that were found otherwise, as runs keep them.
-        block_rows: bounds the memory; see `streamed_dual.memory_bytes`. engine: as in `streamed_dual.solve`.
-
-    Raises:
-        InputError: no such selection is possible, or a shard is damaged or was rewritten meanwhile.
-        RemoteError: a store does not answer.
-        Stopped: on request; finished passes are kept in the scratch.
+    Attributes:
+        candidate: the selection. best: its value on the rows of the scratch, which are rounded.
     """
-    streamed_dual.check_size(scratch.rows, size)
-    names = [name for name, _ in recipe.terms]
-    path, made_of = scratch.folder / ENDS_FILE, {"scratch": scratch.digest, "size": size, "terms": names}
-    if (kept := _kept(path, made_of)) is not None:
-        return kept
-    unknown = [name for name in names if name not in known]
-    candidates = []
-    for number, name in enumerate(unknown):
-        part = work.part(SOLVED * number / len(unknown), SOLVED * (number + 1) / len(unknown))
-        candidates.append(_solved_alone(scratch, recipe, name, size, starts, block_rows, engine, part))
-    diversity = dict(known)
-    if unknown:
-        values, squares = exact_values(
-            corpus,
-            scratch,
-            candidates,
-            size,
-            work.part(SOLVED, 1.0),
-            squares="disf_fixed" in unknown,
-        )
-        diversity |= {
-            name: _ends_of(found, name, _random(scratch, name, size, squares)) for name, found in zip(unknown, values)
+
+    candidate: Candidate
+    best: float
+
+
+class ScaleEnds:
+    """The ends of quality's scale and of every term's: first on the rows of the scratch, then as the shards have them.
+
+    Attributes:
+        alone: by term, what it alone selects, where its ends are to be found.
+    """
+
+    def __init__(
+        self,
+        scratch: Scratch,
+        recipe: Recipe,
+        size: int,
+        starts: Mapping[str, Start],
+        work: Work = UNWATCHED,
+        *,
+        known: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        block_rows: int,
+        engine: Engine | None = None,
+    ) -> None:
+        """Solve every term alone.
+
+        Args:
+            recipe: of the objective, with the standardisation of all rows. size: S. starts: by term.
+            known: by term, ends of all rows that were found otherwise, as runs keep them.
+            block_rows: bounds the memory; see `streamed_dual.memory_bytes`. engine: as in `streamed_dual.solve`.
+
+        Raises:
+            InputError: no such selection is possible. Stopped: on request; finished passes are kept in the scratch.
+        """
+        streamed_dual.check_size(scratch.rows, size)
+        self._scratch, self._size, self._known = scratch, size, known
+        self._names = [name for name, _ in recipe.terms]
+        self._path = scratch.folder / ENDS_FILE
+        self._made_of = {"scratch": scratch.digest, "size": size, "terms": self._names}
+        self.alone: dict[str, Alone] = {}
+        self.exact = _kept(self._path, self._made_of)
+        """The ends as the shards have them, once they are known."""
+        unknown = [name for name in self._names if name not in known] if self.exact is None else []
+        for number, name in enumerate(unknown):
+            part = work.part(number / len(unknown), (number + 1) / len(unknown))
+            self.alone[name] = _solved_alone(scratch, recipe, name, size, starts, block_rows, engine, part)
+        if self.exact is None and not unknown:
+            self.value([], None)
+
+    @property
+    def needs_squares(self) -> bool:
+        """Whether the random end of a term is known from the squares of all rows alone."""
+        return "disf_fixed" in self.alone
+
+    @property
+    def rounded(self) -> dict[str, Any]:
+        """The ends on the rows of the scratch."""
+        return self._ends({name: (each.best, np.inf) for name, each in self.alone.items()}, None)
+
+    def value(self, values: Sequence[ExactValues], squares: PoolSquares | None) -> dict[str, Any]:
+        """Take note of what the selections in `alone` are worth on the shards; the ends, as runs keep them."""
+        found = {name: (value.raw[name], value.bound) for name, value in zip(self.alone, values)}
+        self.exact = self._ends(found, squares)
+        return self.exact
+
+    def keep(self) -> None:
+        """Write the ends down, so that a run that is resumed finds them."""
+        write_text(self._path, json.dumps({"made_of": self._made_of, "ends": self.exact}))
+
+    def _ends(self, found: Mapping[str, tuple[float, float]], squares: PoolSquares | None) -> dict[str, Any]:
+        """found: by term, best value and bound."""
+        scratch, size = self._scratch, self._size
+        diversity = {name: dict(ends) for name, ends in self._known.items()} | {
+            name: _ends_of(best, bound, _random(scratch, name, size, squares)) for name, (best, bound) in found.items()
         }
-    ends = {
-        "quality": _quality_ends(scratch.quality, size),
-        "diversity": {name: dict(diversity[name]) for name in names},
-    }
-    write_text(path, json.dumps({"made_of": made_of, "ends": ends}))
-    return ends
+        return {
+            "quality": _quality_ends(scratch.quality, size),
+            "diversity": {name: diversity[name] for name in self._names},
+        }
 
 
-def _ends_of(found: ExactValues, name: str, random: float) -> dict[str, Any]:
+def _ends_of(best: float, bound: float, random: float) -> dict[str, Any]:
     """The ends of a term, the best of which was found."""
-    best = max(found.raw[name], random)
+    best = max(best, random)
     if best - random <= ROUNDING * max(abs(best), abs(random)):
         best = random
-    gap = found.bound - best
+    gap = bound - best
     proved = -streamed_dual.ROUNDING * max(1.0, abs(best)) <= gap <= PROVED_GAP * (best - random)
     return {"random": random, "best": best, "best_kind": PROVED if proved else FOUND}
 
@@ -138,7 +167,7 @@ def _solved_alone(
     block_rows: int,
     engine: Engine | None,
     work: Work,
-) -> Candidate:
+) -> Alone:
     """What a term alone selects from all rows."""
     shuffled = Shuffled(scratch)
     least = LEAST / (size - 1)
@@ -160,7 +189,7 @@ def _solved_alone(
     alone = replace(alone, lamb=0.0)
     rule = rule_of(replace(alone, rule=dual.least), Weights.of(alone), size)
     tau, spread = streamed_dual.Pilot(scratch).threshold(rule, size)
-    return Candidate(alone, dual.selected(scratch.rows), rule, tau, spread)
+    return Alone(Candidate(alone, dual.selected(scratch.rows), rule, tau, spread), dual.raw[name])
 
 
 def _first_rule(scratch: Scratch, start: Start, pilot: PoolSquares | None) -> ScoreRule:

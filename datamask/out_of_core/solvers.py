@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,16 @@ from datamask.out_of_core import engines, facility, facility_values, streamed_du
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.exact_values import Candidate, exact_values
+from datamask.out_of_core.fixed_rows import FixedRows
 from datamask.out_of_core.row_rules import RowRules
-from datamask.out_of_core.scale_ends import Start, scale_ends
+from datamask.out_of_core.scale_ends import ScaleEnds, Start
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.polling import Poll
+from datamask.recipes.derive import MOST_IDS
 from datamask.recipes.recipe import Recipe, Thresholds
-from datamask.recipes.weights import Weights
+from datamask.recipes.stepping import at_weights
+from datamask.recipes.weights import Weights, slope_between
 from datamask.work.context import Work
 
 Step = Callable[[dict[str, float]], None]
@@ -38,8 +43,12 @@ Steps of a stopped attempt that need not be done again are handed over again.
 BLOCK_ROWS = 1_000_000
 """Rows of a block where nobody says how many."""
 
-ENDS_FOUND, SOLVED = 0.5, 0.9
-"""Shares of the work of `_by_passes` that are done when the ends of the scales are known, and when all is solved."""
+ENDS_FOUND, ENDS_VALUED, SOLVED = 0.45, 0.5, 0.9
+"""Shares of the work of `_by_passes` that are done when every term is solved alone, when the ends are valued where that
+takes a reading of its own, and when all is solved."""
+
+NEARLY = 1e-4
+"""Slopes of two scales that differ by no more than this part are nearly the same: values by less than its square."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,7 @@ class WholeSolver:
             rows, d and S. seconds: that it takes for each row, and for each row and dimension, about, on two cores.
         solve: does it.
         check_size: refuses, by settings, rows and S, what it cannot select.
-        ruled: whether it obeys pins, bans, given rows, quotas and a token budget.
+        rules: the options of `_RULES` that it obeys.
         estimates: whether the value is an estimate; else it is exact.
     """
 
@@ -120,7 +129,7 @@ class WholeSolver:
     seconds: tuple[float, float]
     solve: Callable[[WholeProblem, Work, Step], WholeSolution]
     check_size: Callable[[SelectionConfig, int, int], None] = lambda config, rows, size: None
-    ruled: bool = False
+    rules: tuple[str, ...] = ()
     estimates: bool = False
 
 
@@ -135,12 +144,15 @@ def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
 
 
 def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, step: Step) -> WholeSolution:
-    scratch, corpus, config, size = problem.scratch, problem.corpus, problem.config, problem.size
-    recipe = _over_all_rows(problem)
-    ends = scale_ends(
-        corpus,
+    """Where the ends on the rows of the scratch are nearly those on the shards, one reading of the shards says what the
+    ends and the selection are worth; else it says the ends alone, and the selection is made on these."""
+    scratch, fixed = problem.scratch, _fixed(problem.rules)
+    # as in memory, given rows count among the members that are valued, and among those of the ends
+    size = problem.size + _given(problem.rules)
+    sample = _over_all_rows(problem)
+    found = ScaleEnds(
         scratch,
-        recipe,
+        sample,
         size,
         problem.starts,
         work.part(0.0, ENDS_FOUND),
@@ -148,39 +160,108 @@ def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, 
         block_rows=problem.block_rows,
         engine=engine,
     )
-    recipe = _at_ends(recipe, ends, size)
+    read = partial(exact_values, problem.corpus, scratch, size=size)
+    alone = [each.candidate for each in found.alone.values()]
+    if found.needs_squares and found.exact is None:
+        values, squares = read(alone, work=work.part(ENDS_FOUND, ENDS_VALUED), squares=True)
+        found.value(values, squares)
+        found.keep()
+    while True:
+        exactly, ends = found.exact is not None, found.exact or found.rounded
+        recipe = _at_ends(sample, ends, size)
+        dual, candidate = _selected(problem, recipe, size, fixed, engine, work.part(ENDS_VALUED, SOLVED), step)
+        values, _ = read([candidate, *([] if exactly else alone)], work=work.part(SOLVED, 1.0))
+        if exactly or _nearly(ends, found.value(values[1:], None)):
+            break
+        found.keep()
+    assert found.exact is not None
+    exact, before, weights = values[0], Weights.of(recipe), Weights.of(replace(recipe, anchors=found.exact))
+    rule, factor = at_weights(candidate.rule, before, weights, size)
+    bound = factor * (exact.bound - before.beside_scores(candidate.rule, size)) + weights.beside_scores(rule, size)
+    dual.least, dual.least_tau = rule, factor * dual.least_tau
+    value, passes = exact.members.value(weights), len(dual.passes)
+    proved = dual.proved and bound >= value - streamed_dual.ROUNDING * max(1.0, abs(value))
+    ending = "bound and value met" if dual.gap <= streamed_dual.CLOSE else "passes came no nearer to the bound"
+    new = candidate.selected if problem.rules is None else candidate.selected & ~problem.rules.given
+    return WholeSolution(
+        new,
+        value,
+        exact.raw,
+        max(bound, value) if proved else None,
+        streamed_dual.scores_by(scratch, dual, size, problem.config.lamb),
+        f"{ending} after {passes} pass{'es' if passes != 1 else ''}",
+        found.exact,
+        {"passes": passes},
+        _rule(problem, replace(recipe, rule=rule, anchors=found.exact), dual.least_tau, work.poll),
+    )
+
+
+def _given(rules: RowRules | None) -> int:
+    return 0 if rules is None else int(rules.given.sum())
+
+
+def _fixed(rules: RowRules | None) -> FixedRows:
+    """The rows that are in every selection under the rules, and those that are in none."""
+    if rules is None:
+        return FixedRows.none()
+    return FixedRows(np.flatnonzero(rules.pinned | rules.given), np.flatnonzero(rules.banned))
+
+
+def _rule(problem: WholeProblem, recipe: Recipe, tau: float, poll: Poll) -> tuple[Recipe, Thresholds] | None:
+    """Recipe and threshold of the selection; None where it names more rows than a recipe may."""
+    if (rules := problem.rules) is not None:
+        named = [rules.pinned, rules.banned | rules.given]
+        if sum(int(mask.sum()) for mask in named) > MOST_IDS:
+            return None
+        always, never = (_ids(problem, np.flatnonzero(mask), poll) for mask in named)
+        recipe = replace(recipe, always=always, never=never)
+    return recipe, Thresholds(tau)
+
+
+def _ids(problem: WholeProblem, rows: np.ndarray, poll: Poll) -> tuple[Any, ...]:
+    """The ids of rising rows of the scratch."""
+    shards, inside = problem.scratch.place(rows)
+    return tuple(problem.corpus.ids_at(problem.corpus.source.starts[shards] + inside, poll).to_pylist())
+
+
+def _selected(
+    problem: WholeProblem,
+    recipe: Recipe,
+    size: int,
+    fixed: FixedRows,
+    engine: Engine | None,
+    work: Work,
+    step: Step,
+) -> tuple[streamed_dual.Dual, Candidate]:
+    """The selection of so many rows by passes over the scratch, given ones among them."""
 
     def on_pass(dual: streamed_dual.Dual) -> None:
         last = dual.passes[-1]
         step({"joint": last["value"], **{name: last[name] for name in ("upper_bound", "gap", "swaps")}})
 
     dual = streamed_dual.solve(
-        scratch,
+        problem.scratch,
         recipe,
         size,
-        work.part(ENDS_FOUND, SOLVED),
+        work,
         block_rows=problem.block_rows,
         engine=engine,
+        rules=fixed,
         on_pass=on_pass,
     )
     assert dual.least is not None
-    selected, weights = dual.selected(scratch.rows), Weights.of(recipe)
-    candidate = Candidate(recipe, selected, dual.least, dual.least_tau, dual.spread)
-    (exact,), _ = exact_values(corpus, scratch, [candidate], size, work.part(SOLVED, 1.0))
-    value, passes = exact.members.value(weights), len(dual.passes)
-    proved = dual.proved and exact.bound >= value - streamed_dual.ROUNDING * max(1.0, abs(value))
-    ending = "bound and value met" if dual.gap <= streamed_dual.CLOSE else "passes came no nearer to the bound"
-    return WholeSolution(
-        selected,
-        value,
-        exact.raw,
-        max(exact.bound, value) if proved else None,
-        streamed_dual.scores_by(scratch, dual, size, config.lamb),
-        f"{ending} after {passes} pass{'es' if passes != 1 else ''}",
-        ends,
-        {"passes": passes},
-        (replace(recipe, rule=dual.least), Thresholds(dual.least_tau)),
-    )
+    rows = problem.scratch.rows
+    free = fixed.free(rows) if fixed else None
+    return dual, Candidate(recipe, dual.selected(rows), dual.least, dual.least_tau, dual.spread, free)
+
+
+def _nearly(ends: Mapping[str, Any], exact: Mapping[str, Any]) -> bool:
+    """Whether a selection that is the best on one scale is the best on the other too, to the square of `NEARLY`."""
+    for name, each in exact["diversity"].items():
+        one, other = (slope_between(found["random"], found["best"]) for found in (ends["diversity"][name], each))
+        if abs(one - other) > NEARLY * min(one, other):
+            return False
+    return True
 
 
 def _over_all_rows(problem: WholeProblem) -> Recipe:
@@ -234,7 +315,7 @@ def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
         solved = facility.solve_facility(
             problem.scratch,
             replace(problem.config, block_rows=problem.block_rows),
-            problem.size + (0 if problem.rules is None else int(problem.rules.given.sum())),
+            problem.size + _given(problem.rules),
             engine,
             work,
             step,
@@ -275,9 +356,19 @@ def _check_ruled(config: SelectionConfig, rows: int, size: int) -> None:
         )
 
 
-def _first_rule(config: SelectionConfig) -> tuple[str, str] | None:
-    """The first option that is a rule over rows, as in `_RULES`; None: there is none."""
-    return next((words for name, words in _RULES.items() if getattr(config, name)), None)
+_RULES = {
+    "pin": ("pin", "pins"),
+    "ban": ("ban", "bans"),
+    "given": ("given", "given rows"),
+    "quotas": ("quota", "quotas"),
+    "budget": ("budget", "a token budget"),
+}
+"""Options that some solvers over all rows obey: as they are spelled, and in words."""
+
+
+def _first_rule(config: SelectionConfig, obeyed: tuple[str, ...] = ()) -> tuple[str, str] | None:
+    """The first option that is a rule over rows and none of those obeyed, as in `_RULES`; None: there is none."""
+    return next((words for name, words in _RULES.items() if name not in obeyed and getattr(config, name)), None)
 
 
 SOLVERS: tuple[WholeSolver, ...] = (
@@ -291,6 +382,7 @@ SOLVERS: tuple[WholeSolver, ...] = (
         (4e-7, 6e-8),
         _by_passes,
         check_size=lambda config, rows, size: streamed_dual.check_size(rows, size),
+        rules=("pin", "ban", "given"),
     ),
     WholeSolver(
         ("facility",),
@@ -300,20 +392,11 @@ SOLVERS: tuple[WholeSolver, ...] = (
         (1e-4, 8e-7),
         _by_cells,
         check_size=_check_ruled,
-        ruled=True,
+        rules=tuple(_RULES),
         estimates=True,
     ),
 )
 """The first that fits is taken."""
-
-_RULES = {
-    "pin": ("pin", "pins"),
-    "ban": ("ban", "bans"),
-    "given": ("given", "given rows"),
-    "quotas": ("quota", "quotas"),
-    "budget": ("budget", "a token budget"),
-}
-"""Options that some solvers over all rows obey: as they are spelled, and in words."""
 
 WAY_OUT = "leave --scope and --scratch_dir out for a sample, and carry its selection over by a recipe"
 """What to do instead, at the command line."""
@@ -340,10 +423,9 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
     names = [name for name, _ in config.terms]
     for solver in SOLVERS:
         if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
-            if not solver.ruled and (rule := _first_rule(config)):
+            if rule := _first_rule(config, solver.rules):
                 raise OptionError(
-                    f"--{rule[0]}: {rule[1]} do not hold over all rows of a corpus out of core, but for facility "
-                    f"alone; {way_out}"
+                    f"--{rule[0]}: over all rows of a corpus out of core, facility alone obeys {rule[1]}; {way_out}"
                 )
             if config.scope == "block":
                 _check_ruled(config, 0, 0)

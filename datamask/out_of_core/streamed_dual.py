@@ -26,8 +26,8 @@ from datamask.corpus.threads import MOST_THREADS
 from datamask.errors import InputError
 from datamask.files import replacing
 from datamask.out_of_core.engines import Engine
-from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.fixed_rows import FixedRows
+from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_passes import Passes
 from datamask.polling import Poll

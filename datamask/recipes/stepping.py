@@ -49,6 +49,26 @@ def rule_of(recipe: Recipe, weights: Weights, size: int | None = None) -> ScoreR
     )
 
 
+def at_weights(rule: ScoreRule, before: Weights, after: Weights, size: int) -> tuple[ScoreRule, float]:
+    """The same order of the rows as a rule of other weights, and by how much scores are multiplied."""
+    factor = after.quality / before.quality if before.quality > 0 else 1.0
+    pairs, moments = (
+        factor * one / other if other > 0 else factor
+        for one, other in ((before.pairs, after.pairs), (before.moments, after.moments))
+    )
+    return (
+        replace(
+            rule,
+            quality_weight=after.quality,
+            direction=None if rule.direction is None else rule.direction * pairs,
+            crowding_weight=after.crowding(size) if after.pairs > 0 else factor * rule.crowding_weight / pairs,
+            moment=None if rule.moment is None else rule.moment * moments,
+            moment_weight=rule.moment_weight * factor / moments,
+        ),
+        factor,
+    )
+
+
 def next_rule(
     one_pass: Pass,
     weights: Weights,

@@ -272,7 +272,7 @@ def test_the_command_refuses_in_a_sentence(shards, capsys):
     for words, sentence in (
         (["--machines", "0"], "--machines must be at least 1, got 0"),
         (["--tokens", "many"], "--tokens must be a number of tokens"),
-        (["--objective", "pairwise", "--pin", "ids.txt"], "--pin: pins do not hold over all rows"),
+        (["--objective", "pairwise", "--quota", "source=web:0:0.5"], "facility alone obeys quotas"),
     ):
         assert cli.main(["plan", str(shards), *words]) == 2
         assert sentence in capsys.readouterr().err

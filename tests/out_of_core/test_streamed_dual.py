@@ -17,8 +17,8 @@ import pytest
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.out_of_core.feature_moments import FeatureMoments
-from datamask.out_of_core.rounding import rounded
 from datamask.out_of_core.fixed_rows import FixedRows
+from datamask.out_of_core.rounding import rounded
 from datamask.out_of_core.scratch import FORMAT, Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows

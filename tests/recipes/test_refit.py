@@ -22,6 +22,8 @@ from datamask.recipes import passes, read_recipe, refit, write_recipe
 from datamask.recipes.batches import Judge
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule
+from datamask.recipes.scoring import Scorer
+from datamask.recipes.stepping import at_weights, rule_of
 from datamask.recipes.weights import Weights
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
@@ -106,6 +108,21 @@ def _pass(recipe, folder, expected=0.0, sd=1.0):
 def _units(table) -> np.ndarray:
     x = np.array(table["feature_arr"].to_pylist(), np.float64)
     return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rule_carried_over_to_other_weights_scores_in_the_same_order(kind):
+    rng = np.random.default_rng(9)
+    x, q = rng.normal(size=(50, 4)), rng.normal(size=50)
+    for _ in range(5):
+        recipe = _any_recipe(rng, 4, **KINDS[kind])
+        before = Weights.of(recipe)
+        after = replace(before, quality=before.quality * 1.3, pairs=before.pairs * 0.6, moments=before.moments * 1.7)
+        rule = rule_of(recipe, before, 12)
+        other, factor = at_weights(rule, before, after, 12)
+        assert np.allclose(Scorer(other)(q, x), factor * Scorer(rule)(q, x), rtol=1e-12, atol=1e-12)
+        assert (other.quality_weight, other.crowding_weight) == (after.quality, after.crowding(12))
+        assert other.moment_weight == pytest.approx(after.moment_weight(4))
 
 
 @pytest.mark.parametrize("kind", KINDS)

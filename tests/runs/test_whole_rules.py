@@ -12,6 +12,7 @@ import pytest
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.errors import InputError, OptionError
 from datamask.runs.execute import execute
+from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
 from tests.making.shards import clustered
 from tests.reference import truth
@@ -56,12 +57,12 @@ def done(root, shards, scratch, **options):
     return summary, np.sort([int(name.removeprefix("row-")) for name in ids]), run
 
 
-def best_value(allowed):
+def best_value(allowed, diversity=truth.facility):
     """The best joint value of the selections of S rows that a function allows."""
     x = FEATURES.astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     return max(
-        0.4 * QUALITY[list(members)].mean() + 0.6 * truth.facility(x, np.array(members))
+        0.4 * QUALITY[list(members)].mean() + 0.6 * diversity(x, np.array(members))
         for size in (S, S + 2)
         for members in itertools.combinations(range(N), size)
         if allowed(members)
@@ -102,6 +103,30 @@ def test_rules_hold_and_no_selection_that_obeys_them_exceeds_the_bound(tmp_path,
     assert summary["upper_bound"] >= best - 2e-3  # features were rounded to float16
     assert best - 0.1 <= summary["joint"] <= best + 2e-3
     assert summary["given"] == len(given) if given else "given" not in summary or not summary["given"]
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+@pytest.mark.parametrize("rules", [{"pin": [0, 5]}, {"ban": [1, 2, 3, 4]}, {"pin": [7], "ban": [0], "given": [2, 9]}])
+def test_solutions_by_passes_obey_rows_that_are_named(tmp_path, shards, rules, scratch):
+    options = {name: listed(tmp_path / f"{name}.txt", rows) for name, rows in rules.items()}
+    options |= {"objective": "pairwise", "estimator": "relaxed"}
+    options |= {"scratch_dir": str(tmp_path / "scratch")} if scratch else {}
+    summary, selected, run = done(tmp_path, shards, False, **options)
+    given = rules.get("given", [])
+
+    def allowed(members):
+        new = set(members) - set(given)
+        named = set(rules.get("pin", ())) <= new and not set(rules.get("ban", ())) & new
+        return len(new) == S and named and set(given) <= set(members)
+
+    assert allowed([*given, *selected])
+    best = best_value(allowed, truth.pairwise)
+    assert summary["upper_bound"] >= best - 1e-9
+    assert best - 0.05 <= summary["joint"] <= best + 1e-6
+    if scratch:
+        recipe = recipe_of(run)
+        assert set(recipe.always) == {f"row-{row}" for row in rules.get("pin", ())}
+        assert set(recipe.never) == {f"row-{row}" for row in [*rules.get("ban", ()), *given]}
 
 
 @pytest.mark.parametrize("scratch", [False, True])
