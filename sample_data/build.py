@@ -3,8 +3,8 @@
     python sample_data/build.py MODEL [--output FOLDER]
     python sample_data/build.py --points [--output FOLDER]
 
-With `--points` only the selections along λ of a demo that is there are solved anew: where options, solvers or the ends
-of scales changed, the kept ones are found no more.
+With `--points` only the run of a demo that is there and its selections along λ are made anew: where options, solvers or
+the ends of scales changed, the kept ones are found no more.
 
 MODEL is the folder of a model2vec model. Needs the packages of `sample_data.docstrings.PACKAGES` installed; downloads
 nothing and imports none of the packages that it reads. Takes some minutes. README.md tells what comes out.
@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,9 @@ from datamask.work.stored import StoredResult  # noqa: E402
 from sample_data.docstrings import collect, is_public, python_files  # noqa: E402
 from sample_data.notice import notice, versions  # noqa: E402
 from sample_data.uses import Uses, count_uses  # noqa: E402
+
+if TYPE_CHECKING:
+    from datamask.runs.store import RunStore
 
 OUTPUT = Path(__file__).resolve().parent / "demo"
 SHARD, NOTICE, FACTS, RESULTS = "demo.parquet", "NOTICE", "facts.json", "results"
@@ -120,7 +123,6 @@ def keep_results(shard: Path, folder: Path) -> None:
     from datamask.analyses.ablation.compute.kept_study import compute
     from datamask.dashboard.linked import topics
     from datamask.dashboard.map import map_layout
-    from datamask.runs.attempt import attempt
     from datamask.runs.store import RunStore
     from datamask.work.context import Work
 
@@ -130,23 +132,33 @@ def keep_results(shard: Path, folder: Path) -> None:
         corpus = open_corpus(config)
         map_layout.prepare(corpus, store.cache_dir, Work(report=_say))
         topics.start(corpus, corpus.texts, store.cache_dir).wait()
-        settings = SelectionConfig.from_options(**SELECTION)
-        run = store.create(RunConfig(config, settings, RUN_NAME), run_id=RUN_ID)
-        attempt(run, Work(report=_say))
-        if run.status().state != "done":
-            raise SystemExit(f"the run failed: {run.status().error}")
         compute(corpus, QUESTION, store.cache_dir, work=Work(report=_say))
         _solve(corpus, store.cache_dir)
         _copy(results(corpus, store.cache_dir), folder / "cache")
-        shutil.copytree(run.path, folder / RUN_ID, ignore=shutil.ignore_patterns("*lock", "queue", "checkpoint.npz"))
-        facts_file = folder / RUN_ID / "config.json"
-        record = json.loads(facts_file.read_text())
-        del record["facts"]["versions"]["platform"]  # the machine is nobody's business
-        write_text(facts_file, json.dumps(record, indent=1))
+        _run(store, folder)
+
+
+def _run(store: RunStore, folder: Path) -> None:
+    """Select from the demo in the folder that is current, and put the folder of the run into `folder`."""
+    from datamask.runs.attempt import attempt
+    from datamask.work.context import Work
+
+    config = RunConfig(CorpusConfig((SHARD,)), SelectionConfig.from_options(**SELECTION), RUN_NAME)
+    run = store.create(config, run_id=RUN_ID)
+    attempt(run, Work(report=_say))
+    if run.status().state != "done":
+        raise SystemExit(f"the run failed: {run.status().error}")
+    shutil.copytree(run.path, folder / RUN_ID, ignore=shutil.ignore_patterns("*lock", "queue", "checkpoint.npz"))
+    facts_file = folder / RUN_ID / "config.json"
+    record = json.loads(facts_file.read_text())
+    del record["facts"]["versions"]["platform"]  # the machine is nobody's business
+    write_text(facts_file, json.dumps(record, indent=1))
 
 
 def keep_points(output: Path) -> None:
-    """Solve the demo in a folder along λ, in the place of what is kept of that."""
+    """Select from the demo in a folder, and solve it along λ, in the place of what is kept of that."""
+    from datamask.runs.store import RunStore
+
     with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(output):
         corpus = open_corpus(CorpusConfig((SHARD,)))
         _solve(corpus, Path(scratch))
@@ -154,6 +166,8 @@ def keep_points(output: Path) -> None:
         for old in cache.glob("*/lambda-points-*"):
             old.unlink()
         _copy([points(corpus, Path(scratch))], cache)
+        shutil.rmtree(Path(RESULTS) / RUN_ID)
+        _run(RunStore(scratch), Path(RESULTS).absolute())
     facts = json.loads((output / FACTS).read_text())
     write_text(output / FACTS, json.dumps({**facts, "files": _digests(output)}, indent=1) + "\n")
 
@@ -232,7 +246,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, nargs="?", help="folder of a model2vec model")
-    parser.add_argument("--points", action="store_true", help="solve only the selections along λ of the demo anew")
+    parser.add_argument("--points", action="store_true", help="make only its run and its selections along λ anew")
     parser.add_argument("--output", type=Path, default=OUTPUT, help=f"folder to make (default {OUTPUT})")
     options = parser.parse_args(argv)
     if options.points == (options.model is not None):

@@ -22,7 +22,6 @@ from datamask.errors import OptionError, StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.memory import lies_in_memory
-from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
 from datamask.out_of_core.scratch_writing import centered, write_scratch
@@ -81,7 +80,7 @@ def prepare(execution: Execution) -> None:
     rows = corpus.rows or sample_rows(config)
     execution.update_whole(sample_rows=rows)
     if config.ruled or config.ban is not None or config.budget is not None:
-        total = WholeCorpus.open(untransformed(corpus), poll=execution.poll).source.rows
+        total = WholeCorpus.open(corpus, quality=(), poll=execution.poll).source.rows
         execution.config = of_sample(config, min(1.0, rows / max(total, 1)))
     _remove_left(RunStore(run.path.parent))
     execution.held.enter_context(driving(config))
