@@ -16,6 +16,18 @@ ANCHOR_VERSION = 6
 """Of the ends of scales: raise it when a reference solver of `datamask.evaluation.anchors` changes."""
 
 
+PROVED, FOUND = "proved", "best found"
+
+PROVED_GAP = 1e-4
+"""A best end is called proved when its bound is within this share of the distance from random to best."""
+
+NO_GAIN = 1e-7
+"""Relative gain that is none: features are float32, so where all are the same, sizes differ by so much all the same."""
+
+BOUND_ROUNDING = 1e-9
+"""A bound may lie so far below its value, relative: float64 sums are rounded."""
+
+
 @dataclass(frozen=True)
 class TermValues:
     """Values of one subset: of quality, of diversity, and of both weighed by lambda.
@@ -64,12 +76,33 @@ class Anchor:
         """Whether no selection differs from another on this term, so that it has no scale."""
         return not self.best - self.random > 1e-9 * max(abs(self.best), abs(self.random))
 
+    @classmethod
+    def found(cls, random: float, best: float, bound: float) -> Anchor:
+        """Return the ends of a term whose best end was found, under a bound of what there is to find."""
+        best = best_end(random, best)
+        return cls(random, best, PROVED if bound - best <= PROVED_GAP * abs(best - random) else FOUND)
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Anchor:
         return cls(record["random"], record["best"], record["best_kind"])
+
+
+def best_end(random: float, best: float) -> float:
+    """Return the best end: never below the random one, and equal to it where only rounding is between them."""
+    best = max(best, random)
+    return random if best - random <= NO_GAIN * max(abs(best), abs(random)) else best
+
+
+def is_bound(bound: float, value: float, rounding: float = 0.0) -> bool:
+    """Whether a bound can be one of a value: sums are rounded, but one that lies further below is a fault.
+
+    Args:
+        rounding: by how much the value itself may be too high.
+    """
+    return bool(bound >= value - rounding - BOUND_ROUNDING * max(1.0, abs(value)))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
-from datamask.measured import ANCHOR_VERSION, Anchor
+from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, Anchor, best_end
 from datamask.objectives import cache_name
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -49,9 +49,6 @@ from datamask.options.amounts import tokens_text
 from datamask.polling import Poll, no_poll
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
-
-PROVED_GAP = 1e-4
-"""A best end is called proved when its bound is within this share of the distance from random to best."""
 
 FOUND_GAP = 1e-6
 """A subset of the dual is the best end where its bound is within this share of that distance: no search can find one
@@ -82,13 +79,8 @@ MOST_STARTS, START_COST = 8, 3e7
 over them, stay within the second. On 1,500 rows of 24 dimensions, 20 selected, swaps end up to
 a fifth of the scale apart, by where they begin."""
 
-ROUNDING = 1e-7
-"""Relative gain that is none: features are float32, so where all are the same, sizes differ by so much all the same."""
-
 SAME = 1e-6
 """Relative difference of a value that was computed elsewhere: on another device, or with sums in another order."""
-
-PROVED, FOUND = "proved", "best found"
 
 RELAXED_STEPS = 30
 FIRST_LOOK = 8
@@ -108,7 +100,7 @@ def quality_anchor(pool: Pool, size: int, budget: float | None = None) -> Anchor
     best = quality.value(quality_best(pool, size, budget))
     problem = _alone(pool, None, size, budget)
     bound = random + float(gains @ problem.vertex(gains[problem.eligible]).to(gains))
-    return Anchor(random, best, PROVED if bound - best <= PROVED_GAP * abs(best - random) else FOUND)
+    return Anchor.found(random, best, bound)
 
 
 def quality_best(pool: Pool, size: int, budget: float | None = None, seed: int = 0) -> Tensor:
@@ -169,10 +161,10 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
     pool.tell(0.0, alone)
     random = _random_end(problem, poll)
     end = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
-    best = _above(random, function.value(end.mask, poll))
-    proved = end.bound - best <= PROVED_GAP * abs(best - random)
+    anchor = Anchor.found(random, function.value(end.mask, poll), end.bound)
+    proved = anchor.best_kind == PROVED
     proof = {name: array.double().cpu().numpy() for name, array in end.proof.items()} if proved else {}
-    return Ends(Anchor(random, best, PROVED if proved else FOUND), end.mask, proof)
+    return Ends(anchor, end.mask, proof)
 
 
 def _random_end(problem: Problem, poll: Poll) -> float:
@@ -190,12 +182,6 @@ def _random_end(problem: Problem, poll: Poll) -> float:
     return float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
 
 
-def _above(random: float, best: float) -> float:
-    """The best end: never below the random one, and equal to it where rounding is all that is between them."""
-    best = max(best, random)
-    return random if best - random <= ROUNDING * max(abs(best), abs(random)) else best
-
-
 def _believed(content: Content, pool: Pool, problem: Problem, poll: Poll) -> Ends:
     """The anchor and the subset that a file holds. Raises Implausible where they are not those of the problem."""
     value, function = content.value, problem.joint.terms[0].function
@@ -206,7 +192,7 @@ def _believed(content: Content, pool: Pool, problem: Problem, poll: Poll) -> End
     mask = _subset(content.arrays["mask"], problem)
     same = SAME * max(abs(anchor.random), abs(anchor.best))
     require(abs(_random_end(problem, poll) - anchor.random) <= same, "the random end is another one")
-    short = anchor.best - _above(anchor.random, function.value(mask, poll))
+    short = anchor.best - best_end(anchor.random, function.value(mask, poll))
     require(-same <= short <= same, "the best end is not the value of the subset that is kept with it")
     if anchor.best_kind == PROVED:
         above = _proved_bound(content.arrays, pool, problem, poll) - anchor.best

@@ -17,12 +17,10 @@ from datamask.learning.bounds import DUAL_STEPS, Certificate, Effort
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import Bound, solver_of
 from datamask.learning.trace import Trace, no_trace
+from datamask.measured import is_bound
 from datamask.polling import Poll, no_poll
 
 log = logging.getLogger(__name__)
-
-ROUNDING = 1e-9
-"""A bound may lie below its value by float64 rounding, relative; more is a fault, and the bound is dropped."""
 
 
 def provable(problem: Problem) -> bool:
@@ -65,7 +63,7 @@ def certify(
     proof = bound(problem, mask, value, poll, Effort(dual_steps, prices, trace))
     if not np.isfinite(proof.upper_bound):
         return None
-    if proof.upper_bound < proof.value - proof.rounding - ROUNDING * max(1.0, abs(proof.value)):
+    if not is_bound(proof.upper_bound, proof.value, proof.rounding):
         log.warning(
             "a bound of %.12g lies below the value %.12g it should bound: not proved", proof.upper_bound, proof.value
         )

@@ -19,6 +19,7 @@ import numpy as np
 
 from datamask.errors import StoreError
 from datamask.files import read_bounded, write_text
+from datamask.measured import PROVED, Anchor, is_bound
 from datamask.out_of_core import streamed_dual
 from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.exact_values import Candidate, ExactValues, PoolSquares
@@ -30,12 +31,6 @@ from datamask.work.context import UNWATCHED, Work
 
 ENDS_FILE, MOST_BYTES = "ends.json", 1 << 20
 """In the scratch: the ends that were found, so that a run that is resumed finds them."""
-
-PROVED, FOUND, PROVED_GAP = "proved", "best found", 1e-4
-"""As in `datamask.evaluation.anchors`."""
-
-ROUNDING = 1e-7
-"""Relative gain that is none, as there."""
 
 LEAST = 1e-6
 """Weight of a random number for each row, times S - 1, with which a term alone is solved. Where a term has many best
@@ -139,23 +134,15 @@ class ScaleEnds:
     def _ends(self, found: Mapping[str, tuple[float, float]], squares: PoolSquares | None) -> dict[str, Any]:
         """found: by term, best value and bound."""
         scratch, size = self._scratch, self._size
-        diversity = {name: dict(ends) for name, ends in self._known.items()} | {
-            name: _ends_of(best, bound, _random(scratch, name, size, squares)) for name, (best, bound) in found.items()
-        }
+        diversity = {name: dict(ends) for name, ends in self._known.items()}
+        for name, (best, bound) in found.items():
+            random = _random(scratch, name, size, squares)
+            valid = is_bound(bound, max(best, random))
+            diversity[name] = Anchor.found(random, best, bound if valid else np.inf).to_dict()
         return {
             "quality": _quality_ends(scratch.quality, size),
             "diversity": {name: diversity[name] for name in self._names},
         }
-
-
-def _ends_of(best: float, bound: float, random: float) -> dict[str, Any]:
-    """The ends of a term, the best of which was found."""
-    best = max(best, random)
-    if best - random <= ROUNDING * max(abs(best), abs(random)):
-        best = random
-    gap = bound - best
-    proved = -streamed_dual.ROUNDING * max(1.0, abs(best)) <= gap <= PROVED_GAP * (best - random)
-    return {"random": random, "best": best, "best_kind": PROVED if proved else FOUND}
 
 
 def _solved_alone(
@@ -224,7 +211,7 @@ def _naming(work: Work, name: str) -> Work:
 
 def _quality_ends(quality: np.ndarray, size: int) -> dict[str, Any]:
     best = float(np.partition(quality, len(quality) - size)[len(quality) - size :].mean())
-    return {"random": float(quality.mean()), "best": best, "best_kind": PROVED}
+    return Anchor(float(quality.mean()), best, PROVED).to_dict()
 
 
 def _random(scratch: Scratch, name: str, size: int, squares: PoolSquares | None) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.measured import Estimate, GraphFacts
+from datamask.measured import Estimate, GraphFacts, is_bound
 from datamask.out_of_core import engines, facility, facility_values, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
@@ -180,7 +180,7 @@ def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, 
     bound = factor * (exact.bound - before.beside_scores(candidate.rule, size)) + weights.beside_scores(rule, size)
     dual.least, dual.least_tau = rule, factor * dual.least_tau
     value, passes = exact.members.value(weights), len(dual.passes)
-    proved = dual.proved and bound >= value - streamed_dual.ROUNDING * max(1.0, abs(value))
+    proved = dual.proved and is_bound(bound, value)
     ending = "bound and value met" if dual.gap <= streamed_dual.CLOSE else "passes came no nearer to the bound"
     new = candidate.selected if problem.rules is None else candidate.selected & ~problem.rules.given
     return WholeSolution(

@@ -25,6 +25,7 @@ import numpy as np
 from datamask.corpus.threads import MOST_THREADS
 from datamask.errors import InputError
 from datamask.files import replacing
+from datamask.measured import is_bound
 from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.fixed_rows import FixedRows
 from datamask.out_of_core.rounding import Members, rounded
@@ -43,9 +44,6 @@ MOST_PASSES, USUAL_PASSES = 12, 5
 CLOSE = 1e-5
 """Bound less value at which it ends, on the scale of the objective; as in `datamask.learning.newton`. The step before
 led most of the way: the value is nearer to the best than that by far, and further passes swap rows worth the same."""
-
-ROUNDING = 1e-9
-"""A bound may lie so far below its value, relative: sums are rounded. More is a fault, and nothing is proved."""
 
 STILL, TIRED = 0.9, 2
 """Where the gap is more than this share of that so many passes before, no more are made: whole rows come no nearer."""
@@ -341,7 +339,7 @@ def _after(
     if value > dual.value:
         dual.value, dual.raw = value, better.raw()
         dual.packed = np.packbits(selected)
-    dual.proved &= bool(dual.bound >= dual.value - ROUNDING * max(1.0, abs(dual.value)))
+    dual.proved &= is_bound(dual.bound, dual.value)
     dual.bound = max(dual.bound, dual.value)
     dual.passes = [
         *dual.passes,

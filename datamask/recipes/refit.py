@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from datamask.errors import InputError, OptionError
+from datamask.measured import is_bound
 from datamask.recipes.apply import RECIPE_FILE, footer_digest, shard_stamp
 from datamask.recipes.batches import Judge
 from datamask.recipes.passes import BINS, Pass, pass_over, score_sd
@@ -151,7 +152,7 @@ def _refitted(judge: Judge, done: list[Pass], weights: Weights) -> Recipe:
 
 def _proved(value: float, bound: float) -> dict[str, float | None]:
     """Bound and gap; none where the bound lies below the value by more than rounding."""
-    if bound < value - 1e-9 * max(abs(value), 1.0):
+    if not is_bound(bound, value):
         return {"upper_bound": None, "gap": None}
     return {"upper_bound": max(bound, value), "gap": max(bound - value, 0.0)}
 

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from datamask.errors import InputError
-from datamask.evaluation import anchors
-from datamask.out_of_core import scale_ends
 from tests.making.whole_runs import done_run, units_of, written_shards
 from tests.reference import truth
 
@@ -129,8 +127,3 @@ def test_a_single_row_is_refused_before_anything_is_written(objective, tmp_path)
     with pytest.raises(InputError, match="must have from 2 to 5, got 1; choose another --select_ratio"):
         done_run(place, objective=objective, lamb=0.5, select_ratio=1 / 6)
     assert not (tmp_path / "scratch").exists()
-
-
-def test_best_ends_are_called_proved_by_the_same_rule_as_in_memory():
-    mine = (scale_ends.PROVED, scale_ends.FOUND, scale_ends.PROVED_GAP, scale_ends.ROUNDING)
-    assert mine == (anchors.PROVED, anchors.FOUND, anchors.PROVED_GAP, anchors.ROUNDING)
