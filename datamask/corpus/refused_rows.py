@@ -28,7 +28,8 @@ def valid_rows(
         raise InputError(sentence())
     valid, dropped = np.ones(n, bool), {}
     for reason, mask in refused.items():
-        dropped[reason] = int((valid & mask).sum())
+        if counted := int((valid & mask).sum()):  # none where each of them had an earlier reason too
+            dropped[reason] = counted
         valid &= ~mask
     return valid, dropped
 
