@@ -18,6 +18,7 @@ import math
 import os
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from datamask.corpus import neighbors, partition_search
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import NeighborGraph
+from datamask.corpus.rounded_rows import rounded
 from datamask.files import write_text
 from datamask.work.context import Work
 
@@ -40,13 +42,14 @@ AIM_BEFORE, JUDGED_ROWS, PIECE = 0.99, 20_000, 4096
 
 def cells_alone(features: np.ndarray, k: int, threads: int) -> NeighborGraph:
     """The graph as it was built before NN-descent."""
-    probing = partition_search.probing(features, k - 1, recall=AIM_BEFORE)
-    if probing is None:
+    rows, ties = rounded(features), np.arange(len(features), dtype=np.uint64)
+    cells = partition_search.cells_of(rows, k - 1, ties, recall=AIM_BEFORE)
+    if cells is None:
         raise SystemExit("cells save nothing on this corpus, so all pairs are compared")
-    lists = partition_search.nearby_pairs(features, k - 1, probing, work=Work(threads=threads))
-    neighbors._fill_up(features, lists, lambda: None)
-    graph = neighbors._sorted(lists)
-    return NeighborGraph(graph.indices, graph.similarities, False, neighbors.measured_recall(features, graph))
+    placed = ties[cells.order]
+    lists = partition_search.nearby_pairs(rows[cells.order], k - 1, cells, placed, work=Work(threads=threads))
+    graph = neighbors.graph_of(*neighbors.sorted_lists(lists, placed), cells.order)
+    return replace(graph, exact=False, recall=neighbors.measured_recall(rows, graph))
 
 
 def built_now(features: np.ndarray, k: int, threads: int) -> NeighborGraph:

@@ -16,6 +16,7 @@ job, in the order a feature row passes them:
 | `centered` | the same rows with the mean of the features taken away |
 | `shared_corpora` | the few corpora a process holds open |
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
+| `rounded_rows` | rows as the graph sees them, whose cosines are whole numbers |
 | `exact_search`, `partition_search`, `kernels` | all pairs; nearby pairs; their lists |
 | `neighbor_descent` | lists made better by the neighbors of neighbors |
 | `list_length` | how many neighbors facility location lists |

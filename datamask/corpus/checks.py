@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from datamask.corpus import decode
 from datamask.corpus.refused_rows import Place, first_ids
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import in_threads
@@ -24,9 +25,6 @@ BLOCK = 2048
 ODD_VALUES = 1 << 20
 """Features measured in float64 at a time, about."""
 
-SAFE = (1e-30, 1e30)
-"""Sums of squares in this range are exact enough in float32; outside, the row is measured in float64."""
-
 
 def _blocks(n: int) -> list[slice]:
     return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
@@ -38,26 +36,22 @@ def _parts(rows: np.ndarray, dim: int) -> list[np.ndarray]:
 
 
 def norms(features: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
-    """The L2 norm of each row: float64 ``(N,)``, NaN where a value is NaN or infinite, 0 where all are zero.
-
-    Rows so small or so large that their squares leave float32's range are measured in float64.
-    """
+    """The L2 norm of each row: float64 ``(N,)``, NaN where a value is NaN or infinite, 0 where all are zero."""
     lengths = np.empty(len(features))
     blocks = _blocks(len(features))
 
     def measure(index: int) -> None:
-        block = blocks[index]
-        rows = features[block]
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
-            odd = np.flatnonzero(~((squares > SAFE[0]) & (squares < SAFE[1])))
-            lengths[block] = np.sqrt(squares)
-            for part in _parts(odd, rows.shape[1]):
-                exact = np.sqrt(np.square(rows[part], dtype=np.float64).sum(axis=1))
-                exact[~np.isfinite(exact)] = np.nan
-                lengths[block.start + part] = exact
+        lengths[blocks[index]] = _lengths(features[blocks[index]])
 
     in_threads(measure, len(blocks), poll=poll)
+    return lengths
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """Norms of float32 rows, added up in one order wherever a row stands: it is to be the same row in every reader."""
+    with np.errstate(invalid="ignore"):
+        lengths: np.ndarray = np.sqrt(np.add.reduce(np.square(rows, dtype=np.float64), axis=1))
+    lengths[~np.isfinite(lengths)] = np.nan
     return lengths
 
 
@@ -69,20 +63,30 @@ def normalise(features: np.ndarray, lengths: np.ndarray, poll: Poll = no_poll) -
     blocks = _blocks(len(features))
 
     def work(index: int) -> bytes:
-        block = blocks[index]
-        rows = features[block]
+        rows = features[blocks[index]]
         digest = hashlib.blake2b(rows.data, digest_size=32).digest()
-        scale = lengths[block]
-        tiny = np.flatnonzero((scale < 1e-15) | (scale > 1e15))
-        for part in _parts(tiny, rows.shape[1]):
-            rows[part] = rows[part] / scale[part, None]
-        with np.errstate(over="ignore", under="ignore"):
-            factors = (1.0 / scale).astype(np.float32)
-            factors[tiny] = 1
-            rows *= factors[:, None]
+        _scale(rows, lengths[blocks[index]])
         return digest
 
     return in_threads(work, len(blocks), poll=poll)
+
+
+def _scale(rows: np.ndarray, lengths: np.ndarray) -> None:
+    tiny = np.flatnonzero((lengths < 1e-15) | (lengths > 1e15))
+    for part in _parts(tiny, rows.shape[1]):
+        rows[part] = rows[part] / lengths[part, None]
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        factors = (1.0 / lengths).astype(np.float32)
+        factors[tiny] = 1
+        rows *= factors[:, None]
+
+
+def unit_rows(features: np.ndarray) -> np.ndarray:
+    """Rows of a shard as opening a corpus makes them, float32 ``(n, d)``: of unit length, to the last bit."""
+    wide = features.dtype == np.float64
+    rows = np.array(decode.within_float32(features)[0] if wide else features, np.float32, order="C")
+    _scale(rows, _lengths(rows))
+    return rows
 
 
 def fingerprint(

@@ -2,21 +2,34 @@
 
 Neither the N x N matrix nor a whole row of it ever exists. On a CPU each block of products is computed once and serves
 both its rows and its columns, which halves the work; see `datamask.corpus.kernels` for the lists. On a GPU blocks go
-through torch's top-k.
+through torch's top-k. Rows are rounded (`datamask.corpus.rounded_rows`), so the lists are the same however rows are put
+into blocks.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from typing import Any, Protocol
 
 import numpy as np
 
 from datamask.corpus.graph_checkpoint import KEEP_SECONDS, GraphCheckpoint, NeighborLists, work_through
+from datamask.corpus.rounded_rows import slack, widened
 from datamask.corpus.threads import in_threads, one_blas_thread, thread_count
 from datamask.errors import Stopped
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
+
+
+class Base(Protocol):
+    """Rounded rows, of an array or of several files."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, which: Any, /) -> np.ndarray:
+        """Rows of a slice, or of rising numbers."""
+
 
 BLOCK = 1024
 """Rows and columns of a block on a CPU: 4 MiB of products per thread, still in the cache when they are looked at."""
@@ -29,7 +42,12 @@ DEVICE_BLOCK = (4096, 16384)
 
 
 def all_pairs(
-    features: np.ndarray, k: int, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
+    rows: np.ndarray,
+    k: int,
+    ties: np.ndarray,
+    *,
+    checkpoint: GraphCheckpoint | None = None,
+    work: Work = UNWATCHED,
 ) -> NeighborLists:
     """The k most similar other rows of each row, on the CPU, as heaps.
 
@@ -37,8 +55,9 @@ def all_pairs(
     every block, which on a busy machine costs more than half of the time.
 
     Args:
-        features: float32 ``(N, d)``, contiguous, rows of unit norm.
+        rows: int16 ``(N, d)``, rounded.
         k: others per row, below N.
+        ties: uint64 ``(N,)``; of equally near rows the lower go first.
         checkpoint: where what is done is kept, and gone on from; None: nowhere.
         work: as in `datamask.corpus.graph_checkpoint.work_through`; its threads, where it names none: one per core.
 
@@ -47,7 +66,7 @@ def all_pairs(
     """
     from datamask.corpus import kernels
 
-    n, dim = features.shape
+    n, dim = rows.shape
     checkpoint = checkpoint or GraphCheckpoint()
     block = max(64, min(BLOCK, int((FLOPS_PER_BLOCK / (2 * dim)) ** 0.5)))
     count = -(-n // block) if k else 0
@@ -56,24 +75,27 @@ def all_pairs(
     # entries early, and tasks that run together seldom want the same lists
     offsets = np.repeat(np.arange(count), np.arange(count, 0, -1))
     firsts = np.concatenate([np.arange(count - offset) for offset in range(count)] or [offsets])
-    plan = f"all pairs in blocks of {block}"
+    plan = f"all pairs of rounded rows in blocks of {block}"
     lists = checkpoint.lists(n, k, len(firsts), plan)
-    similarities, indices = lists.similarities, lists.indices
+    names, nobody = np.arange(n, dtype=np.int32), np.empty((n, 0), np.int32)
+    heaps = ties, slack(dim), lists.similarities, lists.indices
     rooms = threading.local()
 
     def task(index: int) -> None:
         left, right = int(firsts[index]), int(firsts[index] + offsets[index])
-        rows, columns = features[left * block :][:block], features[right * block :][:block]
+        here, there = slice(left * block, (left + 1) * block), slice(right * block, (right + 1) * block)
         if not hasattr(rooms, "products"):
             rooms.products = np.empty(block * block, np.float32)
-        products = rooms.products[: len(rows) * len(columns)].reshape(len(rows), len(columns))
-        np.dot(rows, columns.T, out=products)
-        row, column = left * block, right * block
+        mine, theirs = names[here], names[there]
+        products = rooms.products[: len(mine) * len(theirs)].reshape(len(mine), len(theirs))
+        (left_wide, left_inverses), (right_wide, right_inverses) = widened(rows[here]), widened(rows[there])
+        np.dot(left_wide, right_wide.T, out=products)
+        pair = products, rows[here], left_inverses, rows[there], right_inverses, mine, theirs
         with locks[left]:
-            kernels.offer_rows(products, row, column, row, similarities, indices, 0, len(rows))
+            kernels.offer_rows(*pair, mine, *heaps)
         if right > left:
             with locks[right]:
-                kernels.offer_columns(products, row, column, similarities, indices, 0, len(columns))
+                kernels.offer_columns(*pair, theirs, mine, nobody, *heaps)
 
     with one_blas_thread():
         work_through(lists, task, checkpoint, plan, work=work)
@@ -81,23 +103,26 @@ def all_pairs(
 
 
 def on_device(
-    features: np.ndarray, k: int, device: str, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
+    rows: np.ndarray, k: int, device: str, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
 ) -> NeighborLists:
-    """`all_pairs` on a torch device; blocks of rows are finished one by one. Ties fall as torch's top-k has them."""
+    """`all_pairs` on a torch device; blocks of rows are finished one by one.
+
+    Which of rows that float32 cannot tell apart stand at the end of a list is as torch's top-k has it.
+    """
     import torch
 
-    n = len(features)
+    n = len(rows)
     checkpoint = checkpoint or GraphCheckpoint()
     step, width = DEVICE_BLOCK
-    plan = f"rows by {step} on a device"
+    plan = f"rounded rows by {step} on a device"
     lists = checkpoint.lists(n, k, -(-n // step) if k else 0, plan)
-    tensor = torch.from_numpy(features).to(device)
+    tensor = torch.from_numpy(widened(rows)[0]).to(device)
     saved = time.monotonic()
     for number in np.flatnonzero(~lists.done):
         row = int(number) * step
-        rows = tensor[row : row + step]
-        best = torch.empty(len(rows), 0, device=device)
-        where = torch.empty(len(rows), 0, dtype=torch.int64, device=device)
+        some = tensor[row : row + step]
+        best = torch.empty(len(some), 0, device=device)
+        where = torch.empty(len(some), 0, dtype=torch.int64, device=device)
         for column in range(0, n, width):
             try:
                 work.poll()
@@ -105,8 +130,8 @@ def on_device(
                 checkpoint.save(lists, plan)
                 raise
             work.report(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbor graph")
-            products = rows @ tensor[column : column + width].T
-            low, high = max(row, column), min(row + len(rows), column + products.shape[1])
+            products = some @ tensor[column : column + width].T
+            low, high = max(row, column), min(row + len(some), column + products.shape[1])
             if low < high:  # a row is not its own neighbour; the caller puts it first
                 own = torch.arange(low, high, device=device)
                 products[own - row, own - column] = -torch.inf
@@ -114,8 +139,9 @@ def on_device(
             best, where = torch.cat([best, value], 1), torch.cat([where, index + column], 1)
             best, order = best.topk(min(k, best.shape[1]), dim=1)
             where = where.gather(1, order)
-        lists.similarities[row : row + step] = best.cpu().numpy()
         lists.indices[row : row + step] = where.cpu().numpy()
+        numbers = np.arange(row, row + len(some))
+        lists.similarities[numbers] = cosines_with(rows, numbers, lists.indices[numbers])
         lists.done[number] = True
         if time.monotonic() - saved > KEEP_SECONDS and not lists.done.all():
             checkpoint.save(lists, plan)
@@ -124,38 +150,89 @@ def on_device(
 
 
 def nearest(
-    queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndarray | None = None, poll: Poll = no_poll
+    queries: np.ndarray,
+    base: Base,
+    k: int,
+    ties: np.ndarray | None = None,
+    *,
+    names: np.ndarray | None = None,
+    first: int = 0,
+    threads: int | None = None,
+    poll: Poll = no_poll,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k most similar base rows of each query, exact, on the CPU.
 
     Args:
-        queries: float32 ``(Q, d)``.
-        base: float32 ``(N, d)``.
-        k: at most the number of base rows.
-        base_rows: which rows of `base` count, gathered block by block; None: all.
-        poll: called from several threads.
+        queries: int16 ``(Q, d)``, rounded. base: int16 ``(N, d)``, sliced and gathered by rising rows.
+        ties: uint64, by number; of equally near rows the lower go first; None: by number.
+        names: integers ``(Q,)``, what the queries are among the numbers of the base, to leave them out; None: nothing.
+        first: number of the first base row.
+        threads: None: one per core. poll: called from several threads.
 
     Returns:
-        Indices (into `base_rows` where given) int32 and similarities float32, ``(Q, k)``, by falling similarity.
+        Numbers int32 and cosines float32, ``(Q, k)``, by falling cosine. Where the base has fewer than k, the rest is
+        minus infinity.
 
     Raises:
         Stopped: from `poll`.
     """
     from datamask.corpus import kernels
 
-    count = len(base) if base_rows is None else len(base_rows)
-    similarities, indices = kernels.empty_heaps(len(queries), k)
+    count = len(base)
+    numbers = np.arange(first, first + count, dtype=np.int32)
+    ties = np.arange(first + count, dtype=np.uint64) if ties is None else ties
+    own = np.full(len(queries), -1, np.int32) if names is None else names.astype(np.int32)
+    similarities, indices = kernels.empty_heaps(len(queries), k, len(ties))
+    places, allowed = np.arange(len(queries), dtype=np.int32), slack(queries.shape[1])
     step = max(1, min(BLOCK, -(-len(queries) // thread_count(16))))
 
     def task(index: int) -> None:
         part = slice(index * step, (index + 1) * step)
+        rows = queries[part]
+        wide, inverses = widened(rows)
         for low in range(0, count, BLOCK):
             poll()
-            block = base[low : low + BLOCK] if base_rows is None else base[base_rows[low : low + BLOCK]]
-            products = np.dot(queries[part], block.T)
-            kernels.offer_rows(products, 0, low, kernels.NOWHERE, similarities[part], indices[part], 0, len(products))
+            block = np.asarray(base[low : low + BLOCK])
+            block_wide, block_inverses = widened(block)
+            kernels.offer_rows(
+                np.dot(wide, block_wide.T),
+                rows,
+                inverses,
+                block,
+                block_inverses,
+                own[part],
+                numbers[low : low + BLOCK],
+                places[part],
+                ties,
+                allowed,
+                similarities,
+                indices,
+            )
 
     with one_blas_thread():
-        in_threads(task, -(-len(queries) // step))
-    order = np.lexsort((indices, -similarities), axis=-1)
+        in_threads(task, -(-len(queries) // step), threads=threads)
+    return falling(indices, similarities, ties)
+
+
+def falling(indices: np.ndarray, similarities: np.ndarray, ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Heaps as lists by falling cosine, ties first.
+
+    Args:
+        indices, similarities: ``(n, k)``, numbers, of which those from ``len(ties)`` up are places without an entry.
+    """
+    of_entries = ties[np.minimum(indices, len(ties) - 1)]
+    order = np.lexsort((indices, of_entries, -similarities), axis=-1)
     return np.take_along_axis(indices, order, -1), np.take_along_axis(similarities, order, -1)
+
+
+def cosines_with(rows: np.ndarray, of: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Cosines of some rows with those that they list, float32 ``(n, k)``.
+
+    Args:
+        rows: int16 ``(N, d)``, rounded. of: int64 ``(n,)``. indices: int32 ``(n, k)``.
+    """
+    from datamask.corpus import kernels
+
+    cosines = np.empty(indices.shape, np.float32)
+    kernels.listed_cosines(rows, of, indices, cosines)
+    return cosines

@@ -68,7 +68,7 @@ class GraphCheckpoint:
             if stored_plan == plan and lists.indices.shape == (n, k) and len(lists.done) == tasks:
                 self.resumed = True
                 return lists
-        return NeighborLists(*empty_heaps(n, k), np.zeros(tasks, bool))
+        return NeighborLists(*empty_heaps(n, k, n), np.zeros(tasks, bool))
 
     def save(self, lists: NeighborLists, plan: str) -> None:
         """Write the lists down; a folder that cannot be written is logged and does without."""

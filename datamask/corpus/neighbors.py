@@ -14,9 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamask.config import NEIGHBOR_SEARCHES
+from datamask.corpus import neighbor_descent
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.exact_search import all_pairs, cosines_with, falling, nearest, on_device
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
-from datamask.corpus.partition_search import Probing
+from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
+from datamask.corpus.rounded_rows import rounded
+from datamask.corpus.sampling import row_hash, uniform_rows
 from datamask.errors import OptionError, Stopped
 from datamask.measured import GraphFacts
 from datamask.polling import Poll, no_poll
@@ -34,23 +38,28 @@ CELLS_SHARE, SEARCH_SHARE = 0.05, 0.85
 LEAST_APPROXIMATE = 20_000
 """Rows below which all pairs are compared whatever is asked for: at 16,000 the two take equally long (benchmarks)."""
 
-RECALL_ROWS = 400
-"""Random rows on which recall is measured; not those that the search was tuned on."""
+RECALL_ROWS, RECALLED_BY = 400, (1 << 62) - 1
+"""Random rows on which recall is measured, and the seed that they are drawn by: not those that the search was tuned
+on."""
+
+ROWS_AT_ONCE = 8192
 
 BUILDING_BYTES = 16
-"""Of an entry of a list while lists are built: its row and cosine, twice while they are sorted."""
+"""Of an entry of a list while lists are built: its row and cosine, before and after a pass of NN-descent."""
 
-ROUNDING = 1e-6
+ROUNDED_BYTES = 4
+"""Of a feature meanwhile: rounded, in the order of rows and in that of cells."""
 
-GRAPH_VERSION = 1
-"""Of the kept graph: raise it when what it means changes."""
+GRAPH_VERSION, FIRST_VERSION = 2, 1
+"""Of the kept graph: raise it when what it means changes. Graphs of the first version, of rows that are not rounded,
+serve runs that began with one."""
 
 COMPARED_ROWS, SEARCHED_ROWS = 2_000, 8
 """Random rows of a kept graph whose listed cosines are computed once more, and for which all rows are searched once
 more: together well under a second."""
 
-KEPT_ROUNDING = 1e-4
-"""Cosines that were computed elsewhere, on a GPU say, may differ by so much."""
+KEPT_ROUNDING = 1.1e-3
+"""Cosines of rounded rows differ from those of the rows by less: 2^-11 of each row's length."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +67,9 @@ class NeighborGraph:
     """Each row's K most similar rows.
 
     Attributes:
-        indices: int32 ``(N, K)``; the row itself first, then others by falling similarity, ties by rising index.
-        similarities: float32 ``(N, K)``, cosines clipped to [-1, 1]; 1 for the row itself.
-        exact: whether the lists are the true nearest neighbours, up to float32 rounding.
+        indices: int32 ``(N, K)``; the row itself first, then others by falling similarity, ties by the hash of the id.
+        similarities: float32 ``(N, K)``, cosines of the rounded rows; 1 for the row itself.
+        exact: whether the lists are the true nearest neighbours of the rounded rows.
         recall: the share of the true neighbours that are listed, measured on `RECALL_ROWS` random rows; 1 where exact.
     """
 
@@ -88,19 +97,22 @@ def build_neighbors(
     features: np.ndarray,
     k: int,
     *,
+    ties: np.ndarray | None = None,
     search: str = "exact",
     device: str = "cpu",
     checkpoint: GraphCheckpoint | None = None,
     work: Work = UNWATCHED,
 ) -> NeighborGraph:
-    """The graph of unit rows.
+    """The graph of unit rows, each rounded as `datamask.corpus.rounded_rows` says.
 
     Args:
         features: float32 ``(N, d)``, rows of unit norm.
         k: K, list length with the row itself; at most N are given.
+        ties: uint64 ``(N,)``, hashes of the ids: of equally near rows the lower go first, and samples are drawn by
+            them; None: numbers of the rows.
         search: ``exact`` or ``approximate``, which runs on the CPU. The latter still compares all pairs where that is
             as quick: few rows, or features without structure; the graph says what it is.
-        device: ``cpu`` or any torch device. Ties are broken by index on the CPU only.
+        device: ``cpu`` or any torch device.
         checkpoint: where what is done is kept, and gone on from; None: nowhere.
         work: asked between blocks, some ten times a second or more often; its threads: on a CPU, None: one per core.
 
@@ -108,102 +120,95 @@ def build_neighbors(
         OptionError: k is below 1, or there is no such search.
         Stopped: from `work.poll`.
     """
-    from datamask.corpus import exact_search, partition_search
-
     if k < 1:
         raise OptionError(f"the number of neighbors must be at least 1, got {k}")
     if search not in NEIGHBOR_SEARCHES[1:]:
         raise OptionError(f"the search for neighbors must be 'exact' or 'approximate', got {search!r}")
-    features = np.ascontiguousarray(features, np.float32)
-    k = min(k, len(features))
-    if search == "approximate" and len(features) >= LEAST_APPROXIMATE and k > 1:
-        probing = partition_search.probing(features, k - 1, work=work.part(0.0, CELLS_SHARE))
+    rows, k = rounded(features), min(k, len(features))
+    if ties is None:
+        ties = np.arange(len(rows), dtype=np.uint64)
+    if not compares_all(len(rows), search) and k > 1:
+        cells = cells_of(rows, k - 1, ties, work=work.part(0.0, CELLS_SHARE))
         work = work.part(CELLS_SHARE, 1.0)
-        if probing is not None:
-            return _build_approximately(features, k, probing, checkpoint or GraphCheckpoint(), work)
+        if cells is not None:
+            return _build_approximately(rows, k, cells, ties, checkpoint or GraphCheckpoint(), work)
     if str(device) == "cpu":
-        lists = exact_search.all_pairs(features, k - 1, checkpoint=checkpoint, work=work)
+        lists = all_pairs(rows, k - 1, ties, checkpoint=checkpoint, work=work)
     else:
-        lists = exact_search.on_device(features, k - 1, str(device), checkpoint=checkpoint, work=work)
-    return _sorted(lists)
+        lists = on_device(rows, k - 1, str(device), checkpoint=checkpoint, work=work)
+    return graph_of(*sorted_lists(lists, ties))
 
 
 def _build_approximately(
-    features: np.ndarray, k: int, probing: Probing, checkpoint: GraphCheckpoint, work: Work
+    rows: np.ndarray, k: int, cells: Cells, ties: np.ndarray, checkpoint: GraphCheckpoint, work: Work
 ) -> NeighborGraph:
-    """The graph by a search of the probed cells and one pass of NN-descent.
+    """The graph by a search of the cells and one pass of NN-descent.
 
     A stop during the pass keeps the lists of the search; the pass itself is short and starts again.
     """
-    from datamask.corpus import neighbor_descent, partition_search
-
     searching, descending = work.part(0.0, SEARCH_SHARE), work.part(SEARCH_SHARE, 1.0)
-    lists = partition_search.nearby_pairs(features, k - 1, probing, checkpoint=checkpoint, work=searching)
-    _fill_up(features, lists, work.poll)
-    graph, done = _sorted(lists), lists.done
+    placed, placed_ties = rows[cells.order], ties[cells.order]
+    lists = nearby_pairs(placed, k - 1, cells, placed_ties, checkpoint=checkpoint, work=searching)
+    (indices, similarities), done = sorted_lists(lists, placed_ties), lists.done
     del lists  # the lists of the pass take as much memory
     try:
-        order = np.argsort(probing.cell, kind="stable").astype(np.int32)
-        better = neighbor_descent.descend(features, graph.indices, graph.similarities, order, work=descending)
-        graph_after = NeighborGraph(*better, exact=False)
-        return replace(graph_after, recall=measured_recall(features, graph_after, poll=work.poll))
+        better = neighbor_descent.descend(placed, indices, similarities, placed_ties, work=descending)
+        graph = graph_of(*better, cells.order)
+        return replace(graph, exact=False, recall=measured_recall(rows, graph, ties, poll=work.poll))
     except Stopped:
-        checkpoint.save(NeighborLists(graph.similarities[:, 1:], graph.indices[:, 1:], done), probing.plan)
+        checkpoint.save(NeighborLists(similarities, indices, done), cells.plan)
         raise
 
 
-def _fill_up(features: np.ndarray, lists: NeighborLists, poll: Poll) -> None:
-    """Give rows that were compared with too few others their true neighbours."""
-    from datamask.corpus.exact_search import nearest
-
-    n, k = lists.indices.shape
-    incomplete = np.flatnonzero((lists.indices == n).any(axis=1))
-    if len(incomplete):
-        near, cosines = nearest(features[incomplete], features, k + 1, poll=poll)
-        others = near != incomplete[:, None]
-        others[others.all(axis=1), -1] = False  # behind copies of itself it may have fallen out
-        lists.indices[incomplete] = near[others].reshape(len(incomplete), k)
-        lists.similarities[incomplete] = cosines[others].reshape(len(incomplete), k)
-
-
 def measured_recall(
-    features: np.ndarray, graph: NeighborGraph, *, rows: int = RECALL_ROWS, seed: int = 1, poll: Poll = no_poll
+    features: np.ndarray,
+    graph: NeighborGraph,
+    ties: np.ndarray | None = None,
+    *,
+    count: int = RECALL_ROWS,
+    poll: Poll = no_poll,
 ) -> float:
     """The share of their true nearest others that the graph lists for random rows, from 0 to 1.
 
-    Cosines are compared in float64. A listed row counts if it is as near as the farthest of the true ones: which of
-    equally near rows are listed is no error.
+    A listed row counts if it is as near as the farthest of the true ones: which of equally near rows are listed is no
+    error.
+
+    Args:
+        features: float32 ``(N, d)``, unit rows, or int16, rounded ones.
+        ties: uint64 ``(N,)``, hashes of the ids: they say which rows are looked at; None: numbers of the rows.
 
     Raises:
         Stopped: from `poll`.
     """
-    from datamask.corpus.exact_search import nearest
-
-    n, k = len(features), graph.k - 1
-    if k < 1:
+    if graph.k < 2:
         return 1.0
-    judged = np.sort(np.random.default_rng(seed).choice(n, min(rows, n), replace=False))
-    candidates, _ = nearest(features[judged], features, min(n, k + 9), poll=poll)
-    hits = 0
-    for row, near in zip(judged, candidates):
-        own = features[row].astype(np.float64)
-        best = np.sort(features[near[near != row]].astype(np.float64) @ own)[::-1]
-        listed = features[graph.indices[row, 1:]].astype(np.float64) @ own
-        hits += int((listed >= best[k - 1] - ROUNDING).sum())
-    return hits / (len(judged) * k)
+    rows = features if features.dtype == np.int16 else rounded(features)
+    ties = np.arange(len(rows), dtype=np.uint64) if ties is None else ties
+    judged = uniform_rows(ties, count, RECALLED_BY)
+    _, best = nearest(rows[judged], rows, graph.k - 1, ties, names=judged, poll=poll)
+    listed = graph.indices[judged, 1:]
+    return float((cosines_with(rows, judged, listed) >= best[:, -1:]).mean())
 
 
-def _sorted(lists: NeighborLists, chunk: int = 8192) -> NeighborGraph:
-    """Lists in any order to sorted lists with the row itself in front."""
-    n, k = lists.indices.shape
-    graph = NeighborGraph(np.empty((n, k + 1), np.int32), np.empty((n, k + 1), np.float32))
-    graph.indices[:, 0] = np.arange(n)
-    graph.similarities[:, 0] = 1.0
-    for low in range(0, n, chunk):
-        part = slice(low, low + chunk)
-        order = np.lexsort((lists.indices[part], -lists.similarities[part]), axis=-1)
-        graph.indices[part, 1:] = np.take_along_axis(lists.indices[part], order, -1)
-        graph.similarities[part, 1:] = np.take_along_axis(lists.similarities[part], order, -1).clip(-1.0, 1.0)
+def sorted_lists(lists: NeighborLists, ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Heaps as lists by falling cosine, in their place: the memory of both would be twice as much."""
+    indices, similarities = lists.indices, lists.similarities
+    for low in range(0, len(indices), ROWS_AT_ONCE):
+        part = slice(low, low + ROWS_AT_ONCE)
+        indices[part], similarities[part] = falling(indices[part], similarities[part], ties)
+    return indices, similarities
+
+
+def graph_of(indices: np.ndarray, similarities: np.ndarray, order: np.ndarray | None = None) -> NeighborGraph:
+    """Lists with the row itself in front. order: int64 ``(N,)``, the row at each position; None: they are the rows."""
+    n, k = indices.shape
+    graph = NeighborGraph(np.empty((n, k + 1), np.int32), np.ones((n, k + 1), np.float32))
+    for low in range(0, n, ROWS_AT_ONCE):
+        part = np.arange(low, min(low + ROWS_AT_ONCE, n))
+        rows = part if order is None else order[part]
+        graph.indices[rows, 0] = rows
+        graph.indices[rows, 1:] = indices[part] if order is None else order[indices[part]]
+        graph.similarities[rows, 1:] = similarities[part]
     return graph
 
 
@@ -220,6 +225,11 @@ def search_for(n: int, search: str = "auto", device: str = "cpu") -> str:
     return "exact" if n <= EXACT_UP_TO or str(device) != "cpu" else "approximate"
 
 
+def compares_all(n: int, search: str) -> bool:
+    """Whether all pairs of n rows are compared in any case. search: ``exact`` or ``approximate``."""
+    return search == "exact" or n < LEAST_APPROXIMATE
+
+
 def neighbors_for(
     corpus: Corpus,
     k: int,
@@ -227,6 +237,7 @@ def neighbors_for(
     *,
     search: str = "auto",
     device: str = "cpu",
+    version: int = GRAPH_VERSION,
     work: Work = UNWATCHED,
 ) -> NeighborGraph:
     """The graph of a corpus, from the cache where it is kept with at least k neighbours.
@@ -237,6 +248,7 @@ def neighbors_for(
 
     Args:
         search: ``auto``, ``exact`` or ``approximate``; see `search_for` and `build_neighbors`.
+        version: of a kept graph that serves first; where there is none, one of today's is found or built.
         others: as in `build_neighbors`.
 
     Raises:
@@ -245,8 +257,13 @@ def neighbors_for(
     """
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
+    if version != GRAPH_VERSION:
+        before = stored_graph(corpus, cache_dir, version).find()
+        if before is not None and _serves(before, k, search):
+            return before.first(k)
     what = f"A neighbor graph of {len(corpus):,} rows"
-    with ledger().reserve(BUILDING_BYTES * max(k, 0) * len(corpus), what, poll=work.poll) as room:
+    needed = (BUILDING_BYTES * max(k, 0) + ROUNDED_BYTES * corpus.dim) * len(corpus)
+    with ledger().reserve(needed, what, poll=work.poll) as room:
         graph = _neighbors_for(corpus, k, cache_dir, search, device, work)
         room.pass_to(graph, graph.indices.nbytes + graph.similarities.nbytes)
         return graph
@@ -258,7 +275,10 @@ def _neighbors_for(
     checkpoint = GraphCheckpoint(cache_dir, corpus.fingerprint)
 
     def build() -> NeighborGraph:
-        return build_neighbors(corpus.features, k, search=search, device=device, checkpoint=checkpoint, work=work)
+        ties = row_hash(corpus.ids, 0)
+        return build_neighbors(
+            corpus.features, k, ties=ties, search=search, device=device, checkpoint=checkpoint, work=work
+        )
 
     def build_checked() -> NeighborGraph:
         graph = build()
@@ -268,18 +288,24 @@ def _neighbors_for(
         return graph
 
     graph = stored_graph(corpus, cache_dir).find_or_compute(
-        build_checked, work.poll, lambda kept: kept.k >= k and (kept.exact or search == "approximate")
+        build_checked, work.poll, lambda kept: _serves(kept, k, search)
     )
     if checkpoint.used:
         checkpoint.clear()
     return graph.first(k)
 
 
-def stored_graph(corpus: Corpus, cache_dir: str | os.PathLike[str] | None) -> StoredResult[NeighborGraph]:
+def _serves(graph: NeighborGraph, k: int, search: str) -> bool:
+    return graph.k >= k and (graph.exact or search == "approximate")
+
+
+def stored_graph(
+    corpus: Corpus, cache_dir: str | os.PathLike[str] | None, version: int = GRAPH_VERSION
+) -> StoredResult[NeighborGraph]:
     """Describe the graph of a corpus in the cache."""
     return StoredResult(
         cache_dir,
-        Entry(corpus.fingerprint, "neighbors", GRAPH_VERSION),
+        Entry(corpus.fingerprint, "neighbors", version),
         read=lambda content: _checked_graph(content, corpus.features),
         write=lambda graph: Content(arrays=vars(graph)),
     )

@@ -1,27 +1,39 @@
 """Approximate nearest neighbours by cosine: only pairs in nearby parts of the corpus are compared.
 
-The corpus is parted into about sqrt(N) cells around k-means centres. Every row probes the m cells whose centres it is
-nearest to, and a pair is compared if either of the two probes the other's cell: looking from both ends finds at m = 38
-of 256 what one end alone finds at 150. Compared pairs are exact, so a true neighbour is missed only if neither probed.
+The corpus is parted into about sqrt(N) cells around k-means centres. Every row looks into the m cells whose centres it
+is nearest to, and a pair is compared if either of the two looks into the other's cell: looking from both ends finds at
+m = 38 of 256 what one end alone finds at 150. A true neighbour is missed only if neither looked.
 
 That makes recall predictable: the true neighbours of a few hundred random rows say, pair by pair, which m would have
 found them, and the smallest m that reaches the wanted recall is used. Where it takes so many cells that little is
-saved (features without structure), `probing` says so and the caller compares all pairs.
+saved (features without structure), all pairs are compared.
+
+*One builder.* What is here, in `exact_search` and in `neighbor_descent` builds the lists in memory, by threads, and out
+of core, by tasks over files (`datamask.out_of_core.neighbour_lists`). The lists are equal, for three reasons. Cosines
+are whole numbers (`rounded_rows`). Samples, first centres and ties go by the hash of the id, so nothing depends on
+where a row stands. And what is compared depends on cells alone: a block of cells, a part of a block, a piece or a
+thread only says who computes it. Rows are called by their *position*, their place when all cells are laid end to end.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import threading
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 
-from datamask.corpus.exact_search import nearest
+from datamask.corpus.exact_search import Base, nearest
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists, work_through
+from datamask.corpus.rounded_rows import slack, to_length, widened
+from datamask.corpus.sampling import hash_under, uniform_rows
 from datamask.corpus.threads import one_blas_thread
-from datamask.polling import Poll
+from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 
 AIMED_RECALL = 0.97
@@ -29,7 +41,11 @@ AIMED_RECALL = 0.97
 cells alone finds little more, and takes 1.1 to 2.1 times as long (benchmarks/results/descent.md)."""
 
 WORTHWHILE = 0.3
-"""Share of the cells a row may probe; with more, comparing all pairs, each once, takes about as long."""
+"""Share of the cells a row may look into; with more, comparing all pairs, each once, takes about as long."""
+
+LOOKED_AT, LARGE = 65_536, 200_000
+"""Rows in the cells that a row looks into, at most, where a corpus has more than `LARGE`: time then grows with the rows
+and no faster, where all pairs would take days."""
 
 CELLS = (16, 4096)
 ROWS_PER_CELL = 64
@@ -37,7 +53,10 @@ ROWS_PER_CELL = 64
 
 ROUNDS = 6
 JUDGES = 256
-"""Random rows whose true neighbours decide how many cells are probed."""
+"""Random rows whose true neighbours decide how many cells are looked into."""
+
+LEARNED_BY, BEGUN_BY, JUDGED_BY = ((1 << 62) - 10 - number for number in range(3))
+"""Seeds of the samples that cells are learned from, of the first centres, and of the judges."""
 
 GROUP = 4096
 """Rows of a task, at least: whole cells, side by side."""
@@ -46,172 +65,303 @@ PIECE = 1024
 """Rows and columns multiplied at once."""
 
 
+def cell_count(rows: int) -> int:
+    """C, the number of cells of a corpus."""
+    return min(max(CELLS[0], round(math.sqrt(rows))), CELLS[1], rows)
+
+
+def learning_rows(ties: np.ndarray) -> np.ndarray:
+    """The rows that cells are learned from, int64, rising. ties: uint64 ``(N,)``, hashes of the ids."""
+    return uniform_rows(ties, ROWS_PER_CELL * cell_count(len(ties)), LEARNED_BY)
+
+
+def judging_rows(ties: np.ndarray) -> np.ndarray:
+    """The rows whose true neighbours decide how many cells are looked into, int64, rising."""
+    return uniform_rows(ties, JUDGES, JUDGED_BY)
+
+
+def learned_centres(
+    sample: np.ndarray, ties: np.ndarray, count: int, threads: int | None = None, poll: Poll = no_poll
+) -> np.ndarray:
+    """Unit k-means centres, int16 ``(C, d)``, rounded as rows are.
+
+    Args:
+        sample: int16 ``(n, d)``, rounded rows; ties: uint64 ``(n,)``, hashes of their ids.
+    """
+    centres: np.ndarray = sample[np.argsort(hash_under(ties, BEGUN_BY), kind="stable")[:count]]
+    for _ in range(ROUNDS):
+        owner = nearest(sample, centres, 1, threads=threads, poll=poll)[0][:, 0]
+        by_owner = np.argsort(owner, kind="stable")
+        starts = np.flatnonzero(np.diff(owner[by_owner], prepend=-1))
+        sums = np.zeros((len(starts), sample.shape[1]))
+        for at, (low, high) in enumerate(itertools.pairwise([*starts, len(owner)])):
+            sums[at] = np.rint(sample[by_owner[low:high]].sum(axis=0, dtype=np.int64) / (high - low))
+        means, used = to_length(sums), owner[by_owner[starts]]
+        # a centre that nobody is nearest to stays where it is
+        some = means.any(axis=1)
+        centres[used[some]] = means[some]
+    return centres
+
+
+def cells_needed(
+    judges: np.ndarray,
+    others: Callable[[int], np.ndarray],
+    centres: np.ndarray,
+    rows: int,
+    recall: float = AIMED_RECALL,
+    poll: Poll = no_poll,
+) -> int | None:
+    """The least m at which the wanted share of the judges' true neighbours is found from one end or the other.
+
+    Args:
+        judges: int16 ``(J, d)``, rounded. others: the true neighbours of a judge by its number, int16 ``(k, d)``.
+        rows: N.
+
+    Returns:
+        m; None where it takes so many cells that comparing all pairs is as quick.
+    """
+    points, needed = centres.astype(np.float64), []  # in which products of whole numbers are exact
+    with one_blas_thread():
+        for number, judge in enumerate(judges):
+            poll()
+            of_judge, of_others = points @ judge.astype(np.float64), others(number).astype(np.float64) @ points.T
+            from_judge = (of_judge[None] > of_judge[of_others.argmax(axis=1)][:, None]).sum(axis=1)
+            from_others = (of_others > of_others[:, [int(of_judge.argmax())]]).sum(axis=1)
+            needed.append(np.minimum(from_judge, from_others) + 1)
+    least = int(np.quantile(np.concatenate(needed), recall, method="higher"))
+    if rows > LARGE:
+        return min(least, cells_with(LOOKED_AT, rows, len(centres)))
+    return least if least <= WORTHWHILE * len(centres) else None
+
+
+def cells_with(looked_at: int, rows: int, cells: int) -> int:
+    """In how many of the cells of so many rows there are about so many of these."""
+    return min(cells, max(1, math.ceil(looked_at * cells / max(rows, 1))))
+
+
 @dataclass(frozen=True)
-class Probing:
-    """Which cells each row looks into.
+class Visits:
+    """Which rows of a group look into which cells.
 
     Attributes:
-        cell: int32 ``(N,)``, the row's own cell, ``0 .. C - 1``.
-        probed: uint16 ``(N, m)``, the nearest cells of each row, by rising number.
-        cells: C.
+        visited: int64 ``(V,)``, the cells that any of them looks into, rising.
+        offsets: int64 ``(V + 1,)``, where in `visitors` those of each cell begin: int32, rows of the group, rising.
     """
 
-    cell: np.ndarray
+    visited: np.ndarray
+    offsets: np.ndarray
+    visitors: np.ndarray
+
+    @classmethod
+    def of_probed(cls, probed: np.ndarray) -> Visits:
+        """Visits by row, int32 ``(n, m)``, to visits by cell."""
+        flat = probed.reshape(-1)
+        order = np.argsort(flat, kind="stable")
+        counts = np.bincount(flat)
+        visited = np.flatnonzero(counts)
+        offsets = np.concatenate([[0], np.cumsum(counts[visited])])
+        return cls(visited, offsets, (order // probed.shape[1]).astype(np.int32))
+
+    def within(self, low: int, high: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Cells from `low` to before `high` that are looked into, each with the rows that do."""
+        for at in range(*np.searchsorted(self.visited, [low, high])):
+            yield int(self.visited[at]), self.visitors[self.offsets[at] : self.offsets[at + 1]]
+
+
+@dataclass(frozen=True)
+class PairSearch:
+    """Compares rows by position, and lists the best for those from `first` on.
+
+    Attributes:
+        rows: int16 ``(N, d)``, rounded. ties: uint64 ``(N,)``. starts: int64 ``(C + 1,)``, where cells begin.
+        first: the first row with a list here. probed: int32 ``(n, m)``, the rising cells that these rows look into.
+        similarities, indices: float32 and int32 ``(n, k)``, their lists, as heaps.
+    """
+
+    rows: Base
+    ties: np.ndarray
+    starts: np.ndarray
+    first: int
     probed: np.ndarray
-    cells: int
+    similarities: np.ndarray
+    indices: np.ndarray
+
+    def compare(
+        self,
+        guests: np.ndarray,
+        cell: int,
+        *,
+        to_guests: AbstractContextManager[object] | None,
+        to_hosts: AbstractContextManager[object] | None,
+    ) -> None:
+        """Compare rows that look into a cell with the rows of that cell.
+
+        Args:
+            guests: int32, positions, rising.
+            to_guests: held while the guests are offered the hosts; None: they are not. to_hosts: the reverse.
+        """
+        from datamask.corpus import kernels
+
+        low, high = int(self.starts[cell]), int(self.starts[cell + 1])
+        guest_cells = (np.searchsorted(self.starts, guests, side="right") - 1).astype(np.int32)
+        for right in range(low, high if len(guests) else low, PIECE):
+            names = np.arange(right, min(right + PIECE, high), dtype=np.int32)
+            hosts = np.asarray(self.rows[right : right + len(names)])
+            hosts_wide, host_inverses = widened(hosts)
+            heaps = self.ties, slack(hosts.shape[1]), self.similarities, self.indices
+            for left in range(0, len(guests), PIECE):
+                some = guests[left : left + PIECE]
+                rows = self.rows[some]
+                wide, inverses = widened(rows)
+                pair = np.dot(wide, hosts_wide.T), rows, inverses, hosts, host_inverses, some, names
+                if to_guests is not None:
+                    with to_guests:
+                        kernels.offer_rows(*pair, some - self.first, *heaps)
+                if to_hosts is not None:
+                    of_guests = guest_cells[left : left + PIECE]
+                    with to_hosts:
+                        kernels.offer_columns(*pair, names - self.first, of_guests, self.probed, *heaps)
+
+    def compare_part(self, cells: tuple[int, int], groups: Iterator[tuple[int, Visits]]) -> None:
+        """Compare the rows with a list, all of those cells, with all that they look for and that look for them.
+
+        Args:
+            cells: their first one, and the one behind their last.
+            groups: the first row of each group, and its visits.
+        """
+        behind, free = self.first + len(self.indices), contextlib.nullcontext()
+        for first, visits in groups:
+            for cell, visitors in visits.within(0, len(self.starts) - 1):
+                inside = cells[0] <= cell < cells[1]
+                guests = visitors + np.int32(first)
+                low, high = np.searchsorted(guests, [self.first, behind])
+                self.compare(guests[low:high], cell, to_guests=free, to_hosts=free if inside else None)
+                if inside:
+                    for strangers in (guests[:low], guests[high:]):
+                        self.compare(strangers, cell, to_guests=None, to_hosts=free)
+
+    def fill_up(self, among: Base, first: int = 0, threads: int | None = None, poll: Poll = no_poll) -> None:
+        """Give rows that were compared with too few others their true neighbours. among: from row `first` on."""
+        incomplete = np.flatnonzero(np.isneginf(self.similarities).any(axis=1))
+        if len(incomplete):
+            names = self.first + incomplete
+            self.indices[incomplete], self.similarities[incomplete] = nearest(
+                self.rows[names],
+                among,
+                self.indices.shape[1],
+                self.ties,
+                names=names,
+                first=first,
+                threads=threads,
+                poll=poll,
+            )
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The rows of a corpus by cell, and where each of them looks.
+
+    Attributes:
+        order: int64 ``(N,)``, the row at each position. starts: int64 ``(C + 1,)``, where cells begin.
+        probed: int32 ``(N, m)``, by position, the nearest cells, rising.
+    """
+
+    order: np.ndarray
+    starts: np.ndarray
+    probed: np.ndarray
 
     @property
     def plan(self) -> str:
         """What a search by it is called in `datamask.corpus.graph_checkpoint`."""
-        return f"cells {self.cells} x {self.probed.shape[1]}, {zlib.crc32(self.probed.tobytes()):x}"
+        digest = zlib.crc32(self.probed.tobytes(), zlib.crc32(self.order.tobytes()))
+        return f"rounded rows in {len(self.starts) - 1} cells, of which {self.probed.shape[1]}, {digest:x}"
 
 
-def probing(features: np.ndarray, k: int, *, recall: float = AIMED_RECALL, work: Work = UNWATCHED) -> Probing | None:
-    """Cells, and how many of them each row must probe to find the wanted share of its k nearest others.
+def cells_of(
+    rows: np.ndarray, k: int, ties: np.ndarray, *, recall: float = AIMED_RECALL, work: Work = UNWATCHED
+) -> Cells | None:
+    """Cells of rows in memory, as many looked into as it takes to find the wanted share of each row's k nearest others.
 
     Args:
-        features: float32 ``(N, d)``, unit rows.
-        k: others per row.
-        recall: the share aimed at.
+        rows: int16 ``(N, d)``, rounded. ties: uint64 ``(N,)``, hashes of the ids.
 
     Returns:
-        None where it takes so many cells that comparing all pairs is as quick.
+        None where it takes so many that comparing all pairs is as quick.
 
     Raises:
         Stopped: from `work.poll`.
     """
-    n = len(features)
-    rng = np.random.default_rng(0)
-    count = min(max(CELLS[0], round(math.sqrt(n))), CELLS[1], n)
-    with one_blas_thread():
-        centres = _centres(features, count, rng, work.poll)
-        judges = np.sort(rng.choice(n, min(JUDGES, n), replace=False))
-        m = _cells_needed(features, centres, judges, k, recall, work.poll)
-        if m > WORTHWHILE * count:
-            return None
-        cell, probed = np.empty(n, np.int32), np.empty((n, m), np.uint16)
-        for low in range(0, n, GROUP):
-            work.poll()
-            work.report(low / n, "Neighbor graph: cells")
-            near = features[low : low + GROUP] @ centres.T
-            best = np.argpartition(-near, m - 1, axis=1)[:, :m]
-            probed[low : low + GROUP] = np.sort(best, axis=1)
-            cell[low : low + GROUP] = near.argmax(axis=1)
-    return Probing(cell, probed, count)
+    sample, judges = learning_rows(ties), judging_rows(ties)
+    centres = learned_centres(rows[sample], ties[sample], cell_count(len(rows)), poll=work.poll)
+    others, _ = nearest(rows[judges], rows, k, ties, names=judges, poll=work.poll)
+    m = cells_needed(rows[judges], lambda number: rows[others[number]], centres, len(rows), recall, work.poll)
+    if m is None:
+        return None
+    cell, probed = nearest_cells(rows, centres, m, work)
+    order = np.argsort(cell, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(centres)))])
+    return Cells(order, starts, probed[order])
+
+
+def nearest_cells(
+    rows: Base, centres: np.ndarray, m: int, work: Work = UNWATCHED, threads: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest centre of each row, int32 ``(n,)``, and the m nearest ones, int32 ``(n, m)``, rising."""
+    cell, probed = np.empty(len(rows), np.int32), np.empty((len(rows), m), np.int32)
+    for low in range(0, len(rows), GROUP):
+        part = slice(low, low + GROUP)
+        work.report(low / len(rows), "Neighbor graph: cells")
+        near, _ = nearest(rows[part], centres, m, threads=threads, poll=work.poll)
+        cell[part], probed[part] = near[:, 0], np.sort(near, axis=1)
+    return cell, probed
 
 
 def nearby_pairs(
-    features: np.ndarray, k: int, probing: Probing, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
+    rows: np.ndarray,
+    k: int,
+    cells: Cells,
+    ties: np.ndarray,
+    *,
+    checkpoint: GraphCheckpoint | None = None,
+    work: Work = UNWATCHED,
 ) -> NeighborLists:
-    """The k most similar other rows of each row among those that `probing` compares it with, as heaps.
+    """The k most similar others of each row among those that it is compared with, as heaps; by threads.
 
-    Arguments as in `datamask.corpus.exact_search.all_pairs`. A row that is compared with fewer than k others keeps
-    entries without one (similarity minus infinity, index N).
+    Args:
+        rows, ties: by position. checkpoint, work: as in `datamask.corpus.exact_search.all_pairs`.
 
     Raises:
         Stopped: from `work.poll`.
     """
-    from datamask.corpus import kernels
-
-    n = len(features)
     checkpoint = checkpoint or GraphCheckpoint()
-    cells = probing.cells
-    order = np.argsort(probing.cell, kind="stable").astype(np.int32)
-    sizes = np.bincount(probing.cell, minlength=cells)
-    ends = np.cumsum(sizes)
-    members = [order[end - size : end] for end, size in zip(ends, sizes)]
-    group_of = ((ends - sizes) // GROUP).astype(np.int64)
-    visitors, tasks = _visitors(probing, order, sizes, group_of)
-    locks = [threading.Lock() for _ in range(int(group_of.max()) + 1)]
-    plan = probing.plan
-    lists = checkpoint.lists(n, k, len(tasks), plan)
-    similarities, indices = lists.similarities, lists.indices
-    rooms = threading.local()
-    cell_of, probed = probing.cell, probing.probed
+    starts, probed = cells.starts, cells.probed
+    group_of_cell = starts[:-1] // GROUP
+    edges = starts[np.searchsorted(group_of_cell, np.arange(int(group_of_cell[-1]) + 2))]
+    visitors: dict[tuple[int, int], np.ndarray] = {}
+    for group, (low, high) in enumerate(itertools.pairwise(edges)):
+        visits = Visits.of_probed(probed[low:high])
+        visitors |= {(group, cell): who + np.int32(low) for cell, who in visits.within(0, len(starts) - 1)}
+    sizes = np.diff(starts)
+    # many visitors come from near by: their pairs fill the lists with good entries early
+    tasks = sorted((pair for pair in visitors if sizes[pair[1]]), key=lambda pair: (-len(visitors[pair]), pair))
+    locks = [threading.Lock() for _ in range(len(edges))]
+    lists = checkpoint.lists(len(rows), k, len(tasks), cells.plan)
+    search = PairSearch(rows, ties, starts, 0, probed, lists.similarities, lists.indices)
 
     def task(index: int) -> None:
         group, cell = tasks[index]
-        if not hasattr(rooms, "products"):
-            rooms.products = np.empty(PIECE * PIECE, np.float32)
-        guests = visitors[group, cell]
-        for right in range(0, len(members[cell]), PIECE):
-            hosts = members[cell][right : right + PIECE]
-            columns = features[hosts]
-            for left in range(0, len(guests), PIECE):
-                rows = guests[left : left + PIECE]
-                products = rooms.products[: len(rows) * len(hosts)].reshape(len(rows), len(hosts))
-                np.dot(features[rows], columns.T, out=products)
-                with locks[group]:
-                    kernels.offer_listed_rows(products, rows, hosts, cell_of, probed, similarities, indices)
-                with locks[group_of[cell]]:
-                    kernels.offer_listed_columns(products, rows, hosts, cell_of, probed, similarities, indices)
+        theirs = locks[int(group_of_cell[cell])]
+        search.compare(visitors[group, cell], cell, to_guests=locks[group], to_hosts=theirs)
 
     with one_blas_thread():
         work_through(
             lists,
             task,
             checkpoint,
-            plan,
+            cells.plan,
             # the first ones have most pairs: half of the tasks are a small part of the work
-            costs=np.array([len(visitors[task]) * len(members[task[1]]) for task in tasks], float),
+            costs=np.array([len(visitors[task]) * sizes[task[1]] for task in tasks], float),
             work=work,
         )
+    search.fill_up(rows, threads=work.threads, poll=work.poll)
     return lists
-
-
-def _visitors(
-    probing: Probing, order: np.ndarray, sizes: np.ndarray, group_of: np.ndarray
-) -> tuple[dict[tuple[int, int], np.ndarray], list[tuple[int, int]]]:
-    """Which rows of each group of cells probe each cell, and the (group, cell) pairs with most visitors first.
-
-    Many visitors come from near by: their pairs fill the lists with good entries early.
-    """
-    visitors = {}
-    row_groups = np.repeat(group_of, sizes)
-    for group in range(int(group_of.max()) + 1):
-        low, high = np.searchsorted(row_groups, [group, group + 1])
-        rows = order[low:high]
-        probed_cells = probing.probed[rows].ravel()
-        by_cell = np.argsort(probed_cells, kind="stable")
-        bounds = np.searchsorted(probed_cells[by_cell], np.arange(probing.cells + 1))
-        from_row = rows[by_cell // probing.probed.shape[1]]
-        for cell in np.flatnonzero(np.diff(bounds)):
-            if sizes[cell]:
-                visitors[group, int(cell)] = from_row[bounds[cell] : bounds[cell + 1]]
-    return visitors, sorted(visitors, key=lambda pair: (-len(visitors[pair]), pair))
-
-
-def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: Poll) -> np.ndarray:
-    """Unit k-means centres of a sample, float32 ``(count, d)``."""
-    rows = np.sort(rng.choice(len(features), min(len(features), ROWS_PER_CELL * count), replace=False))
-    centres: np.ndarray = features[rng.choice(rows, count, replace=False)]
-    for _ in range(ROUNDS):
-        sums = np.zeros(centres.shape, np.float64)
-        for low in range(0, len(rows), GROUP):
-            poll()
-            part = features[rows[low : low + GROUP]]
-            owner = (part @ centres.T).argmax(axis=1)
-            by_owner = np.argsort(owner, kind="stable")
-            starts = np.flatnonzero(np.r_[True, np.diff(owner[by_owner]) > 0])
-            sums[owner[by_owner][starts]] += np.add.reduceat(part[by_owner], starts, axis=0)
-        norms = np.linalg.norm(sums, axis=1, keepdims=True)
-        # a centre that nobody is nearest to stays where it is
-        centres = np.where(norms > 1e-9, sums / np.maximum(norms, 1e-9), centres).astype(np.float32)
-    return centres
-
-
-def _cells_needed(
-    features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, recall: float, poll: Poll
-) -> int:
-    """The least m at which the wanted share of the judges' true neighbours is found from one end or the other."""
-    true_neighbors, _ = nearest(features[judges], features, min(k + 1, len(features)), poll=poll)
-    needed = []
-    for judge, others in zip(judges, true_neighbors):
-        poll()
-        others = others[others != judge][:k]
-        of_judge, of_others = features[judge] @ centres.T, features[others] @ centres.T
-        from_judge = (of_judge[None] > of_judge[of_others.argmax(axis=1)][:, None]).sum(axis=1)
-        home = int(of_judge.argmax())
-        from_others = (of_others > of_others[:, home][:, None]).sum(axis=1)
-        needed.append(np.minimum(from_judge, from_others) + 1)
-    return int(np.quantile(np.concatenate(needed), recall, method="higher"))

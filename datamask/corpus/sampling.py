@@ -74,6 +74,17 @@ def hash_under(hashes: np.ndarray, seed: int) -> np.ndarray:
         return _mix(_unmix(hashes) ^ plain_salt ^ salt)
 
 
+def uniform_rows(hashes: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """A uniform sample of rows, int64, rising: those with the smallest hashes of id and seed.
+
+    Args:
+        hashes: uint64 ``(N,)``, `row_hash` of all rows' ids under seed 0.
+    """
+    if count >= len(hashes):
+        return np.arange(len(hashes))
+    return np.sort(np.argpartition(hash_under(hashes, seed), count)[:count])
+
+
 def _unmix(x: np.ndarray) -> np.ndarray:
     """The inverse of `_mix`."""
     for shift, factor in ((31, 0x319642B2D24D8EC3), (27, 0x96DE1B173F119089), (30, 1)):

@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from datamask.corpus.partition_search import JUDGED_BY, JUDGES, cell_count
 from datamask.files import sweep
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
+from datamask.out_of_core.neighbour_lists import LOOKED_AT_ALONE
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
@@ -30,18 +32,6 @@ FOLDER = "blocks"
 RANGE_ROWS = 1 << 18
 """Rows that are put into blocks by one task, at most."""
 
-LOOKED_AT = 4096, 32_768
-"""Rows in the cells that a row looks into, at least and at most. As many more look into its own."""
-
-LOOKED_AT_ALONE = 8192
-"""The same where blocks know themselves alone."""
-
-JUDGES, JUDGED = 256, (1 << 62) - 3
-"""Rows whose true nearest rows say how many cells are looked into, and the seed that they are drawn by."""
-
-JUDGED_TIMES = 4
-"""Of their true nearest rows so many times as many as a list holds: what may stand in it in the place of others."""
-
 
 @dataclass(frozen=True)
 class CellBlocks:
@@ -49,8 +39,8 @@ class CellBlocks:
 
     Attributes:
         scratch: the corpus. block_rows: rows of a block, about. listed: K, rows in a list, itself included.
-        alone: random blocks that know themselves alone, in the place of neighbouring cells. seed: of both.
-        looked_at: rows in the cells that a row looks into, about; None: as many as it takes, within `LOOKED_AT`.
+        alone: random blocks that know themselves alone, in the place of neighbouring cells. seed: of these.
+        exact: whether all pairs are compared, where blocks know of each other.
     """
 
     scratch: Scratch
@@ -58,7 +48,7 @@ class CellBlocks:
     listed: int
     alone: bool = False
     seed: int = 0
-    looked_at: int | None = None
+    exact: bool = False
 
     @property
     def folder(self) -> Path:
@@ -73,7 +63,8 @@ class CellBlocks:
     @property
     def blocks(self) -> int:
         """B."""
-        return min(math.ceil(self.rows / self.block_rows), self.rows)
+        most = self.rows if self.alone else cell_count(self.rows)
+        return min(math.ceil(self.rows / self.block_rows), most)
 
     @property
     def ranges(self) -> int:
@@ -90,20 +81,16 @@ class CellBlocks:
         return Phase(f"{__package__}.{task}", count, self.folder, settings)
 
     @functools.cached_property
-    def centres(self) -> Phase | None:
-        """Of the cells that blocks are made of; None where they are random."""
-        if self.alone:
-            return None
-        from datamask.learning.cell_blocks import CELLS_PER_BLOCK
-
-        cells = min(CELLS_PER_BLOCK * self.blocks, self.rows)
-        return self.phase("partition:centres", 1, scratch=self.scratch.digest, cells=cells, seed=self.seed)
+    def centres(self) -> Phase:
+        """Of the cells that blocks are made of."""
+        return self.phase("partition:centres", 1, scratch=self.scratch.digest)
 
     @property
     def _ranged(self) -> dict[str, Any]:
         return {
             "scratch": self.scratch.digest,
-            "centres": None if self.centres is None else self.centres.name,
+            "alone": self.alone,
+            "centres": self.centres.name,
             "blocks": self.blocks,
             "range_rows": self.range_rows,
             "ranges": self.ranges,
@@ -112,7 +99,7 @@ class CellBlocks:
     @functools.cached_property
     def assign(self) -> Phase:
         """Which cell each row is in."""
-        return self.phase("partition:assign", self.ranges, seed=self.seed, **self._ranged)
+        return self.phase("partition:assign", self.ranges, seed=self.seed if self.alone else None, **self._ranged)
 
     @functools.cached_property
     def layout(self) -> Phase:
@@ -134,7 +121,7 @@ class CellBlocks:
     @functools.cached_property
     def atlas(self) -> Phase:
         """Where blocks and cells begin."""
-        return self.phase("partition:atlas", 1, block=self.block.name, blocks=self.blocks)
+        return self.phase("partition:atlas", 1, block=self.block.name, blocks=self.blocks, layout=self.layout.name)
 
     @property
     def _placed(self) -> dict[str, Any]:
@@ -145,36 +132,37 @@ class CellBlocks:
         settings = {"block": self.block.name, "atlas": self.atlas.name}
         return self.phase("sampled_rows:sample", 1, draw=draw, drawn=min(drawn, self.rows), **settings)
 
-    def true_lists(self, sample: Phase, times: int = 1) -> Phase:
-        """The nearest of all rows to these, by blocks: so many times as many as a list holds."""
-        listed = min(times * self.listed, self.rows)
-        settings = {"block": self.block.name, "atlas": self.atlas.name, "listed": listed}
+    def true_lists(self, sample: Phase) -> Phase:
+        """The nearest of all rows to these, by blocks."""
+        settings = {"block": self.block.name, "atlas": self.atlas.name, "listed": min(self.listed, self.rows)}
         return self.phase("sampled_rows:true_lists", self.blocks, sample=sample.name, **settings)
 
     @functools.cached_property
     def needed(self) -> Phase | None:
-        """How many cells each row looks into; None where that is given, or where blocks know themselves alone."""
-        if self.alone or self.looked_at is not None:
+        """How many cells each row looks into; None where blocks know themselves alone, or all pairs are compared."""
+        if self.alone or self.exact:
             return None
-        sample = self.sample(JUDGED, JUDGES)
+        sample = self.sample(JUDGED_BY, JUDGES)
         return self.phase(
             "neighbour_lists:needed",
             1,
-            looked_at=list(LOOKED_AT),
-            listed=min(self.listed, self.rows),
-            nearest=self.true_lists(sample, JUDGED_TIMES).name,
+            centres=self.centres.name,
+            nearest=self.true_lists(sample).name,
             sample=sample.name,
             **self._placed,
         )
 
     @functools.cached_property
-    def probes(self) -> Phase:
-        """Which cells each row looks into; removed once the lists are there."""
+    def probes(self) -> Phase | None:
+        """Which cells each row looks into, removed once the lists are there; None where all pairs are compared."""
+        if self.exact and not self.alone:
+            return None
         return self.phase(
             "neighbour_lists:probes",
             self.blocks,
             alone=self.alone,
-            looked_at=self.looked_at or LOOKED_AT_ALONE,
+            centres=self.centres.name,
+            looked_at=LOOKED_AT_ALONE,
             needed=None if self.needed is None else self.needed.name,
             **self._placed,
         )
@@ -182,19 +170,33 @@ class CellBlocks:
     @functools.cached_property
     def searched(self) -> Phase:
         """The nearest rows of each row, by parts of blocks; removed once the lists are there. Asks for the atlas."""
-        parts = int(ArrayFile(self.atlas.path(0)).facts["parts"])
-        return self.phase("neighbour_lists:searched", parts, **self._searching, **self._placed)
+        return self.phase("neighbour_lists:searched", self.parts, **self._searching, **self._placed)
+
+    @property
+    def parts(self) -> int:
+        """Parts of blocks, each searched by one task. Asks for the atlas."""
+        return int(ArrayFile(self.atlas.path(0)).facts["parts"])
 
     @property
     def _searching(self) -> dict[str, Any]:
-        return {"probes": self.probes.name, "listed": min(self.listed, self.rows)}
+        return {
+            "alone": self.alone,
+            "listed": min(self.listed, self.rows),
+            "probes": None if self.probes is None else self.probes.name,
+        }
+
+    @functools.cached_property
+    def descended(self) -> Phase | None:
+        """The same after a pass of NN-descent; None where all pairs are compared."""
+        if self.probes is None:
+            return None
+        return self.phase("neighbour_lists:descended", self.parts, searched=self.searched.name, **self._placed)
 
     @functools.cached_property
     def lists(self) -> Phase:
         """The nearest rows of each row."""
-        return self.phase(
-            "neighbour_lists:lists", self.blocks, searched=self.searched.name, **self._searching, **self._placed
-        )
+        parts = self.descended or self.searched
+        return self.phase("neighbour_lists:lists", self.blocks, parts=parts.name, **self._searching, **self._placed)
 
     @functools.cached_property
     def reverse(self) -> Phase:
@@ -212,8 +214,7 @@ class CellBlocks:
         self.folder.mkdir(parents=True, exist_ok=True)
         sweep(self.folder)  # a killed worker's part is as large as a block's file
         if not self.block.whole:
-            if self.centres is not None:
-                self.centres.done(engine, work.part(0.0, 0.05), "Cells of a sample")
+            self.centres.done(engine, work.part(0.0, 0.05), "Cells of a sample")
             self.assign.done(engine, work.part(0.05, 0.15), "Cell of every row")
             self.layout.done(engine, work.part(0.15, 0.15), "Blocks")
             self.part.done(engine, work.part(0.15, 0.2), "Rows by block")
@@ -222,17 +223,21 @@ class CellBlocks:
         self.atlas.done(engine, work.part(0.25, 0.25), "Blocks")
         if not self.lists.whole:
             if self.needed is not None:
-                judges = self.sample(JUDGED, JUDGES)
+                judges = self.sample(JUDGED_BY, JUDGES)
                 if not self.needed.whole:
                     judges.done(engine, work.part(0.25, 0.25), "Rows to compare with all")
-                    self.true_lists(judges, JUDGED_TIMES).done(engine, work.part(0.25, 0.27), "A few rows against all")
+                    self.true_lists(judges).done(engine, work.part(0.25, 0.27), "A few rows against all")
                 self.needed.done(engine, work.part(0.27, 0.27), "Cells to look into")
-                self.true_lists(judges, JUDGED_TIMES).remove()
-            self.probes.done(engine, work.part(0.27, 0.3), "Cells near every row")
-            self.searched.done(engine, work.part(0.3, 0.9), "Nearest rows")
+                self.true_lists(judges).remove()
+            if self.probes is not None:
+                self.probes.done(engine, work.part(0.27, 0.3), "Cells near every row")
+            self.searched.done(engine, work.part(0.3, 0.8), "Nearest rows")
+            if self.descended is not None:
+                self.descended.done(engine, work.part(0.8, 0.9), "Neighbors of neighbors")
             self.lists.done(engine, work.part(0.9, 0.95), "Lists")
-        self.probes.remove()
-        self.searched.remove()
+        for phase in (self.probes, self.searched, self.descended):
+            if phase is not None:
+                phase.remove()
         lists = self.lists.done(engine, work.part(0.95, 0.95), "Lists")
         if reverse:
             self.reverse.done(engine, work.part(0.95, 1.0), "Who lists whom")

@@ -18,6 +18,7 @@ import numpy as np
 
 from datamask.config import SelectionConfig
 from datamask.corpus.list_length import list_length
+from datamask.corpus.neighbors import compares_all, search_for
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
@@ -149,8 +150,9 @@ def _cells(scratch: Scratch, config: SelectionConfig, size: int, listed_rows: in
         listed_rows: rows of a block where its lists become part of those of all rows; None: they do not.
     """
     ratio, alone, of_rounds = size / scratch.rows, config.scope == "block", config.block_rows or scratch.rows
+    exact = compares_all(scratch.rows, search_for(scratch.rows, config.neighbors))
     rows = of_rounds if listed_rows is None else min(listed_rows, scratch.rows)
-    cells = CellBlocks(scratch, rows, list_length(ratio, scratch.rows), alone, config.seed)
+    cells = CellBlocks(scratch, rows, list_length(ratio, scratch.rows), alone, config.seed, exact)
     listed = min(max(LISTED_BEFORE, math.ceil(MEMBERS_LISTED_BEFORE / ratio)), MOST_LISTED_BEFORE, scratch.rows)
     for before in (replace(cells, block_rows=of_rounds, listed=length) for length in (cells.listed, listed)):
         if is_whole(before) or (before.atlas.whole and before.lists.whole):

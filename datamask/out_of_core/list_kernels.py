@@ -1,100 +1,10 @@
-"""Inner loops of the neighbour lists across blocks, compiled; lists are heaps, as in `datamask.corpus.kernels`."""
+"""Inner loops of the neighbour lists across blocks, compiled."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.corpus.kernels import CHUNK, replace_worst
-
-
-@compiled
-def offer_hosts(
-    products: np.ndarray,
-    guests: np.ndarray,
-    first_host: int,
-    first_own: int,
-    similarities: np.ndarray,
-    positions: np.ndarray,
-) -> None:
-    """Offer the rows of a cell, the hosts, to rows of a block that look into that cell, its guests.
-
-    Args:
-        products: float32 ``(G, H)``. guests: ``(G,)``, rows of the block. first_host: position of the first host.
-        first_own: position of the block's first row; no row is offered itself.
-        similarities, positions: heaps ``(n, k)`` of the block's rows.
-    """
-    for i in range(products.shape[0]):
-        row = guests[i]
-        itself = first_own + row
-        worst = similarities[row, 0]
-        for start in range(0, products.shape[1], CHUNK):
-            stop = min(start + CHUNK, products.shape[1])
-            hits = 0
-            for j in range(start, stop):
-                hits += products[i, j] >= worst
-            if hits:
-                for j in range(start, stop):
-                    value, position = products[i, j], first_host + j
-                    if (value > worst or (value == worst and position < positions[row, 0])) and position != itself:
-                        replace_worst(similarities[row], positions[row], value, position)
-                        worst = similarities[row, 0]
-
-
-@compiled
-def offer_guests(
-    products: np.ndarray,
-    guests: np.ndarray,
-    guest_cells: np.ndarray,
-    first_guest: int,
-    first_host: int,
-    first_own: int,
-    probed: np.ndarray,
-    similarities: np.ndarray,
-    positions: np.ndarray,
-) -> None:
-    """Offer rows that look into a cell of a block to the rows of that cell, unless these look into theirs as well.
-
-    Args:
-        products: float32 ``(G, H)``. guests: ``(G,)``, rows of the guests' block; guest_cells: their cells.
-        first_guest, first_own: positions of the first rows of the guests' block and of the hosts'.
-        first_host: row of the hosts' block, the first of the cell.
-        probed: ``(n, m)``, rising cells that the rows of the hosts' block look into.
-        similarities, positions: heaps ``(n, k)`` of the hosts' block.
-    """
-    worst = np.empty(products.shape[1], np.float32)
-    for j in range(products.shape[1]):
-        worst[j] = similarities[first_host + j, 0]
-    for i in range(products.shape[0]):
-        position = first_guest + guests[i]
-        for start in range(0, products.shape[1], CHUNK):
-            stop = min(start + CHUNK, products.shape[1])
-            hits = 0
-            for j in range(start, stop):
-                hits += products[i, j] >= worst[j]
-            if hits:
-                for j in range(start, stop):
-                    value, row = products[i, j], first_host + j
-                    if (
-                        (value > worst[j] or (value == worst[j] and position < positions[row, 0]))
-                        and position != first_own + row
-                        and not _holds(probed[row], guest_cells[i])
-                    ):
-                        replace_worst(similarities[row], positions[row], value, position)
-                        worst[j] = similarities[row, 0]
-
-
-@compiled
-def _holds(rising: np.ndarray, value: int) -> bool:
-    low, high = 0, len(rising)
-    while low < high:
-        middle = (low + high) // 2
-        if rising[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    present: bool = low < len(rising) and rising[low] == value
-    return present
 
 
 @compiled

@@ -1,112 +1,50 @@
 """Tasks that list the nearest rows of every row, across blocks.
 
-    needed -> probes, for each block -> searched, for each part of a block -> lists, for each block -> reverse, for each
+    needed -> probes, for each block -> searched, for each part of a block -> descended, for each part
+    -> lists, for each block -> reverse, for each
 
-Every row looks into the fine cells whose centres it is nearest to, in whatever block they lie, and a pair is compared
-if either of the two looks into the other's cell, as in `datamask.corpus.partition_search`. How many cells those are,
-the true nearest rows of a few rows say, within limits that depend on the rows in a cell, not on the corpus: time grows
-with the rows and no faster. What lists are to keep is similarity, which the value is a sum of: in a larger corpus more
-rows are nearly as near as the nearest, and a list with some of these in the place of others is worth as much. Listed
-similarities are exact; which neighbours are missed is measured (`datamask.out_of_core.sampled_rows`).
+Each is a part of the one builder that `datamask.corpus.partition_search` describes, on files in the place of arrays:
+the lists are those that are built in memory, entry for entry. Where all pairs are compared there are no probes, and
+nothing is left for a pass of NN-descent to find. Random blocks know themselves alone: no row looks into another's.
 """
 
 from __future__ import annotations
 
-import bisect
-import math
 from typing import Any
 
 import numpy as np
 
+from datamask.corpus.exact_search import falling, nearest
+from datamask.corpus.neighbor_descent import NEAREST, TASK_ROWS, Room, improve
+from datamask.corpus.partition_search import PairSearch, Visits, cells_needed, cells_with, nearest_cells
 from datamask.corpus.threads import one_blas_thread
-from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.partition import unit_float32
+from datamask.out_of_core.partition import Positions, rows_of
 from datamask.out_of_core.tasks import Argument, Made, once, opened
 
-CELLS_NEAR = 512
-"""Cells near a row's own cell, of which those that it looks into are chosen; four times these where that is more."""
-
-AIMED_SIMILARITY = 0.995
-"""Share of the similarity to the true nearest rows, above that to random ones, that lists are to keep, if so many rows
-may be looked at. On a made corpus of clusters that takes 3 cells of a thousand rows at 1,000,000 rows and 6 at
-5,000,000; 0.998 would take 5 and 12, and 97 % of the nearest rows themselves 6 and 21. At least 5 are looked into."""
-
-PIECE = 1024
-"""Rows and columns multiplied at once."""
-
-
-def cells_probed(rows: int, cells: int, looked_at: int) -> int:
-    """In how many cells there are about so many rows."""
-    return min(cells, max(1, math.ceil(looked_at * cells / max(rows, 1))))
+LOOKED_AT_ALONE = 8192
+"""Rows in the cells that a row looks into where blocks know themselves alone."""
 
 
 def needed(argument: Argument) -> dict[str, Any]:
-    """How many cells rows must look into for the sampled rows' lists to keep the wanted share of similarity.
-
-    A pair is met if either of the two looks into the other's cell, so the better of the two ranks of the cells counts.
-    In the place of those that are not met stand the next nearest that are, of as many as ``nearest`` lists; beyond
-    these, random rows.
-    """
+    """How many cells rows look into, for sampled rows' true neighbours to be found; null: all pairs are compared."""
     return once(argument, _needed)
 
 
 def _needed(argument: Argument) -> Made:
     atlas, sampled = opened(argument, "atlas", 0), opened(argument, "sample", 0)
-    cell_starts, points = np.asarray(atlas["cell_starts"]), np.asarray(atlas["centres"])
-    rows, own = unit_float32(sampled["features"]), np.asarray(sampled["positions"])
+    near, _ = nearest_of_blocks(argument, atlas["ties"])
+    rows, points = rows_of(argument), np.asarray(opened(argument, "centres", 0)["centres"])
+    judges = np.asarray(sampled["features"])
+    return {}, {"cells": cells_needed(judges, lambda number: rows[np.sort(near[number])], points, len(rows))}
+
+
+def nearest_of_blocks(argument: Argument, ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest rows of the sampled ones, from those in each block: positions and cosines, ``(R, k)``, falling."""
     files = [opened(argument, "nearest", number) for number in range(argument["blocks"])]
-    near = np.concatenate([file["near"] for file in files], axis=1)
-    positions = np.concatenate([file["positions"] for file in files], axis=1)
-    best = np.argsort(-near, axis=1, kind="stable")[:, : files[0]["near"].shape[1]]
-    near, positions = (np.take_along_axis(each, best, 1) for each in (near, positions))
-    # a corpus may have fewer rows than are listed
-    ranks = np.full(positions.shape, len(points) + 1)
-    with one_blas_thread():
-        for row, position, theirs_of, ranks_of in zip(rows, own, positions, ranks):
-            rising = np.argsort(theirs_of)[np.count_nonzero(theirs_of < 0) :]
-            home, theirs = (np.searchsorted(cell_starts, at, side="right") - 1 for at in (position, theirs_of[rising]))
-            of_row, of_theirs = points @ row, _features_at(argument, theirs_of[rising]) @ points.T
-            from_row = (of_row[None] > of_row[theirs][:, None]).sum(axis=1)
-            from_theirs = (of_theirs > of_theirs[:, home][:, None]).sum(axis=1)
-            ranks_of[rising] = np.minimum(from_row, from_theirs) + 1
-    above = np.where(positions >= 0, near - _similarity_of_pairs(rows), 0.0)
-    counts = range(1, len(points) + 1)
-    at = bisect.bisect_left(
-        counts, AIMED_SIMILARITY, key=lambda cells: similarity_kept(above, ranks <= cells, argument["listed"] - 1)
-    )
-    count = min(at + 1, len(points))
-    fewest, most = (cells_probed(int(cell_starts[-1]), len(points), looked_at) for looked_at in argument["looked_at"])
-    return {}, {"cells": min(max(count, fewest), most), "needed": count}
-
-
-def similarity_kept(above: np.ndarray, met: np.ndarray, listed: int) -> float:
-    """The share of similarity that lists keep which hold of the nearest rows those that are met.
-
-    Args:
-        above: float ``(R, L)``, similarities of R rows to their L nearest, falling, above that of random rows.
-        met: bool ``(R, L)``, which of these can be listed. listed: of how many a list is, at most L.
-    """
-    taken = met & (np.cumsum(met, axis=1) <= listed)
-    whole = float(above[:, :listed].sum(dtype=np.float64))
-    return float(above.sum(where=taken, dtype=np.float64)) / whole if whole > 0 else 1.0
-
-
-def _similarity_of_pairs(rows: np.ndarray) -> float:
-    """The mean similarity of two different rows of these, of unit length."""
-    if len(rows) < 2:
-        return 0.0
-    total = rows.sum(axis=0, dtype=np.float64)
-    return (float(total @ total) - len(rows)) / (len(rows) * (len(rows) - 1))
-
-
-def _features_at(argument: Argument, positions: np.ndarray) -> np.ndarray:
-    """Unit features of rows at rising positions, float32."""
-    starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
-    edges, features = np.searchsorted(positions, starts), []
-    for number in np.flatnonzero(np.diff(edges)).tolist():
-        inside = positions[edges[number] : edges[number + 1]] - starts[number]
-        features.append(unit_float32(opened(argument, "block", number)["features"][inside]))
-    return np.concatenate(features)
+    positions, near = (np.concatenate([file[name] for file in files], axis=1) for name in ("positions", "near"))
+    k = files[0]["near"].shape[1]
+    positions, near = falling(positions, near, np.asarray(ties))
+    return positions[:, :k], near[:, :k]
 
 
 def probes(argument: Argument) -> dict[str, Any]:
@@ -115,142 +53,98 @@ def probes(argument: Argument) -> dict[str, Any]:
 
 
 def _probes(argument: Argument) -> Made:
-    block, atlas = opened(argument, "block"), opened(argument, "atlas", 0)
-    number = argument["number"]
-    first_cells, points = atlas["first_cells"], np.asarray(atlas["centres"])
-    # where blocks know themselves alone, their rows look into no other's cells
-    low, high = first_cells[number : number + 2] if argument["alone"] else (0, len(points))
-    candidates = np.arange(low, high)
-    if argument["needed"] is None:
-        reachable = int(atlas["cell_starts"][high] - atlas["cell_starts"][low])
-        count = cells_probed(reachable, len(candidates), argument["looked_at"])
-    else:
-        count = min(int(opened(argument, "needed", 0).facts["cells"]), len(candidates))
-    most = max(CELLS_NEAR, 4 * count)
-    starts, features = block["starts"], block["features"]
-    probed = np.empty((len(features), count), np.int32)
-    with one_blas_thread():
-        for own in range(len(starts) - 1):
-            cell = int(first_cells[number]) + own
-            near = candidates
-            if len(near) > most:
-                near = np.sort(candidates[np.argpartition(-(points[candidates] @ points[cell]), most - 1)[:most]])
-            for first in range(int(starts[own]), int(starts[own + 1]), PIECE):
-                rows = slice(first, min(first + PIECE, int(starts[own + 1])))
-                nearness = unit_float32(features[rows]) @ points[near].T
-                # its own cell always: that is where those that look for it look
-                nearness[:, np.searchsorted(near, cell)] = np.inf
-                chosen = np.argpartition(-nearness, count - 1, axis=1)[:, :count]
-                probed[rows] = np.sort(near[chosen], axis=1)
-    order = np.argsort(probed.reshape(-1), kind="stable")
-    counts = np.asarray(np.bincount(probed.reshape(-1), minlength=len(points)))
-    visited = np.flatnonzero(counts)
-    arrays: dict[str, np.ndarray] = {
-        "probed": probed,
-        "visited": visited,
-        "offsets": np.concatenate([[0], np.cumsum(counts[visited])]),
-        "visitors": (order // max(count, 1)).astype(np.int32),
-    }
-    return arrays, {"visits": len(order)}
+    rows, atlas, number = opened(argument, "block")["features"], opened(argument, "atlas", 0), argument["number"]
+    points, cells = np.asarray(opened(argument, "centres", 0)["centres"]), np.asarray(atlas["cells"])
+    count = looked_into(argument) if argument["needed"] else cells_with(argument["looked_at"], len(rows), len(points))
+    if count is None:
+        return {"probed": np.empty((len(rows), 0), np.int32)}, {"visits": 0}
+    _, near = nearest_cells(rows, points, count, threads=1)
+    place = np.empty(len(cells), np.int32)
+    place[cells] = np.arange(len(cells), dtype=np.int32)
+    probed = np.sort(place[near + (number * len(points) if argument["alone"] else 0)], axis=1)
+    return {"probed": probed, **vars(Visits.of_probed(probed))}, {"visits": probed.size}
 
 
-class _Visits:
-    """Which rows of a block look into which cells."""
-
-    def __init__(self, file: ArrayFile) -> None:
-        self._visited, self._offsets = np.asarray(file["visited"]), np.asarray(file["offsets"])
-        self._visitors = file["visitors"]
-
-    def of(self, low: int, high: int) -> list[tuple[int, np.ndarray]]:
-        """Cells from `low` to before `high` that are looked into, each with the rows that do, rising."""
-        where = range(*np.searchsorted(self._visited, [low, high]))
-        ends = self._offsets
-        return [(int(self._visited[at]), np.asarray(self._visitors[ends[at] : ends[at + 1]])) for at in where]
+def looked_into(argument: Argument) -> int | None:
+    """How many cells each row looks into; None: all pairs are compared."""
+    count: int | None = opened(argument, "needed", 0).facts["cells"]
+    return count
 
 
 def searched(argument: Argument) -> dict[str, Any]:
-    """The K nearest rows of each row of a part of a block, itself first."""
+    """The K nearest rows of each row of a part of a block, itself first, among those that it is compared with."""
     return once(argument, _searched)
 
 
 def _searched(argument: Argument) -> Made:
     from datamask.corpus.kernels import empty_heaps
-    from datamask.out_of_core import list_kernels
 
     atlas = opened(argument, "atlas", 0)
-    block_starts, first_cells = np.asarray(atlas["block_starts"]), np.asarray(atlas["first_cells"])
-    cell_starts = np.asarray(atlas["cell_starts"])
+    ties, starts = np.asarray(atlas["ties"]), np.asarray(atlas["cell_starts"])
     low_cell, high_cell = (int(cell) for cell in atlas["part_cells"][argument["number"] :][:2])
-    number = int(np.searchsorted(first_cells, low_cell, side="right")) - 1
-    first_own, behind = int(cell_starts[low_cell]), int(cell_starts[high_cell])
-    of_block = slice(first_own - int(block_starts[number]), behind - int(block_starts[number]))
-    own_features = opened(argument, "block", number)["features"][of_block]
-    own_probes = opened(argument, "probes", number)
-    probed, own_visits = np.asarray(own_probes["probed"][of_block]), _Visits(own_probes)
-    k = argument["listed"] - 1
-    similarities, _ = empty_heaps(len(probed), k)
-    positions = np.full(similarities.shape, block_starts[-1], _position_type(int(block_starts[-1])))
+    number = int(np.searchsorted(atlas["first_cells"], low_cell, side="right")) - 1
+    first, behind = int(starts[low_cell]), int(starts[high_cell])
+    rows, first_known, known = rows_of(argument), 0, range(argument["blocks"])
+    among: Any = rows
+    if argument["alone"]:
+        first_known, known = int(atlas["block_starts"][number]), range(number, number + 1)
+        among = opened(argument, "block", number)["features"]
+    heaps = empty_heaps(behind - first, argument["listed"] - 1, len(ties))
     with one_blas_thread():
-        for other in range(argument["blocks"] if k else 0):
-            features, first = opened(argument, "block", other)["features"], int(block_starts[other])
-            for cell, of_cell in own_visits.of(int(first_cells[other]), int(first_cells[other + 1])):
-                guests = of_cell[slice(*np.searchsorted(of_cell, [of_block.start, of_block.stop]))] - of_block.start
-                low, high = (int(end) - first for end in cell_starts[cell : cell + 2])
-                for start in range(low, high if len(guests) else low, PIECE):
-                    stop = min(start + PIECE, high)
-                    hosts = unit_float32(features[start:stop])
-                    for at in range(0, len(guests), PIECE):
-                        some = guests[at : at + PIECE]
-                        list_kernels.offer_hosts(
-                            unit_float32(own_features[some]) @ hosts.T,
-                            some,
-                            first + start,
-                            first_own,
-                            similarities,
-                            positions,
-                        )
-            visits = _Visits(opened(argument, "probes", other))
-            for cell, guests in visits.of(low_cell, high_cell):
-                low, high = (int(end) - first_own for end in cell_starts[cell : cell + 2])
-                guest_cells = np.searchsorted(cell_starts, first + guests, side="right") - 1
-                for at in range(0, len(guests), PIECE):
-                    some, of_cells = guests[at : at + PIECE], guest_cells[at : at + PIECE]
-                    guest_features = unit_float32(features[some])
-                    for start in range(low, high, PIECE):
-                        stop = min(start + PIECE, high)
-                        list_kernels.offer_guests(
-                            guest_features @ unit_float32(own_features[start:stop]).T,
-                            some,
-                            of_cells,
-                            first,
-                            start,
-                            first_own,
-                            probed,
-                            similarities,
-                            positions,
-                        )
-    return _in_order(similarities, positions, first_own, int(block_starts[-1]))
+        if not heaps[0].size:
+            pass
+        elif argument["probes"] is None or not opened(argument, "probes", number)["probed"].shape[1]:
+            names = np.arange(first, behind)
+            near = nearest(
+                rows[first:behind], among, heaps[0].shape[1], ties, names=names, first=first_known, threads=1
+            )
+            heaps = near[::-1]
+        else:
+            of_block = slice(first - int(atlas["block_starts"][number]), behind - int(atlas["block_starts"][number]))
+            own = np.asarray(opened(argument, "probes", number)["probed"][of_block])
+            search = PairSearch(rows, ties, starts, first, own, *heaps)
+            search.compare_part((low_cell, high_cell), (_visits(argument, each) for each in known))
+            search.fill_up(among, first_known, threads=1)
+    indices, similarities = falling(heaps[1], heaps[0], ties)
+    return _with_itself(indices, similarities, first, len(ties))
 
 
-def _position_type(rows: int) -> type[np.signedinteger[Any]]:
-    return np.int32 if rows < 2**31 else np.int64
+def _visits(argument: Argument, block: int) -> tuple[int, Visits]:
+    file = opened(argument, "probes", block)
+    first = int(opened(argument, "atlas", 0)["block_starts"][block])
+    return first, Visits(*(np.asarray(file[name]) for name in ("visited", "offsets", "visitors")))
 
 
-def _in_order(similarities: np.ndarray, positions: np.ndarray, first_own: int, behind: int) -> Made:
-    """The heaps as lists: itself first, others by falling similarity, ties by rising position; `behind` is none."""
-    rows, k = similarities.shape
-    own = (first_own + np.arange(rows)).astype(positions.dtype)
-    listed = np.empty((rows, k + 1), positions.dtype)
-    near = np.empty((rows, k + 1), np.float32)
-    listed[:, 0], near[:, 0] = own, 1.0
-    order = np.lexsort((positions, -similarities), axis=-1)
-    listed[:, 1:] = np.take_along_axis(positions, order, -1)
-    near[:, 1:] = np.clip(np.take_along_axis(similarities, order, -1), -1.0, 1.0)
-    # a row that was compared with fewer than k others lists itself again, at 0, which changes nothing
-    empty = listed == behind
-    near[empty] = 0.0
-    arrays = {"positions": np.where(empty, own[:, None], listed), "similarities": near}
-    return arrays, {"entries": listed.size - int(empty.sum()), "short": int(empty.any(1).sum())}
+def _with_itself(indices: np.ndarray, similarities: np.ndarray, first: int, none: int) -> Made:
+    """Lists with the row itself in front; a row that knows fewer than k others lists itself again, at 0, which changes
+    nothing."""
+    rows, k = indices.shape
+    positions, near = np.empty((rows, k + 1), np.int32), np.empty((rows, k + 1), np.float32)
+    positions[:, 0], near[:, 0] = first + np.arange(rows), 1.0
+    empty = indices >= none
+    positions[:, 1:] = np.where(empty, positions[:, :1], indices)
+    near[:, 1:] = np.where(empty, 0.0, similarities)
+    return {"positions": positions, "similarities": near}, {"entries": positions.size - int(empty.sum())}
+
+
+def descended(argument: Argument) -> dict[str, Any]:
+    """The lists of a part after a pass of NN-descent."""
+    return once(argument, _descended)
+
+
+def _descended(argument: Argument) -> Made:
+    atlas, own = opened(argument, "atlas", 0), opened(argument, "searched")
+    part_starts = np.asarray(atlas["cell_starts"])[atlas["part_cells"]]
+    files = [opened(argument, "searched", part) for part in range(len(part_starts) - 1)]
+    near = Positions([file["positions"][:, 1 : NEAREST + 1] for file in files], part_starts)
+    rows, room, ties = rows_of(argument), Room(int(part_starts[-1])), np.asarray(atlas["ties"])
+    arrays = {name: np.array(own[name]) for name in ("positions", "similarities")}
+    for low in range(0, len(arrays["positions"]), TASK_ROWS):
+        indices, similarities = (np.ascontiguousarray(each[low : low + TASK_ROWS, 1:]) for each in arrays.values())
+        improve(rows, near, ties, int(part_starts[argument["number"]]) + low, indices, similarities, room)
+        for each, better in zip(arrays.values(), (indices, similarities)):
+            each[low : low + TASK_ROWS, 1:] = better
+    return arrays, own.facts
 
 
 def lists(argument: Argument) -> dict[str, Any]:
@@ -263,16 +157,14 @@ def _lists(argument: Argument) -> Made:
     block_starts, part_cells = np.asarray(atlas["block_starts"]), np.asarray(atlas["part_cells"])
     first_own, behind = (int(end) for end in block_starts[number : number + 2])
     of_block = range(*np.searchsorted(part_cells, atlas["first_cells"][number : number + 2]))
-    parts = [opened(argument, "searched", part) for part in of_block]
+    parts = [opened(argument, "parts", part) for part in of_block]
     none = np.zeros((0, argument["listed"]))
-    listed = np.concatenate(
-        [none.astype(_position_type(int(block_starts[-1]))), *(each["positions"] for each in parts)]
-    )
+    listed = np.concatenate([none.astype(np.int32), *(each["positions"] for each in parts)])
     near = np.concatenate([none.astype(np.float32), *(each["similarities"] for each in parts)])
     flat = listed.reshape(-1)
     crossing = np.flatnonzero((flat < first_own) | (flat >= behind))
     crossing = crossing[np.argsort(flat[crossing], kind="stable")]
-    targets = flat[crossing].astype(np.int64)
+    targets = flat[crossing]
     offsets = np.searchsorted(targets, block_starts)
     block = np.repeat(np.arange(len(block_starts) - 1), np.diff(offsets))
     arrays = {

@@ -1,9 +1,9 @@
 """What a run over all rows of a corpus will take: parts, files, memory and time, before any of it is done.
 
 Seconds are core seconds of a probe of the corpus's first rows (`probe`), times what there is more of: rows for nearly
-all; rows times blocks where every row is held against the centres of all blocks; centres squared where these are
-compared with each other. A part is as quick as it can be shared out: over threads of one machine, over blocks that are
-solved side by side on any number of machines, or not at all.
+all; rows times cells where every row is held against all centres; rows squared where all pairs are compared. A part is
+as quick as it can be shared out: over threads of one machine, over blocks that are solved side by side on any number of
+machines, or not at all.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from datamask.config import CorpusConfig, SelectionConfig
+from datamask.corpus.neighbors import compares_all, search_for
 from datamask.corpus.opening import fits_in_memory
+from datamask.corpus.partition_search import cell_count
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.facility import LISTED_BLOCK_ROWS, by_whole_lists
-from datamask.out_of_core.partition import ROWS_PER_CELL
 from datamask.out_of_core.probe import Rates, measured, untransformed
 from datamask.out_of_core.scratch import scratch_bytes
 from datamask.out_of_core.solvers import BLOCK_ROWS, solver_for
@@ -42,8 +43,13 @@ ASSUMED = {
 }
 """What was not measured, and why it is believed."""
 
-BY_ROWS_AND_BLOCKS, BY_BLOCKS = ("partition:assign",), ("partition:centres",)
-"""Tasks that cost more than so much a row: every row is held against the centres of all blocks; so many are learned."""
+BY_ROWS_AND_CELLS, BY_CELLS, BY_PAIRS = (
+    ("partition:assign", "neighbour_lists:probes"),
+    "partition:centres",
+    "neighbour_lists:searched",
+)
+"""Tasks that cost more than so much a row: every row is held against all centres; these are learned from some rows for
+each, held against all; and where all pairs are compared, every row is held against all rows."""
 
 BY_ROWS_AND_TURNS = "rounds:cover"
 """The task that goes over all rows before the turn of each colour."""
@@ -237,6 +243,7 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     selected = max(1, math.floor(selection.select_ratio * shape.rows + 0.5))
     # one solution for the selection, and one for the best end of each term's scale
     passes = 0 if rates.tasks else MOST_PASSES * (1 + len(selection.terms)) if rates.passed else 1
+    pairs = compares_all(shape.rows, search_for(shape.rows, selection.neighbors))
     return Plan(
         rows=shape.rows,
         dim=rates.dim,
@@ -249,7 +256,7 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
         scratch_bytes=scratch_bytes(shape.rows, rates.dim, lengths=rates.tokens is not None)
         + shape.rows * rates.task_bytes,
         memory_bytes=float(solver_for(selection).memory(selection, shape.rows, rates.dim, selected)),
-        parts=tuple(_parts(shape, rates, blocks, passes, learning)),
+        parts=tuple(_parts(shape, rates, blocks, passes, learning, pairs)),
         cores=cores or selection.workers or usable_cores(),
         recipe=None
         if rates.tasks
@@ -257,7 +264,7 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     )
 
 
-def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float) -> Iterator[Part]:
+def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float, pairs: bool) -> Iterator[Part]:
     rows = shape.rows
     yield Part("The ids of all rows, for a uniform sample", rows * rates.ids, max(1.0, rows / PIECE_ROWS), False)
     yield Part("Learning on the sample", learning, 1.0, False)
@@ -266,13 +273,11 @@ def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float
         by_part: dict[tuple[str, float], float] = {}
         for task, rate in rates.tasks.items():
             key = _phase_of(task), _shared(task, rate.at_once, rates.blocks, blocks)
-            by_part[key] = by_part.get(key, 0.0) + rate.seconds * _growth(task, shape, rates, blocks)
+            by_part[key] = by_part.get(key, 0.0) + rate.seconds * _growth(task, shape, rates, blocks, pairs)
         for phase in dict.fromkeys(phase for phase, _ in by_part):
             for (of_phase, shared), seconds in by_part.items():
                 if of_phase == phase:
                     yield Part(phase if shared > 1 else f"{phase}, in one place", seconds, shared, True)
-        cells = rows / ROWS_PER_CELL
-        yield Part("Which cells lie near each other", cells * cells * rates.dim * rates.scanned, blocks, True)
     else:
         what = f"{passes} passes over scratch, at most" if passes > 1 else "A pass over scratch"
         yield Part(what, passes * rows * rates.passed, math.inf, True)
@@ -286,14 +291,16 @@ def _phase_of(task: str) -> str:
     return PHASES.get(module, module)
 
 
-def _growth(task: str, shape: Shape, rates: Rates, blocks: int) -> float:
+def _growth(task: str, shape: Shape, rates: Rates, blocks: int, pairs: bool) -> float:
     """How many times as long all calls of a task take as on the probed rows."""
-    by_rows, by_blocks = shape.rows / rates.rows, blocks / rates.blocks
+    by_rows, by_cells = shape.rows / rates.rows, cell_count(shape.rows) / cell_count(rates.rows)
     if task.endswith(BY_ROWS_AND_TURNS):
         return by_rows * _turns(blocks) / _turns(rates.blocks)
-    if task.endswith(BY_BLOCKS):
-        return by_blocks
-    return by_rows * by_blocks if task.endswith(BY_ROWS_AND_BLOCKS) else by_rows
+    if task.endswith(BY_CELLS):
+        return by_cells**2
+    if task.endswith(BY_PAIRS) and pairs:
+        return by_rows**2
+    return by_rows * by_cells if task.endswith(BY_ROWS_AND_CELLS) else by_rows
 
 
 def _turns(blocks: int) -> float:

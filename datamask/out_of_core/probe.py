@@ -46,9 +46,6 @@ PROBED_BLOCKS = 4
 WARM_ROWS = 512
 """Rows that everything is done with once before, so that no compiling and no loading of libraries is timed."""
 
-PRODUCT_ROWS = 16_384
-"""Centres whose nearness to one is computed, to know how fast memory is read."""
-
 
 IN_ONE_PLACE = "datamask.out_of_core.listed:solve"
 """What is done beside the tasks of an engine, as one more task: greedy, swaps and bound on the lists of all rows."""
@@ -78,7 +75,6 @@ class Rates:
         passed: seconds per row of one pass; 0 where the objective needs none.
         tasks: by ``module:function``; empty where the objective needs none. task_bytes: their files, per row, when
             there were most of them.
-        scanned: seconds per entry of a centre that others are compared with.
         tokens: mean length of a row; None where the corpus has no lengths.
     """
 
@@ -92,7 +88,6 @@ class Rates:
     passed: float
     tasks: Mapping[str, TaskRate]
     task_bytes: float
-    scanned: float
     tokens: float | None
 
 
@@ -146,7 +141,6 @@ def measured(
             passed=passed,
             tasks=tasks,
             task_bytes=task_bytes,
-            scanned=_scan_seconds(whole.dim),
             tokens=lengths,
         )
 
@@ -278,13 +272,3 @@ def _solve(
     rows = -(-scratch.rows // blocks)
     config = replace(selection, block_rows=rows)
     solve_facility(scratch, config, size, engine, Work(poll), whole=whole_lists, listed_rows=rows)
-
-
-def _scan_seconds(dim: int) -> float:
-    """Seconds per entry of a product of many centres with one, which is as fast as memory is read."""
-    centres, row = np.ones((PRODUCT_ROWS, dim), np.float32), np.ones(dim, np.float32)
-    centres @ row
-    began = time.perf_counter()
-    for _ in range(8):
-        centres @ row
-    return (time.perf_counter() - began) / (8 * PRODUCT_ROWS * dim)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from datamask.corpus.sampling import hash_under
+from datamask.corpus.exact_search import nearest as nearest_rows
+from datamask.corpus.sampling import uniform_rows
 from datamask.corpus.threads import one_blas_thread
-from datamask.out_of_core.partition import unit_float32
+from datamask.out_of_core.neighbour_lists import nearest_of_blocks
+from datamask.out_of_core.partition import of_all, rows_of, unit_float32
 from datamask.out_of_core.tasks import Argument, Made, once, opened
 
 PIECE = 1024
@@ -25,33 +26,14 @@ ROUNDING = 1e-6
 """Cosines of the same pair may differ by so much, where they were computed by different products."""
 
 
-def _smallest(argument: Argument, count: int) -> np.ndarray:
-    """Positions of the rows with the smallest hashes of id and `draw`: a uniform sample, int64, rising."""
-    starts, kept = np.asarray(opened(argument, "atlas", 0)["block_starts"]), []
-    for number, first in enumerate(starts[:-1]):
-        hashes = hash_under(opened(argument, "block", number)["id_hash"], argument["draw"])
-        some = np.argpartition(hashes, count)[:count] if count < len(hashes) else np.arange(len(hashes))
-        kept.append((hashes[some], first + some))
-    hashes, positions = (np.concatenate(each) for each in zip(*kept))
-    if count < len(hashes):
-        positions = positions[np.argpartition(hashes, count)[:count]]
-    return np.sort(positions)
-
-
 def sample(argument: Argument) -> dict[str, Any]:
     """So many uniformly drawn rows: where they are, and their features."""
     return once(argument, _sample)
 
 
 def _sample(argument: Argument) -> Made:
-    positions = _smallest(argument, argument["drawn"])
-    starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
-    edges = np.searchsorted(positions, starts)
-    features = [
-        opened(argument, "block", number)["features"][positions[low:high] - starts[number]]
-        for number, (low, high) in enumerate(itertools.pairwise(edges.tolist()))
-    ]
-    return {"positions": positions, "features": np.concatenate(features)}, {}
+    positions = uniform_rows(np.asarray(opened(argument, "atlas", 0)["ties"]), argument["drawn"], argument["draw"])
+    return {"positions": positions, "features": rows_of(argument)[positions]}, {}
 
 
 def nearest(argument: Argument) -> dict[str, Any]:
@@ -80,23 +62,12 @@ def true_lists(argument: Argument) -> dict[str, Any]:
 
 
 def _true_lists(argument: Argument) -> Made:
-    sampled = opened(argument, "sample", 0)
-    rows, own = unit_float32(sampled["features"]), np.asarray(sampled["positions"])
-    features = opened(argument, "block")["features"]
-    low, high = (int(end) for end in opened(argument, "atlas", 0)["block_starts"][argument["number"] :][:2])
-    listed = argument["listed"] - 1
-    near, positions = np.full((len(rows), listed), -np.inf, np.float32), np.full((len(rows), listed), -1)
-    with one_blas_thread():
-        for start in range(0, high - low, PIECE):
-            some = np.arange(low + start, min(low + start + PIECE, high))
-            products = rows @ unit_float32(features[some - low]).T
-            products[own[:, None] == some] = -np.inf
-            near = np.concatenate([near, products], axis=1)
-            positions = np.concatenate([positions, np.broadcast_to(some, products.shape)], axis=1)
-            best = np.argpartition(-near, listed - 1, axis=1)[:, :listed]
-            near, positions = (np.take_along_axis(each, best, 1) for each in (near, positions))
-    positions[near == -np.inf] = -1
-    return {"near": near, "positions": positions}, {}
+    sampled, atlas = opened(argument, "sample", 0), opened(argument, "atlas", 0)
+    rows, own = np.asarray(sampled["features"]), np.asarray(sampled["positions"])
+    ties, first = np.asarray(atlas["ties"]), int(atlas["block_starts"][argument["number"]])
+    of_block = opened(argument, "block")["features"]
+    near = nearest_rows(rows, of_block, argument["listed"] - 1, ties, names=own, first=first, threads=1)
+    return dict(zip(("positions", "near"), near)), {}
 
 
 def shortfalls(argument: Argument) -> dict[str, Any]:
@@ -107,7 +78,7 @@ def shortfalls(argument: Argument) -> dict[str, Any]:
 def _shortfalls(argument: Argument) -> Made:
     covers = [opened(argument, "cover", number) for number in range(argument["blocks"])]
     best = np.max([opened(argument, "nearest", number)["best"] for number in range(argument["blocks"])], axis=0)
-    listed = np.concatenate(_of_blocks(argument, lambda number, inside: covers[number]["best"][inside]))
+    listed = of_all(argument, "cover", "best")[np.asarray(opened(argument, "sample", 0)["positions"])]
     short = (best - listed).astype(np.float64)
     short[short < ROUNDING] = 0.0
     return {"shortfalls": short}, {"covered": math.fsum(each.facts["covered"] for each in covers)}
@@ -119,24 +90,11 @@ def recall(argument: Argument) -> dict[str, Any]:
 
 
 def _recall(argument: Argument) -> Made:
-    files = [opened(argument, "nearest", number) for number in range(argument["blocks"])]
-    listed = files[0]["near"].shape[1]
-    near = -np.sort(-np.concatenate([file["near"] for file in files], axis=1), axis=1)[:, :listed]
-    lists = _of_blocks(argument, lambda number, inside: opened(argument, "lists", number)["similarities"][inside])
+    _, near = nearest_of_blocks(argument, opened(argument, "atlas", 0)["ties"])
+    listed = of_all(argument, "lists", "similarities")[np.asarray(opened(argument, "sample", 0)["positions"])]
     # of rows that are equally near, any may be listed
-    held = np.concatenate(lists)[:, 1:] >= near[:, -1:] - ROUNDING
+    held = listed[:, 1:] >= near[:, -1:]
     return {}, {"recall": float(held.mean()) if held.size else 1.0, "rows": len(held)}
-
-
-def _of_blocks(argument: Argument, read: Callable[[int, np.ndarray], np.ndarray]) -> list[np.ndarray]:
-    """What `read` says of the sampled rows of each block, given its number and their places in it."""
-    positions = np.asarray(opened(argument, "sample", 0)["positions"])
-    starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
-    edges = np.searchsorted(positions, starts)
-    return [
-        read(number, positions[low:high] - starts[number])
-        for number, (low, high) in enumerate(itertools.pairwise(edges.tolist()))
-    ]
 
 
 def random(argument: Argument) -> dict[str, Any]:
@@ -145,8 +103,8 @@ def random(argument: Argument) -> dict[str, Any]:
 
 
 def _random(argument: Argument) -> Made:
-    positions = _smallest(argument, argument["size"])
-    member = np.zeros(int(opened(argument, "atlas", 0)["block_starts"][-1]), np.uint8)
+    ties = np.asarray(opened(argument, "atlas", 0)["ties"])
+    positions, member = uniform_rows(ties, argument["size"], argument["draw"]), np.zeros(len(ties), np.uint8)
     member[positions] = 1
     return {"member": member}, {"members": len(positions)}
 

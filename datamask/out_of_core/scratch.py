@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from datamask.corpus.checks import unit_rows as opened_rows
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.refused_rows import valid_rows
+from datamask.corpus.rounded_rows import rounded
 from datamask.corpus.sampling import row_hash
 from datamask.errors import StoreError
 from datamask.files import open_regular, read_bounded
@@ -132,6 +134,17 @@ class Scratch:
                 done += len(kept)
         return features
 
+    def rounded_at(self, rows: np.ndarray) -> np.ndarray:
+        """Features of some rows as neighbor graphs see them (`datamask.corpus.rounded_rows`): int16 ``(k, d)``.
+
+        Args, Raises: as `rows_at`.
+        """
+        features = np.empty((len(rows), self.dim), np.int16)
+        for number, kept, part in self._kept_at(rows):
+            self._widen(number, kept, np.empty(kept.shape, np.float32))  # which refuses what was never written
+            features[part] = rounded(kept)
+        return features
+
     def rows_at(self, rows: np.ndarray) -> np.ndarray:
         """Unit features of some rows: float32 ``(k, d)``.
 
@@ -142,14 +155,19 @@ class Scratch:
             StoreError: the files are damaged.
         """
         features = np.empty((len(rows), self.dim), np.float32)
+        for number, kept, part in self._kept_at(rows):
+            self._widen(number, kept, features[part])
+        return features
+
+    def _kept_at(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, slice]]:
+        """Shard number, features as kept and which of the rising rows these are, some thousand at a time."""
         for number, places in self._by_shard(rows):
             count = int(self.starts[number + 1] - self.starts[number])
             kept = self._mapped(number, "features", count * self.dim).reshape(count, self.dim)
             inside = rows[places] - self.starts[number]
             for start in range(0, len(inside), ROWS_READ):
                 part = slice(places.start + start, min(places.start + start + ROWS_READ, places.stop))
-                self._widen(number, kept[inside[start : start + ROWS_READ]], features[part])
-        return features
+                yield number, kept[inside[start : start + ROWS_READ]], part
 
     def differing(self, rows: np.ndarray, corpus: WholeCorpus, number: int, batch: pa.RecordBatch) -> list[str]:
         """Return the kinds of files in which rows of a shard are not what the shard holds now; features to rounding.
@@ -379,7 +397,7 @@ def columns_of(
     for low in range(0, len(norms), ROWS_AT_ONCE):
         part = slice(low, low + ROWS_AT_ONCE)
         units, norms[part] = unit_rows(numbers.features[part], corpus.center)
-        kept[part] = units
+        kept[part] = opened_rows(numbers.features[part]) if corpus.center is None else units
         valid = clean[part] & (norms[part] > 0)
         moments = FeatureMoments.of(units if valid.all() else units[valid]).after(moments)
     columns: dict[str, np.ndarray] = {

@@ -14,9 +14,11 @@ import pytest
 from datamask.corpus import exact_search, graph_checkpoint, kernels, neighbor_descent, neighbors, partition_search
 from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
+from datamask.corpus.partition_search import PairSearch
 from datamask.errors import Stopped
 from datamask.work.context import Work
 from tests.making.raw_cache import RawCache
+from tests.reference.lists import cosines
 
 BUILDER = """
 import sys, time
@@ -72,8 +74,7 @@ def tasks_done(monkeypatch):
 
         return count_and_call
 
-    for name in ("offer_rows", "offer_listed_rows"):
-        monkeypatch.setattr(kernels, name, counted(getattr(kernels, name)))
+    monkeypatch.setattr(kernels, "offer_rows", counted(kernels.offer_rows))
     return count
 
 
@@ -145,7 +146,7 @@ def test_a_stop_during_nn_descent_keeps_the_search(features, make_corpus, tasks_
         neighbors_for(corpus, 12, tmp_path, search="approximate")
     assert RawCache(tmp_path).find(ENTRY, lambda content: content.arrays["done"]).all()
     stopping[0] = False
-    monkeypatch.setattr(kernels, "offer_listed_rows", lambda *_: pytest.fail("a cell is searched again"))
+    monkeypatch.setattr(PairSearch, "compare", lambda *_, **__: pytest.fail("a cell is searched again"))
     graph = neighbors_for(corpus, 12, tmp_path, search="approximate")
     np.testing.assert_array_equal(graph.indices, whole.indices)
     np.testing.assert_array_equal(graph.similarities, whole.similarities)
@@ -170,11 +171,14 @@ def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(
 ):
     corpus = make_corpus(features)
     whole = build_neighbors(features, 9)
-    lists = GraphCheckpoint().lists(1500, 11, 300, "all pairs in blocks of 64")
+    lists = GraphCheckpoint().lists(1500, 11, 300, "all pairs of rounded rows in blocks of 64")
     lists.done[:] = True  # a lie, to be seen if it is believed
     for spoil in ("k", "plan", "damage"):
         GraphCheckpoint(tmp_path, "f" * 32).save(
-            lists, "all pairs in blocks of 32" if spoil == "plan" else "all pairs in blocks of 64"
+            lists,
+            "all pairs of rounded rows in blocks of 32"
+            if spoil == "plan"
+            else "all pairs of rounded rows in blocks of 64",
         )
         if spoil == "damage":
             kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-200])
@@ -225,7 +229,7 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
     blocks = -(-len(features) // 64)
     assert 0 < said.count("at work") < blocks * (blocks + 1) // 2, "it went on from what the first one had kept"
     folder = cache / ("f" * 32)
-    assert {path.name for path in folder.iterdir()} == {"neighbors-v1.cache", "neighbors.lock"}
+    assert {path.name for path in folder.iterdir()} == {"neighbors-v2.cache", "neighbors.lock"}
     graph = neighbors_for(make_corpus(features), 12, cache, work=Work(lambda: pytest.fail("built again")))
     np.testing.assert_array_equal(graph.indices, build_neighbors(features, 12).indices)
 
@@ -261,8 +265,7 @@ def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch
         allowed = np.zeros((count, count), bool)
         for (left, right), finished in zip(places, done):
             allowed[left, right] = allowed[right, left] = finished
-        products = part.astype(float) @ part.astype(float).T
         whole = np.kron(allowed, np.ones((block, block), bool))[:700, :700]
         np.fill_diagonal(whole, False)
-        expected = -np.sort(-np.where(whole, products, -np.inf), axis=1)[:, :11]
+        expected = -np.sort(-np.where(whole, cosines(part), -np.inf), axis=1)[:, :11]
         np.testing.assert_allclose(-np.sort(-similarities, axis=1), expected, atol=2e-6)

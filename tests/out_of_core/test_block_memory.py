@@ -52,7 +52,7 @@ partition.PART_ROWS = int(sys.argv[1])
 for folder in sys.argv[2:]:  # the first, a small one, loads libraries and compiled loops
     most.clear()
     scratch, engine = open_scratch(folder), Measured()
-    cells = CellBlocks(scratch, -(-scratch.rows // 3), 80, looked_at=400)
+    cells = CellBlocks(scratch, -(-scratch.rows // 3), 80)
     cells.prepare(engine)
     *_, last = Rounds(cells, Aim(scratch.rows // 10), 2, 1).run(engine)
     files = sum(path.stat().st_size for path in cells.folder.iterdir())

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 from datamask.corpus.sampling import hash_under
 from datamask.learning.block_greedy import BlockGreedy
 from datamask.learning.turns import colours_of_round
-from datamask.out_of_core import partition
+from datamask.out_of_core import cells as cells_module
+from datamask.out_of_core import neighbour_lists, partition
 from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.cells import JUDGED, JUDGES, Aim, CellBlocks, Rounds
+from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.local import LocalEngine
-from datamask.out_of_core.neighbour_lists import AIMED_SIMILARITY
+from datamask.out_of_core.partition import unit_float32
 from datamask.polling import no_poll
 from tests.making.shards import SerialEngine, clustered, scratch_of
 
 ROWS, SIZE = 5000, 500
-JUDGES_OF = JUDGED, JUDGES
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +29,8 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def prepared(corpus):
-    """Blocks of 700 rows with their lists, for which every row looks into every cell."""
-    cells = CellBlocks(corpus[2], 700, 32, looked_at=ROWS)
+    """Blocks of 700 rows with their lists, for which all pairs were compared."""
+    cells = CellBlocks(corpus[2], 700, 32, exact=True)
     cells.prepare(SerialEngine())
     return cells
 
@@ -131,53 +129,40 @@ def test_every_row_is_in_one_block_with_what_belongs_to_it(corpus, prepared):
     assert np.array_equal(np.sort(rows), np.arange(ROWS))
     assert np.array_equal(whole(prepared, prepared.block, "quality"), quality[rows])
     assert np.array_equal(whole(prepared, prepared.block, "id_hash"), scratch.id_hash[rows])
-    kept = whole(prepared, prepared.block, "features").astype(np.float32)
+    kept = unit_float32(whole(prepared, prepared.block, "features"))
     assert np.abs(kept - features[rows]).max() <= 2.0**-11
     sizes = np.diff(ArrayFile(prepared.atlas.path(0))["block_starts"])
     assert sizes.max() <= 1.3 * ROWS / prepared.blocks
 
 
-def test_where_every_cell_is_looked_into_lists_are_the_nearest_rows(corpus, prepared):
-    from datamask.out_of_core.partition import unit_float32
-
-    x = unit_float32(whole(prepared, prepared.block, "features")).astype(np.float64)
-    positions, near = whole(prepared, prepared.lists, "positions"), whole(prepared, prepared.lists, "similarities")
-    assert np.array_equal(positions[:, 0], np.arange(ROWS)) and (near[:, 0] == 1).all()
-    products = x @ x.T
-    np.fill_diagonal(products, 2.0)
-    nearest = -np.sort(-products, axis=1)[:, 1:32]
-    np.testing.assert_allclose(near[:, 1:], nearest, atol=2e-6)
-    np.testing.assert_allclose(np.take_along_axis(products, positions[:, 1:].astype(int), 1), near[:, 1:], atol=2e-6)
-    assert all(len(set(row)) == 32 for row in positions)
-
-
-@pytest.mark.parametrize("part_rows", [1 << 16, 60])
-def test_a_pair_is_compared_if_either_looks_into_the_others_cell(corpus, tmp_path, monkeypatch, part_rows):
-    from datamask.out_of_core.partition import unit_float32
-
-    monkeypatch.setattr(partition, "PART_ROWS", part_rows)
+def test_random_blocks_know_themselves_alone(corpus, tmp_path, monkeypatch):
+    """Of rows that look into few cells of their block, a pair is compared if either does; then comes NN-descent."""
+    monkeypatch.setattr(cells_module, "LOOKED_AT_ALONE", 70)
+    monkeypatch.setattr(neighbour_lists, "NEAREST", 0)
     features, quality = clustered(900, seed=5)
-    cells = CellBlocks(scratch_of(tmp_path, features, quality), 220, 12, looked_at=70)
+    cells = CellBlocks(scratch_of(tmp_path, features, quality), 220, 12, alone=True)
     engine = SerialEngine()
     cells.folder.mkdir()
     for phase in (cells.centres, cells.assign, cells.layout, cells.part, cells.block, cells.atlas, cells.probes):
         phase.done(engine)
-    probed = np.concatenate([ArrayFile(cells.probes.path(number))["probed"] for number in range(cells.blocks)])
+    probed = [ArrayFile(cells.probes.path(number))["probed"] for number in range(cells.blocks)]
     starts = ArrayFile(cells.atlas.path(0))["cell_starts"]
     cell = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    looks = (probed[:, :, None] == cell[None, None, :]).any(axis=1)
-    assert probed.shape[1] == 7 < len(starts) - 1 and looks[np.arange(900), np.arange(900)].all()
-    compared = looks | looks.T
     x = unit_float32(whole(cells, cells.block, "features")).astype(np.float64)
-    products = np.where(compared, x @ x.T, -np.inf)
-    np.fill_diagonal(products, 2.0)
-    cells.searched.done(engine)
-    assert cells.searched.count == 5 if part_rows > 900 else cells.searched.count > 10
-    cells.lists.done(engine)
+    cells.prepare(engine)
     positions, near = whole(cells, cells.lists, "positions"), whole(cells, cells.lists, "similarities")
-    expected = -np.sort(-products, axis=1)[:, 1:12]
-    np.testing.assert_allclose(near[:, 1:], np.where(expected == -np.inf, 0, expected), atol=2e-6)
-    assert all(len(set(row)) == 12 for row in positions[(expected > -np.inf).all(axis=1)])
+    edges = ArrayFile(cells.atlas.path(0))["block_starts"]
+    assert cells.blocks == 5
+    for looked, low, high in zip(probed, edges, edges[1:]):
+        looks = (looked[:, :, None] == cell[None, None, low:high]).any(axis=1)
+        # of the 30 cells in as many as hold a third of the block
+        assert looked.shape[1] == -(-70 * 30 // (high - low)) and looks.diagonal().all()
+        compared = looks | looks.T
+        compared[compared.sum(axis=1) < 12] = True
+        products = np.where(compared, x[low:high] @ x[low:high].T, -np.inf)
+        np.fill_diagonal(products, 2.0)
+        np.testing.assert_allclose(near[low:high, 1:], -np.sort(-products, axis=1)[:, 1:12], atol=1e-4)
+        assert positions[low:high].min() >= low and positions[low:high].max() < high
 
 
 def test_what_is_selected_depends_on_no_order_and_nothing_is_done_twice(corpus, tmp_path):
@@ -260,45 +245,3 @@ def test_parts_are_whole_cells_of_one_block():
     parts = partition.parts_of(cell_starts, first_cells, 10)
     assert parts.tolist() == [0, 2, 3, 6, 7, 8]
     assert partition.parts_of(cell_starts, first_cells, 1000).tolist() == [0, 3, 7, 8]
-
-
-def test_as_many_cells_are_looked_into_as_the_true_nearest_rows_of_a_few_ask_for(tmp_path, monkeypatch):
-    features, quality = clustered(1500, seed=9)
-    monkeypatch.setattr("datamask.out_of_core.cells.LOOKED_AT", (20, 1000))
-    cells = CellBlocks(scratch_of(tmp_path, features, quality), 400, 12)
-    engine = SerialEngine()
-    cells.prepare(engine)
-    facts = ArrayFile(cells.needed.path(0)).facts
-    atlas = ArrayFile(cells.atlas.path(0))
-    x = partition.unit_float32(whole(cells, cells.block, "features"))
-    cell = np.repeat(np.arange(len(atlas["centres"])), np.diff(atlas["cell_starts"]))
-    judges = ArrayFile(cells.sample(*JUDGES_OF).path(0))["positions"]
-    assert len(judges) == JUDGES_OF[1]
-    products = x @ x.T
-    np.fill_diagonal(products, -2)
-    nearness = x @ atlas["centres"].T
-    random = np.mean([x[row] @ x[other] for row, other in itertools.permutations(judges, 2)])
-
-    def kept(count: int) -> float:
-        """The similarity in lists of rows that look into so many cells, of 47 nearest rows; the others are random."""
-        lists, true = 0.0, 0.0
-        for judge in judges:
-            nearest, listed = np.argsort(-products[judge])[:47], []
-            for other in nearest:
-                ways = ((judge, cell[other]), (other, cell[judge]))
-                if any((nearness[row] > nearness[row, theirs]).sum() < count for row, theirs in ways):
-                    listed.append(products[judge, other] - random)
-            lists += sum(listed[:11])
-            true += (products[judge, nearest[:11]] - random).sum()
-        return lists / true
-
-    assert kept(facts["needed"] - 1) < AIMED_SIMILARITY <= kept(facts["needed"])
-    assert 20 * len(atlas["centres"]) / 1500 < facts["needed"] == facts["cells"]
-    near = whole(cells, cells.lists, "similarities")[:, 1:]
-    # rows that did not judge fare as those that did, but for chance
-    share = (near - random).sum() / (-np.sort(-products, axis=1)[:, :11] - random).sum()
-    assert AIMED_SIMILARITY - 0.002 < share <= 1 + 1e-6
-    # the true neighbours of the few are not looked for again
-    calls = len(engine.calls)
-    cells.prepare(engine)
-    assert len(engine.calls) == calls

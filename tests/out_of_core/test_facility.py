@@ -9,8 +9,10 @@ from datamask.config import SelectionConfig
 from datamask.corpus.list_length import list_length
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.out_of_core import facility as facilities
+from datamask.out_of_core import neighbour_lists
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.facility import solve_facility
+from datamask.out_of_core.partition import unit_float32
 from datamask.work.context import UNWATCHED, Work
 from tests.making.shards import SerialEngine, clustered, scratch_of
 from tests.reference import truth
@@ -47,8 +49,8 @@ def solved(scratch, config, engine=None, size=SIZE, work=UNWATCHED, whole=False)
 
 @pytest.fixture(scope="module")
 def exact(scratch):
-    """Features as float64."""
-    return scratch.features(0, scratch.rows).astype(np.float64)
+    """Features as float64, as the lists see them."""
+    return unit_float32(scratch.rounded_at(np.arange(scratch.rows))).astype(np.float64)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
     (state,) = facilities.Rounds(cells, facilities.Aim(15), 1).run(engine)
     facility = facilities.Facility(cells, engine)
     members = np.flatnonzero(facility.selected(state.members))
-    exact = cells.scratch.features(0, 120).astype(np.float64)
+    exact = unit_float32(cells.scratch.rounded_at(np.arange(120))).astype(np.float64)
     rows = np.flatnonzero(np.arange(120) % 7)
     worth = facility.gains(state.members)(rows) / 120
     for row, gain in zip(rows, worth, strict=True):
@@ -137,8 +139,10 @@ def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
     assert np.isin(rows, members).sum() > 5 and (worth > 1e-3).sum() > 20
 
 
-def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact):
-    cells = facilities.CellBlocks(scratch, 400, 12, looked_at=15)
+def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact, monkeypatch):
+    monkeypatch.setattr(neighbour_lists, "cells_needed", lambda *_: 1)
+    monkeypatch.setattr(neighbour_lists, "NEAREST", 0)
+    cells = facilities.CellBlocks(scratch, 400, 12)
     engine = SerialEngine()
     cells.prepare(engine)
     recall = facilities.Facility(cells, engine).recall()
@@ -164,7 +168,7 @@ def test_lists_are_as_long_as_in_memory(tmp_path, size, listed):
 def test_a_run_that_an_earlier_version_began_keeps_its_shorter_lists(tmp_path):
     scratch = scratch_of(tmp_path, *clustered(600, seed=8))
     config, engine = config_of(block_rows=200, polish="none", n_epochs=1), SerialEngine()
-    before = facilities.CellBlocks(scratch, 200, 32)
+    before = facilities.CellBlocks(scratch, 200, 32, exact=True)
     before.prepare(engine)
     lists = before.lists.path(0).stat().st_mtime_ns
     solution, _ = solved(scratch, config, size=60)
@@ -248,7 +252,7 @@ def test_small_corpora_and_blocks_without_members_have_exactly_so_many_rows(
     config = config_of(scope=scope, block_rows=block_rows, lamb=0.5, scale="raw")
     solution, _ = solved(scratch, config, size=size, whole=whole)
     assert solution.selected.sum() == size
-    exact = scratch.features(0, rows).astype(np.float64)
+    exact = unit_float32(scratch.rounded_at(np.arange(rows))).astype(np.float64)
     value = truth.facility(exact, np.flatnonzero(solution.selected))
     assert solution.estimate.value == pytest.approx(value, abs=1e-6)
 

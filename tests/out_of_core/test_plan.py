@@ -13,6 +13,7 @@ import pytest
 
 from datamask import cli
 from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
+from datamask.corpus.partition_search import cell_count
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.learning.turns import colours_of_round
 from datamask.out_of_core import facility, probe
@@ -47,7 +48,6 @@ def rates(**changed) -> Rates:
         "passed": 0.0,
         "tasks": {},
         "task_bytes": 0.0,
-        "scanned": 0.0,
         "tokens": None,
     }
     return Rates(**{**given, **changed})
@@ -109,19 +109,25 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines(monkeypatch):
         "datamask.out_of_core.rounds:again": TaskRate(3.0, 1),
         "datamask.out_of_core.rounds:merge": TaskRate(0.5, 1),
     }
-    # ten times the probed rows of each block, twenty times the rows, and 20 blocks are ten times the probed ones
-    plan = plan_of(Shape(20_000, 3, 0.0), FACILITY, rates(tasks=tasks, task_bytes=7.0, scanned=1e-9), 0.0, cores=2)
+    # two hundred times the probed rows, and so many times the cells
+    cells = cell_count(20_000) / cell_count(100)
+    plan = plan_of(Shape(20_000, 3, 0.0), FACILITY, rates(tasks=tasks, task_bytes=7.0), 0.0, cores=2)
     assert (plan.blocks, plan.passes, plan.recipe) == (20, 0, None)
     assert plan.scratch_bytes == 20_000 * (2 * 10 + 3 * 8 + 7)
     by_name = {(part.what, part.shared): part.core_seconds for part in plan.parts}
-    assert by_name[f"{plans.PHASES['partition']}, in one place", 1.0] == 1.0 * 10
-    assert by_name[plans.PHASES["partition"], 20.0] == 2.0 * 200 * 10
+    assert by_name[f"{plans.PHASES['partition']}, in one place", 1.0] == 1.0 * cells**2
+    assert by_name[plans.PHASES["partition"], 20.0] == 2.0 * 200 * cells
     assert by_name[plans.PHASES["neighbour_lists"], 20.0] == 4.0 * 200
     assert by_name[plans.PHASES["rounds"], 5.0] == 3.0 * 200
     assert by_name[f"{plans.PHASES['rounds']}, in one place", 1.0] == 0.5 * 200
-    cells = 20_000 / plans.ROWS_PER_CELL
-    assert by_name["Which cells lie near each other", 20.0] == pytest.approx(cells**2 * 10 * 1e-9)
     assert plan.seconds(8) < plan.seconds(4) < plan.seconds(1)
+    # where all pairs are compared, time grows with their number
+    searched = {"datamask.out_of_core.neighbour_lists:searched": TaskRate(4.0, 2)}
+    for neighbors, times in (("exact", 200**2), ("approximate", 200)):
+        plan = plan_of(Shape(20_000, 3, 0.0), replace(FACILITY, neighbors=neighbors), rates(tasks=searched), 0.0)
+        found = {part.what: part.core_seconds for part in plan.parts}
+        assert found[plans.PHASES["neighbour_lists"]] == 4.0 * times
+    plan = plan_of(Shape(20_000, 3, 0.0), FACILITY, rates(tasks=tasks, task_bytes=7.0), 0.0, cores=2)
     assert plan.seconds(1000) == plan.seconds(10), "no more than 20 blocks are done at a time"
 
 
@@ -159,7 +165,7 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
     assert not list((tmp_path / "temporary").iterdir())
     assert (found.rows, found.blocks, found.dim, found.passed) == (1500, probe.PROBED_BLOCKS, 16, 0.0)
     assert found.tokens == pytest.approx(np.mean(100 + np.arange(1500) % 7), rel=0.01)
-    assert min(found.read, found.ids, found.row_bytes, found.scanned, found.task_bytes) > 0 <= found.write
+    assert min(found.read, found.ids, found.row_bytes, found.task_bytes) > 0 <= found.write
     engine = SerialEngine()
     scratch = write_scratch(WholeCorpus.open(CorpusConfig((str(shards),))), tmp_path / "scratch")
     rounds = measured(CorpusConfig((str(shards),)), FACILITY, whole_lists=False)
@@ -174,7 +180,7 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
     }
     # names that the plan knows tasks by are names of tasks
     assert {task.rpartition(":")[0].rpartition(".")[2] for task in found.tasks} <= set(plans.PHASES)
-    for name in (*plans.BY_ROWS_AND_BLOCKS, *plans.BY_BLOCKS, *plans.IN_TURNS):
+    for name in (plans.BY_ROWS_AND_CELLS[0], plans.BY_CELLS, plans.BY_PAIRS, *plans.IN_TURNS):
         assert any(task.endswith(f".{name}") for task in found_by_rounds), name
     left = sum(path.stat().st_size for path in (tmp_path / "by_lists" / "blocks").iterdir())
     assert found.task_bytes * 1500 >= left > 0

@@ -26,7 +26,7 @@ TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 def rough(monkeypatch):
     """A search that looks into two cells and no further, so that what it misses can be seen."""
     monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
-    monkeypatch.setattr(partition_search, "_cells_needed", lambda *args: 2)
+    monkeypatch.setattr(partition_search, "cells_needed", lambda *args: 2)
 
 
 def start(store, **options):

@@ -88,7 +88,7 @@ class Told(PhasePace):
 @pytest.mark.parametrize("estimator", ["relaxed", "counterfactual"])
 def test_a_run_tells_its_phases_and_leaves_out_what_is_kept(store, monkeypatch, estimator):
     monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
-    monkeypatch.setattr(partition_search, "_cells_needed", lambda *args: 2)
+    monkeypatch.setattr(partition_search, "cells_needed", lambda *args: 2)
 
     def run(lamb: float):
         options = {"objective": "facility", "select_ratio": 0.1, "estimator": estimator, "n_epochs": 4}

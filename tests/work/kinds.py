@@ -17,7 +17,7 @@ from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, Kept
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, stored_lists
-from datamask.corpus.neighbors import build_neighbors, stored_graph
+from datamask.corpus.neighbors import FIRST_VERSION, build_neighbors, stored_graph
 from datamask.corpus.projections.layouts import stored_layout
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
@@ -82,7 +82,8 @@ def cut(*names: str) -> Spoil:
     return spoil
 
 
-def graph(corpus: Corpus) -> Kind:
+def graph(corpus: Corpus, version: int = FIRST_VERSION) -> Kind:
+    """One of the first version, whose files from before are still read; they differ in nothing else."""
     made = build_neighbors(corpus.features, 64)
     arrays = {
         "indices": made.indices,
@@ -91,9 +92,9 @@ def graph(corpus: Corpus) -> Kind:
         "recall": np.array(1.0),
     }
     return Kind(
-        stored_graph(corpus, None).entry,
+        stored_graph(corpus, None, version).entry,
         Content({}, arrays),
-        lambda folder: stored_graph(corpus, folder).find(),
+        lambda folder: stored_graph(corpus, folder, version).find(),
         {
             "NaN": put("similarities", (3, 4), np.nan),
             "ten times": put("similarities", (3, 1), 10.0),

@@ -16,6 +16,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.principal import principal_axes, project
+from datamask.corpus.rounded_rows import rounded
 from datamask.corpus.sampling import row_hash
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
@@ -104,14 +105,10 @@ def fit_input(corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, p
             block = slice(low, low + 8192)
             incomplete[block] = _translate(graph, rows[block], fitted.twin, low, indices[block], similarities[block])
     todo = np.flatnonzero(incomplete)
+    base = rounded(corpus.features, rows) if len(todo) else np.empty((0, corpus.dim), np.int16)
     for low in range(0, len(todo), 4096):
         part = todo[low : low + 4096]
-        near, cosines = nearest(corpus.features[rows[part]], corpus.features, k, base_rows=rows, poll=poll)
-        # its own place may come second, behind a row that rounding makes as near, or last
-        others = near != part[:, None]
-        others[others.all(axis=1), -1] = False
-        indices[part, 1:] = near[others].reshape(len(part), k - 1)
-        similarities[part, 1:] = cosines[others].reshape(len(part), k - 1)
+        indices[part, 1:], similarities[part, 1:] = nearest(base[part], base, k - 1, names=part, poll=poll)
     return FitInput(points, indices, similarities.clip(-1, 1))
 
 
@@ -150,16 +147,11 @@ def place_all(corpus: Corpus, fitted: FittedRows, places: np.ndarray, work: Work
     has_twin = fitted.twin >= 0
     points[has_twin] = places[fitted.twin[has_twin]]
     left_out = np.flatnonzero(~has_twin)
+    base = rounded(corpus.features, fitted.rows)
     for low in range(0, len(left_out), 4096):
         work.report(low / len(left_out), f"Placing {len(left_out):,} more rows beside those")
         part = left_out[low : low + 4096]
-        near, cosines = nearest(
-            corpus.features[part],
-            corpus.features,
-            min(PLACED_BY, len(fitted.rows)),
-            base_rows=fitted.rows,
-            poll=work.poll,
-        )
+        near, cosines = nearest(rounded(corpus.features, part), base, min(PLACED_BY, len(fitted.rows)), poll=work.poll)
         # the nearest few may lie on two islands: the mean would fall between them, the weighted median does not
         weights = np.maximum(cosines, 1e-6) ** 8
         points[part] = _weighted_median(places[near], weights)
@@ -209,8 +201,8 @@ def neighbors_kept(
     if listed is not None:
         lists = listed[places, 1 : k + 1]
     else:
-        near, _ = nearest(corpus.features[distinct[places]], corpus.features, k + 1, base_rows=distinct, poll=poll)
-        lists = _others(near, places)
+        base = rounded(corpus.features, distinct)
+        lists, _ = nearest(base[places], base, k, names=places, poll=poll)
     drawn = cKDTree(points[distinct]).query(points[distinct[places]], k + 1)[1]
     shared = (_others(drawn, places)[:, :, None] == lists[:, None, :]).any(axis=2)
     return float(shared.sum(axis=1).mean() / k)

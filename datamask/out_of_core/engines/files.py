@@ -47,6 +47,7 @@ TASKS = frozenset(
         "block_swaps:swap",
         "gains:gains",
         "gains:nearest_members",
+        "neighbour_lists:descended",
         "neighbour_lists:lists",
         "neighbour_lists:needed",
         "neighbour_lists:probes",

@@ -1,0 +1,142 @@
+"""Neighbor lists in memory and out of core are the same, to the last bit, however the work is cut up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig
+from datamask.corpus import neighbors, open_corpus, partition_search
+from datamask.corpus.neighbors import neighbors_for
+from datamask.corpus.sampling import row_hash
+from datamask.out_of_core import partition
+from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.cells import CellBlocks
+from datamask.out_of_core.engines.local import LocalEngine
+from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.scratch_writing import write_scratch
+from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.work.context import Work
+from tests.making.shards import SerialEngine
+from tests.reference.lists import true_lists
+
+
+def shards(folder, rows, dim, dtype=np.float32, seed=0, order=None):
+    """A corpus in shards of rows of any length: clusters, copies, one row opposite to all."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(30, dim))[rng.integers(0, 30, rows)] + 0.4 * rng.normal(size=(rows, dim))
+    features *= rng.uniform(0.1, 50, (rows, 1))
+    features[rows // 2 : rows // 2 + rows // 20] = features[0]
+    features[-1] = -features[0]
+    order = np.arange(rows) if order is None else order
+    folder.mkdir(parents=True)
+    for number, some in enumerate(np.array_split(order, 3)):
+        table = pa.table(
+            {
+                "id": pa.array([f"row-{row:07d}" for row in some]),
+                "quality": rng.normal(size=len(some)),
+                "features": pa.FixedSizeListArray.from_arrays(pa.array(features[some].astype(dtype).ravel()), dim),
+            }
+        )
+        pq.write_table(table, folder / f"{number:03d}.parquet", row_group_size=157)
+    return CorpusConfig((str(folder),))
+
+
+def lists_of(cells: CellBlocks) -> tuple[np.ndarray, np.ndarray]:
+    """The lists out of core, by row of the scratch."""
+    rows, positions, near = (
+        np.concatenate([ArrayFile(phase.path(number))[name] for number in range(cells.blocks)])
+        for phase, name in ((cells.block, "rows"), (cells.lists, "positions"), (cells.lists, "similarities"))
+    )
+    place = np.argsort(rows)
+    return rows[positions[place]], near[place]
+
+
+def assert_equal(scratch: Scratch, graph, block_rows: int, exact: bool, engine=None) -> CellBlocks:
+    cells = CellBlocks(scratch, block_rows, graph.k, exact=exact)
+    with engine or SerialEngine() as used:
+        cells.prepare(used)
+    indices, similarities = lists_of(cells)
+    np.testing.assert_array_equal(indices, graph.indices)
+    np.testing.assert_array_equal(similarities, graph.similarities)
+    return cells
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Small corpora are searched approximately too, in several groups, pieces and parts."""
+    monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
+    monkeypatch.setattr(partition_search, "GROUP", 400)
+    monkeypatch.setattr(partition_search, "PIECE", 64)
+    monkeypatch.setattr(partition, "PART_ROWS", 150)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("search", ["exact", "approximate"])
+def test_lists_in_memory_and_out_of_core_are_equal(small, tmp_path, search, dtype):
+    config = shards(tmp_path / "shards", 1500, 13, dtype)
+    corpus, scratch = open_corpus(config), write_scratch(WholeCorpus.open(config), tmp_path / "scratch")
+    graph = neighbors_for(corpus, 25, None, search=search, work=Work(threads=2))
+    assert graph.exact is (search == "exact")
+    ties = row_hash(corpus.ids, 0)
+    if graph.exact:
+        true = true_lists(corpus.features, 25, ties)
+        np.testing.assert_array_equal(graph.indices, true[0])
+        np.testing.assert_array_equal(graph.similarities, true[1])
+    blocks = [assert_equal(scratch, graph, block_rows, graph.exact).blocks for block_rows in (1500, 400, 90)]
+    assert blocks == [1, 4, 17]
+
+
+@pytest.mark.parametrize("k", [2, 199, 200])
+def test_lists_as_long_as_the_corpus_are_equal(small, tmp_path, k):
+    config = shards(tmp_path / "shards", 200, 5)
+    corpus, scratch = open_corpus(config), write_scratch(WholeCorpus.open(config), tmp_path / "scratch")
+    for search in ("exact", "approximate"):
+        graph = neighbors_for(corpus, k, None, search=search)
+        assert_equal(scratch, graph, 60, graph.exact)
+
+
+def test_features_without_structure_are_compared_with_all_out_of_core_too(small, tmp_path):
+    config = shards(tmp_path / "shards", 700, 3)
+    rng = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "id": pa.array(range(600)),
+            "quality": rng.normal(size=600),
+            "features": pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=600 * 64)), 64),
+        }
+    )
+    (tmp_path / "even").mkdir()
+    pq.write_table(table, tmp_path / "even" / "0.parquet")
+    config = CorpusConfig((str(tmp_path / "even"),))
+    graph = neighbors_for(open_corpus(config), 12, None, search="approximate")
+    assert graph.exact
+    scratch = write_scratch(WholeCorpus.open(config), tmp_path / "scratch")
+    cells = assert_equal(scratch, graph, 200, exact=False)
+    assert ArrayFile(cells.needed.path(0)).facts == {"cells": None}
+
+
+def test_lists_do_not_depend_on_the_order_of_the_rows(small, tmp_path):
+    graphs = []
+    for order in (np.arange(1200), np.random.default_rng(3).permutation(1200)):
+        folder = tmp_path / str(order[0])
+        config = shards(folder / "shards", 1200, 9, order=order)
+        corpus = open_corpus(config)
+        graph = neighbors_for(corpus, 20, None, search="approximate")
+        assert_equal(write_scratch(WholeCorpus.open(config), folder / "scratch"), graph, 500, exact=False)
+        names = np.array([int(name[4:]) for name in corpus.ids.to_pylist()])
+        place = np.argsort(names)
+        graphs.append((names[graph.indices[place]], graph.similarities[place], graph.recall))
+    for one, other in zip(*graphs):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_workers_make_the_lists_of_memory_at_a_size_that_is_searched_approximately(tmp_path):
+    config = shards(tmp_path / "shards", neighbors.LEAST_APPROXIMATE, 24, np.float16)
+    corpus, scratch = open_corpus(config), write_scratch(WholeCorpus.open(config), tmp_path / "scratch")
+    graph = neighbors_for(corpus, 64, None, search="approximate", work=Work(threads=2))
+    assert not graph.exact and graph.recall > 0.95
+    cells = assert_equal(scratch, graph, 7000, exact=False, engine=LocalEngine(2))
+    assert cells.blocks == 3
