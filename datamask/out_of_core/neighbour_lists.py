@@ -16,7 +16,8 @@ import numpy as np
 
 from datamask.corpus.exact_search import falling, nearest
 from datamask.corpus.neighbor_descent import NEAREST, TASK_ROWS, Room, improve
-from datamask.corpus.partition_search import PairSearch, Visits, cells_needed, cells_with, nearest_cells
+from datamask.corpus.pair_search import PairSearch, Visits
+from datamask.corpus.partition_search import cells_needed, cells_with, nearest_cells
 from datamask.corpus.threads import one_blas_thread
 from datamask.out_of_core.partition import Positions, rows_of
 from datamask.out_of_core.tasks import Argument, Made, once, opened

@@ -14,7 +14,7 @@ import pytest
 from datamask.corpus import exact_search, graph_checkpoint, kernels, neighbor_descent, neighbors, partition_search
 from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
-from datamask.corpus.partition_search import PairSearch
+from datamask.corpus.pair_search import PairSearch
 from datamask.errors import Stopped
 from datamask.work.context import Work
 from tests.making.raw_cache import RawCache

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import graph_checkpoint, kernels, neighbor_descent, neighbors, partition_search
+from datamask.corpus import graph_checkpoint, kernels, neighbor_descent, neighbors, pair_search, partition_search
 from datamask.corpus.exact_search import falling
 from datamask.corpus.graph_checkpoint import NeighborLists
 from datamask.corpus.neighbor_descent import descend
@@ -22,10 +22,9 @@ from datamask.corpus.neighbors import (
     search_for,
     stored_graph,
 )
+from datamask.corpus.pair_search import PairSearch, Visits
 from datamask.corpus.partition_search import (
     Cells,
-    PairSearch,
-    Visits,
     cell_count,
     cells_of,
     learned_centres,
@@ -54,7 +53,7 @@ def small(monkeypatch):
     """Small corpora are searched approximately too, in several groups and pieces."""
     monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
     monkeypatch.setattr(partition_search, "GROUP", 400)
-    monkeypatch.setattr(partition_search, "PIECE", 64)
+    monkeypatch.setattr(pair_search, "PIECE", 64)
 
 
 def overlap(graph, exact):
@@ -125,7 +124,7 @@ def test_exactly_the_probed_pairs_are_compared(n, count, probes, threads, seed):
     probed = np.sort(probed, axis=1).astype(np.int32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition_search, "GROUP", 40)
-        patch.setattr(partition_search, "PIECE", 16)
+        patch.setattr(pair_search, "PIECE", 16)
         lists = nearby_pairs(rows, k, Cells(np.arange(n), starts, probed), ties, work=Work(threads=threads))
         edges = sorted({0, count, *rng.integers(0, count, 2).tolist()})
         for low, high in itertools.pairwise(edges):

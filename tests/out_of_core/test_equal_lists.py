@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.corpus import neighbors, open_corpus, partition_search
+from datamask.corpus import neighbors, open_corpus, pair_search, partition_search
 from datamask.corpus.neighbors import neighbors_for
 from datamask.corpus.sampling import row_hash
 from datamask.out_of_core import partition
@@ -69,7 +69,7 @@ def small(monkeypatch):
     """Small corpora are searched approximately too, in several groups, pieces and parts."""
     monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
     monkeypatch.setattr(partition_search, "GROUP", 400)
-    monkeypatch.setattr(partition_search, "PIECE", 64)
+    monkeypatch.setattr(pair_search, "PIECE", 64)
     monkeypatch.setattr(partition, "PART_ROWS", 150)
 
 
