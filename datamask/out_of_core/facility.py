@@ -49,7 +49,7 @@ MOST_LISTED = 50_000_000
 LISTED_BLOCK_ROWS = 250_000
 """Rows of a block where its lists become a part of those of all rows: a worker takes some 1 GB at 80 a list."""
 
-ROW_BYTES = 150
+ROW_BYTES = 250
 """Of a row while lists of all rows are solved: what greedy, swaps or prices know of it."""
 
 PREPARED, RANDOM, RECALL = 0.7, 0.05, 0.02
