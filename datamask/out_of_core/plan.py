@@ -70,7 +70,7 @@ PHASES = {
 
 
 VALUED = 2
-"""Readings of all shards to value exactly what was found by passes: the ends of the scales, and the selection."""
+"""Readings of all shards, at most, to value exactly what was found by passes: ends of the scales, and the selection."""
 
 
 @dataclass(frozen=True)
