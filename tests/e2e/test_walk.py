@@ -173,17 +173,17 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(said).to_have_text(re.compile(f"^{inside:,} of"))
 
     # brush a histogram: the list follows, and holds just the samples of the region whose quality lies in the range
-    plot = page.locator(".st-key-explore_rail").get_by_role("group", name=re.compile("^Quality,")).bounding_box()
+    plot = page.locator(".st-key-explore_rail").get_by_role("group", name=re.compile("^Quality score,")).bounding_box()
     page.mouse.move(plot["x"] + 0.5 * plot["width"], plot["y"] + 20)
     page.mouse.down()
     page.mouse.move(plot["x"] + 0.8 * plot["width"], plot["y"] + 20, steps=4)
     page.mouse.up()
-    chip = page.get_by_role("button", name=re.compile("^quality [0-9.]+ to [0-9.]+"))
+    chip = page.get_by_role("button", name=re.compile("^quality score [0-9.]+ to [0-9.]+"))
     expect(chip).to_be_visible()
     expect(said).not_to_have_text(re.compile(f"^{inside:,} of"))
     left = re.match(r"([\d,]+) of", said.inner_text()).group(1)
     fewer = pyarrow.csv.read_csv(saved(page, f"Download {left} ids (CSV)", tmp_path)).to_pandas()
-    low, high = map(float, re.search("quality ([0-9.]+) to ([0-9.]+)", chip.inner_text()).groups())
+    low, high = map(float, re.search("quality score ([0-9.]+) to ([0-9.]+)", chip.inner_text()).groups())
     quality = table.to_pandas().set_index("chunk_id")["quality"]
     kept = quality[quality.between(fewer["quality"].min(), fewer["quality"].max())]
     assert set(fewer["chunk_id"]) == set(kept.index) and 0 < len(fewer) < inside
