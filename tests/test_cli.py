@@ -29,6 +29,7 @@ from datamask.runs.store import RunStore
 from tests.commands import FAST, ROOT, D, N, last_json, run, table
 from tests.making.run_folders import config, install_fake_execute
 from tests.reference import truth
+from tests.reference.lists import true_lists
 
 # -- select -----------------------------------------------------------------------------------------------------------
 
@@ -82,9 +83,10 @@ def test_what_it_reports_is_what_is_in_the_file(here, capsys, objective):
     x = np.stack(source["feature_arr"].to_numpy(zero_copy_only=False)).astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     if objective == "graphcut":  # its lists are part of its definition, the sample itself included
-        near = np.maximum(0, x @ x.T) - 2 * np.eye(N)
-        reach = np.sort(near, axis=1)[:, -(list_length(len(rows) / N, N) - 1)]
-        inside = np.where(near >= reach[:, None], near, 0)[np.ix_(rows, rows)]
+        lists, _ = true_lists(x.astype(np.float32), list_length(len(rows) / N, N))
+        is_listed = np.zeros((N, N), bool)
+        is_listed[np.repeat(np.arange(N), lists.shape[1] - 1), lists[:, 1:].ravel()] = True
+        inside = np.where(is_listed, np.maximum(0, x @ x.T), 0)[np.ix_(rows, rows)]
         diversity = -inside.sum() / len(rows)
     else:
         diversity = truth.OBJECTIVES[objective](x, rows)

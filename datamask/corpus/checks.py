@@ -49,8 +49,12 @@ def norms(features: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
 
 def _lengths(rows: np.ndarray) -> np.ndarray:
     """Norms of float32 rows, added up in one order wherever a row stands: it is to be the same row in every reader."""
+    lengths = np.empty(len(rows))
+    step = max(1, ODD_VALUES // max(rows.shape[1], 1))
     with np.errstate(invalid="ignore"):
-        lengths: np.ndarray = np.sqrt(np.add.reduce(np.square(rows, dtype=np.float64), axis=1))
+        for low in range(0, len(rows), step):
+            part = slice(low, low + step)
+            lengths[part] = np.sqrt(np.add.reduce(np.square(rows[part], dtype=np.float64), axis=1))
     lengths[~np.isfinite(lengths)] = np.nan
     return lengths
 

@@ -309,6 +309,28 @@ def listed_cosines(rows: np.ndarray, of: np.ndarray, indices: np.ndarray, cosine
             cosines[at, place] = cosine(rows, inverses, of[at], rows, inverses, indices[at, place])
 
 
+@compiled
+def true_cosines(features: np.ndarray, indices: np.ndarray, cosines: np.ndarray, low: int, high: int) -> None:
+    """Set the cosines of listed pairs to the products of their features, never above the entry before.
+
+    Args:
+        features: float32 ``(N, d)``, unit rows. indices: int32 ``(N, K)``, lists, each row in front of its own.
+        cosines: float32 ``(N, K)``, changed from row `low` to before row `high`.
+    """
+    d = features.shape[1]
+    for v in range(low, high):
+        least = np.float32(1.0)
+        for c in range(1, indices.shape[1]):
+            i = indices[v, c]
+            if i == v:  # a short list ends with the row itself again
+                break
+            total = np.float64(0.0)
+            for a in range(d):
+                total += features[v, a] * features[i, a]
+            least = min(least, max(np.float32(total), np.float32(-1.0)))
+            cosines[v, c] = least
+
+
 def empty_heaps(n: int, k: int, none: int) -> tuple[np.ndarray, np.ndarray]:
     """Lists without entries: similarities float32 ``(n, k)`` of minus infinity, indices int32 ``(n, k)`` of `none`."""
     return np.full((n, k), -np.inf, np.float32), np.full((n, k), none, np.int32)

@@ -21,6 +21,7 @@ from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
 from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
 from datamask.corpus.rounded_rows import rounded
 from datamask.corpus.sampling import row_hash, uniform_rows
+from datamask.corpus.threads import in_threads
 from datamask.errors import OptionError, Stopped
 from datamask.measured import GraphFacts
 from datamask.polling import Poll, no_poll
@@ -42,7 +43,7 @@ RECALL_ROWS, RECALLED_BY = 400, (1 << 62) - 1
 """Random rows on which recall is measured, and the seed that they are drawn by: not those that the search was tuned
 on."""
 
-ROWS_AT_ONCE = 8192
+ROWS_AT_ONCE, COSINE_ROWS = 8192, 1024
 
 BUILDING_BYTES = 16
 """Of an entry of a list while lists are built: its row and cosine, before and after a pass of NN-descent."""
@@ -67,8 +68,10 @@ class NeighborGraph:
     """Each row's K most similar rows.
 
     Attributes:
-        indices: int32 ``(N, K)``; the row itself first, then others by falling similarity, ties by the hash of the id.
-        similarities: float32 ``(N, K)``, cosines of the rounded rows; 1 for the row itself.
+        indices: int32 ``(N, K)``; the row itself first, then others by falling cosine of the rounded rows, ties by the
+            hash of the id.
+        similarities: float32 ``(N, K)``, falling cosines of the rows; 1 for the row itself. Where rounding has changed
+            the order of two, the later has the lower cosine of both.
         exact: whether the lists are the true nearest neighbours of the rounded rows.
         recall: the share of the true neighbours that are listed, measured on `RECALL_ROWS` random rows; 1 where exact.
     """
@@ -131,12 +134,26 @@ def build_neighbors(
         cells = cells_of(rows, k - 1, ties, work=work.part(0.0, CELLS_SHARE))
         work = work.part(CELLS_SHARE, 1.0)
         if cells is not None:
-            return _build_approximately(rows, k, cells, ties, checkpoint or GraphCheckpoint(), work)
+            graph = _build_approximately(rows, k, cells, ties, checkpoint or GraphCheckpoint(), work)
+            return _with_true_cosines(graph, features, work)
     if str(device) == "cpu":
         lists = all_pairs(rows, k - 1, ties, checkpoint=checkpoint, work=work)
     else:
         lists = on_device(rows, k - 1, str(device), checkpoint=checkpoint, work=work)
-    return graph_of(*sorted_lists(lists, ties))
+    return _with_true_cosines(graph_of(*sorted_lists(lists, ties)), features, work)
+
+
+def _with_true_cosines(graph: NeighborGraph, features: np.ndarray, work: Work) -> NeighborGraph:
+    """The same graph with cosines of the rows: which rows are listed follows from rounded ones, so that it is the same
+    in memory and out of core; values and bounds are of the true ones."""
+    from datamask.corpus import kernels
+
+    def task(number: int) -> None:
+        low = number * COSINE_ROWS
+        kernels.true_cosines(features, graph.indices, graph.similarities, low, min(low + COSINE_ROWS, len(features)))
+
+    in_threads(task, -(-len(features) // COSINE_ROWS), threads=work.threads, poll=work.poll)
+    return graph
 
 
 def _build_approximately(

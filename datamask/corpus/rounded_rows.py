@@ -5,7 +5,8 @@ is longer than 1, but for rounding. So it is the same number, and so is the cosi
 together, in which order, by which machine: lists that are built in memory and by tasks over files are equal, entry for
 entry. Products of float32 matrices only say which pairs are worth computing (`slack`).
 
-A cosine is off by some 0.00002. What is reported of selections is computed from the features.
+A cosine is off by some 0.00002. A graph in memory lists true cosines, of the rows in this order; out of core values and
+bounds are computed from the rows.
 """
 
 from __future__ import annotations

@@ -109,8 +109,9 @@ def test_no_selection_exceeds_the_bound(tmp_path, seed):
         0.4 * quality[list(members)].mean() + 0.6 * truth.facility(exact, np.array(members))
         for members in itertools.combinations(range(11), 3)
     )
-    assert solution.proof.holds_for == "listed" and solution.proof.upper_bound >= best - 1e-6
-    assert solution.joint <= best + 1e-6 and solution.proof.upper_bound - best < 0.05
+    # blocks hold rows rounded to whole numbers
+    assert solution.proof.holds_for == "listed" and solution.proof.upper_bound >= best - 1e-4
+    assert solution.joint <= best + 1e-4 and solution.proof.upper_bound - best < 0.05
 
 
 def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, monkeypatch):

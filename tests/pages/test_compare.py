@@ -256,7 +256,7 @@ def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, r
     app.run()
     drawn = " ".join(element.proto.body for element in app.get("html"))
     assert "Mean quality" in drawn and "optimized by A, so no run is called best" in drawn and "B is best" in drawn
-    assert any("B on 1" in element.value for element in app.markdown)
+    assert any("B is best on 1" in element.value for element in app.markdown)
 
 
 def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):

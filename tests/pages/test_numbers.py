@@ -281,7 +281,8 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
     assert titles(app)[2] == "Similarity to neighbors"
     layer, rows = parcels(app)["2"], parcels(app)["ground"]["rows"]
     apart = np.sort(disk.cosines - 3 * np.eye(240), axis=1)[:, ::-1][:, :15].mean(axis=1)
-    assert layer["values"] == pytest.approx(apart[rows], abs=2e-6)
+    # lists are in the order of rounded rows
+    assert layer["values"] == pytest.approx(apart[rows], abs=2e-5)
     # 12: named regions of a column, with what is kept of each
     app.selectbox(key="explore_names").select("source").run()
     for _, label, share, *_ in map_data(app)["names"]:

@@ -129,8 +129,7 @@ def test_a_driver_that_is_killed_leaves_an_interrupted_run_that_ends_as_an_unbro
 @pytest.mark.parametrize(
     "words, refusal",
     [
-        (["--engine", "ray"], "--engine ray does blocks, and pairwise is solved by passes"),
-        (["--pin", "in.parquet"], "--pin"),
+        (["--quota", "source=web:0:0.5"], "facility alone obeys quotas"),
         (["--features", "in.parquet"], "--features joins shards by id"),
     ],
 )

@@ -80,7 +80,9 @@ def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(
     again: set[str] = set()
     while run.status().active:
         seen = written(folder)
-        again |= {name for name, when in seen.items() if before.get(name, when) != when}
+        # the lists of all rows are put together by the driver, not by a task
+        tasks = {name: when for name, when in seen.items() if not name.startswith("whole-")}
+        again |= {name for name, when in tasks.items() if before.get(name, when) != when}
         later |= seen
         time.sleep(0.005)
     assert run.status().state == "done", run.status()
