@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import OptionError
-from datamask.out_of_core.engines import files, open_engine
+from datamask.out_of_core.engines import open_engine
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.solvers import solver_for
 from datamask.runs.rooted import rooted
 from tests.commands import run
 from tests.making.shards import SerialEngine, clustered, scratch_of
+from tests.out_of_core.folder_workers import folder_workers
 from tests.out_of_core.test_engines import NEEDS_RAY
 
 ROWS, SIZE = 500, 50
@@ -47,19 +46,9 @@ def test_the_rows_depend_on_no_engine_and_no_number_of_workers(expected, tmp_pat
 def test_nor_on_who_takes_the_calls_out_of_a_folder(expected, tmp_path):
     calls = tmp_path / "calls"
     calls.mkdir()
-
-    def work() -> None:
-        with open_engine("local", workers=1) as own:
-            files.do_calls(calls, own, wait=True)
-
-    workers = [threading.Thread(target=work) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    with open_engine("files", address=str(calls)) as engine:
+    with folder_workers(calls), open_engine("files", address=str(calls)) as engine:
         selected = solved(tmp_path, engine)
-    for worker in workers:
-        worker.join(120)
-    assert np.array_equal(selected, expected) and not any(worker.is_alive() for worker in workers)
+    assert np.array_equal(selected, expected)
 
 
 def refused(**options) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ import pytest
 
 from datamask.errors import Stopped
 from datamask.out_of_core import scratch_passes
-from datamask.out_of_core.engines import files, open_engine
+from datamask.out_of_core.engines import open_engine
 from datamask.out_of_core.scratch import Shuffled
 from datamask.out_of_core.scratch_passes import FOLDER, Passes, ScratchFeed
 from datamask.out_of_core.streamed_dual import Dual, solve
@@ -19,6 +18,7 @@ from datamask.polling import no_poll
 from datamask.recipes.scoring import Scorer
 from datamask.work.context import Work
 from tests.making.shards import SerialEngine, clustered, scratch_of
+from tests.out_of_core.folder_workers import folder_workers
 from tests.out_of_core.test_engines import NEEDS_RAY
 from tests.out_of_core.watched import WatchedEngine
 from tests.recipes.test_refit import KINDS, _any_recipe
@@ -73,19 +73,8 @@ def test_a_worker_that_dies_costs_one_task(name, scratch, tmp_path):
 def test_workers_of_a_folder_of_calls_come_to_the_same(scratch, tmp_path):
     expected = solved(scratch, kind="pairwise")
     calls = tmp_path / "calls"
-
-    def work() -> None:
-        with open_engine("local", workers=1) as own:
-            files.do_calls(calls, own, wait=True)
-
-    workers = [threading.Thread(target=work) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    with open_engine("files", address=str(calls)) as engine:
+    with folder_workers(calls), open_engine("files", address=str(calls)) as engine:
         assert same(solved(scratch, engine, "pairwise"), expected)
-    for worker in workers:
-        worker.join(120)
-    assert not any(worker.is_alive() for worker in workers)
 
 
 def test_what_was_begun_in_threads_goes_on_by_tasks_and_the_other_way_round(scratch):
