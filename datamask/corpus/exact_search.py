@@ -77,7 +77,7 @@ def all_pairs(
     firsts = np.concatenate([np.arange(count - offset) for offset in range(count)] or [offsets])
     plan = f"all pairs of rounded rows in blocks of {block}"
     lists = checkpoint.lists(n, k, len(firsts), plan)
-    names, nobody = np.arange(n, dtype=np.int32), np.empty((n, 0), np.int32)
+    names, no_cells = np.arange(n, dtype=np.int32), np.empty((n, 0), np.int32)
     heaps = ties, slack(dim), lists.similarities, lists.indices
     rooms = threading.local()
 
@@ -95,7 +95,7 @@ def all_pairs(
             kernels.offer_rows(*pair, mine, *heaps)
         if right > left:
             with locks[right]:
-                kernels.offer_columns(*pair, theirs, mine, nobody, *heaps)
+                kernels.offer_columns(*pair, theirs, mine, no_cells, *heaps)
 
     with one_blas_thread():
         work_through(lists, task, checkpoint, plan, work=work)

@@ -1,7 +1,7 @@
 """Comparing rows with the rows of the cells that they look into, for `datamask.corpus.partition_search`.
 
 A pair is compared where either of the two looks into the other's cell, and offered to the lists of both, to each once.
-Whoever compares has the lists of all rows, with a lock for each part of them, or those of one part alone.
+A search has the lists of all rows, with a lock for each part of them, or those of one part alone.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def learned_centres(
         for at, (low, high) in enumerate(itertools.pairwise([*starts, len(owner)])):
             sums[at] = np.rint(sample[by_owner[low:high]].sum(axis=0, dtype=np.int64) / (high - low))
         means, used = to_length(sums), owner[by_owner[starts]]
-        # a centre that nobody is nearest to stays where it is
+        # a centre that is nearest to no row stays where it is
         some = means.any(axis=1)
         centres[used[some]] = means[some]
     return centres

@@ -125,7 +125,7 @@ class EagerSwaps:
         """Try candidates for about as long as `PAIRS_AT_ONCE` looks take.
 
         Returns:
-            The swaps that were made, int64 ``(k, 2)``: who came in, and who left (-1: nobody).
+            The swaps that were made, int64 ``(k, 2)``: the row that came in, and the one that left (-1: none).
         """
         n, began, limits = len(self.member), self.position, self._limits
         log = np.empty((min(n, SWAPS_AT_ONCE), 2), np.int64)
@@ -319,7 +319,7 @@ def _swap(
                 out = j
         for t in range(met):
             spared[touched[t]] = 0.0
-        if not gain - price > 1e-9 * (1.0 + abs(gain)):  # nor is it if nobody may leave: the price is infinite
+        if not gain - price > 1e-9 * (1.0 + abs(gain)):  # nor is it if no row may leave: the price is infinite
             continue
         held[to] += 1
         member[i] = True

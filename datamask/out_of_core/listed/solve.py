@@ -28,8 +28,9 @@ from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
-from datamask.measured import Anchor
+from datamask.measured import FOUND, PROVED, Anchor
 from datamask.objectives.budgeted import BudgetedQuality
+from datamask.objectives.facility import ROUNDING
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
@@ -43,17 +44,11 @@ from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
 
-PROVED, FOUND, PROVED_GAP = "proved", "best found", 1e-4
-"""As in `datamask.evaluation.anchors`."""
-
 RANDOM_DRAWS = 32
 """Random selections whose mean value is the random end of the scale."""
 
 KEPT_SECONDS = 20.0
 """Between two notes of where the search is."""
-
-ROUNDING = 1e-6
-"""Cosines of the same pair may differ by so much, where they were computed by different products."""
 
 PREPARED, LISTS, BEST, SOLVED, BOUNDED = 0.58, 0.62, 0.76, 0.86, 0.96
 """Shares of the work that are done, about, when these are."""
@@ -227,7 +222,7 @@ class Limits:
         gains = gains[problem.eligible]
         best = self.quality.value(problem.subset(scores[problem.eligible]))
         bound = random + float(gains @ problem.vertex(gains)[problem.eligible])
-        return Anchor(random, best, PROVED if bound - best <= PROVED_GAP * abs(best - random) else FOUND)
+        return Anchor.found(random, best, bound)
 
 
 def solve_listed(
@@ -296,7 +291,6 @@ def _proof(problem: Problem, mask: Tensor, value: float, function: MappedFacilit
     """The bound of the listed objective; None where there is nothing to prove."""
     if not problem.joint.counting:
         return None
-
     proof = dual_bound(problem, mask, value, work.poll, Effort(), function.lists)
     return replace(proof, upper_bound=max(proof.upper_bound, proof.value))
 
