@@ -15,6 +15,8 @@ from datamask.schemas import COUNT, EVERY, NONE, NUMBER, TEXT, Complete, Schema,
 ANCHOR_VERSION = 6
 """Of the ends of scales: raise it when a reference solver of `datamask.evaluation.anchors` changes."""
 
+RANDOM_DRAWS = 32
+"""Random subsets, of facility location or under a budget, whose mean value is the random end of a scale."""
 
 PROVED, FOUND = "proved", "best found"
 

@@ -40,7 +40,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
-from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, Anchor, best_end
+from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, RANDOM_DRAWS, Anchor, best_end
 from datamask.objectives import cache_name
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -59,9 +59,6 @@ DUAL_TOLERANCE = 1e-7
 
 NOTHING = 1e-5
 """Weighted rows that come within this share of the most there can be add up to nothing."""
-
-RANDOM_DRAWS = 32
-"""Random subsets, of facility location or under a budget, whose mean value is the random end."""
 
 SIGN = np.uint64(1 << 63)
 

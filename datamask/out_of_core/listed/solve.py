@@ -28,7 +28,7 @@ from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
-from datamask.measured import FOUND, PROVED, Anchor
+from datamask.measured import FOUND, PROVED, RANDOM_DRAWS, Anchor
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.facility import ROUNDING
 from datamask.objectives.joint import Joint, Scale, Term
@@ -43,9 +43,6 @@ from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
-
-RANDOM_DRAWS = 32
-"""Random selections whose mean value is the random end of the scale."""
 
 KEPT_SECONDS = 20.0
 """Between two notes of where the search is."""
