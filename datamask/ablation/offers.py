@@ -18,15 +18,16 @@ TRIED = 5e-3
 
 @dataclass(frozen=True)
 class Offer:
-    """A method to go to, and why.
+    """What the result recommends, and why.
 
     Attributes:
-        sentence: what the result says of it.
-        method: the method. moves: whether it is the current selection at another lambda.
+        sentence: what the result says.
+        method: the method to go to; None: nothing is better than random. moves: whether it is the current selection
+            at another lambda.
     """
 
     sentence: str
-    method: Method
+    method: Method | None
     moves: bool = False
 
 
@@ -52,14 +53,18 @@ def _baseline(result: AblationResult, target: int | None) -> Offer | None:
     simple, joint = _places(result, True), _places(result, False)
     if any(_better_than_simple(result, place, t) for place in joint for t in at):
         return None
-    best = min(simple, key=lambda place: float((result.means[place, at] - result.means[:, at].min(axis=0)).max()))
-    method = result.methods[best]
+    if not any(_better_than_random(result, place, t) for place in (*simple, *joint) for t in at):
+        where = f"on any of {len(at)} targets" if len(at) > 1 else f"for {result.targets[at[0]].label}"
+        return Offer(f"No tried λ and no simple baseline is better than random {where}.", None)
     if len(at) == 1:
+        method = result.methods[min(simple, key=lambda place: float(result.means[place, at[0]]))]
         label = result.targets[at[0]].label
         return Offer(f"No tried λ beats the best simple baseline, {method.label}, for {label}.", method)
+    safest = min((result.summaries[place] for place in simple), key=lambda summary: summary.regret)
+    method, regret = safest.method, safest.regret
     return Offer(
-        f"No tried λ beats the best simple baseline on any of {len(at)} targets. Safest simple baseline: "
-        f"{method.label}.",
+        f"No tried λ beats the best simple baseline on any of {len(at)} targets. The safest simple baseline is "
+        f"{method.label}: {within(regret, result)}.",
         method,
     )
 
@@ -128,6 +133,8 @@ def against_random(point: TrackPoint, track: Track) -> str:
     if not point.better and not point.worse:
         return f"level with random for all {point.targets} targets"
     worse = f", worse for {point.worse}" if point.worse else ""
+    if not point.better:
+        return f"worse than random for {point.worse} of {point.targets} targets"
     return f"better than random for {point.better} of {point.targets} targets{worse}"
 
 
@@ -145,9 +152,11 @@ def instead_of(settings: SelectionConfig, track: Track, rows: int) -> list[str]:
     by_itself = not entry.guided or entry.name == catalogue.auto(settings.objective)
     if by_itself or track.result is None or not track.fits or method_of(track.result, settings, rows) is not None:
         return []
-    said = f"The ablation measured solved selections, not {'learned masks' if entry.draws_masks else entry.label}."
+    said = f"The ablation did not measure {'learned masks' if entry.draws_masks else entry.label}."
     point = _tried(track, settings.lamb)
-    return [said] if point is None else [said, f"{solved_at(point, track)}."]
+    if point is None:
+        return [said]
+    return [said, f"For comparison, the solved selection at λ {point.lamb:g} is {against_random(point, track)}."]
 
 
 def _tried(track: Track, lamb: float) -> TrackPoint | None:
@@ -166,6 +175,11 @@ def _moves(method: Method, objective: str) -> bool:
 
 def _places(result: AblationResult, simple: bool) -> list[int]:
     return [place for place, method in enumerate(result.methods) if method.simple == simple]
+
+
+def _better_than_random(result: AblationResult, method: int, target: int) -> bool:
+    difference = result.to_random(method, target)
+    return difference is not None and difference.verdict == BETTER
 
 
 def _better_than_simple(result: AblationResult, method: int, target: int) -> bool:

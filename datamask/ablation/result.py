@@ -203,12 +203,13 @@ class AblationResult:
     @property
     def recommendation(self) -> MethodSummary | None:
         """For an unknown target the method with the smallest largest regret; for one target the method with the
-        smallest loss among those better than random. None: nothing was told apart, or the result is provisional or
-        its target circular."""
-        if not self.claims or any(target.circular for target in self.targets):
+        smallest loss among those better than random. None: no method is better than random or than the best simple
+        baseline on any target, or the result is provisional or its target circular."""
+        if any(target.circular for target in self.targets):
             return None
         if self.several:
-            return min(self.summaries, key=lambda summary: summary.regret)
+            helps = any(summary.better or summary.better_than_simple for summary in self.summaries)
+            return min(self.summaries, key=lambda summary: summary.regret) if helps else None
         better = [summary for summary in self.summaries if summary.better]
         return min(better, key=lambda summary: summary.regret, default=None)
 

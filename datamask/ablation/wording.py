@@ -11,7 +11,10 @@ from datamask.ablation.result import AblationResult, MethodSummary
 CIRCULAR = (
     "This target is circular, because it is made from the quality that methods select by. Nothing is recommended."
 )
-POOL_NOTE = "Random is hard to beat on held-out text of the same corpus, which has the same distribution."
+POOL_NOTE = (
+    "Random is hard to beat on held-out text of the pool: both are random rows of the corpus. The other targets are "
+    "the values or clusters that have enough rows."
+)
 
 
 def pool_note(result: AblationResult) -> list[str]:
@@ -34,7 +37,19 @@ def headline(result: AblationResult) -> str:
     if not result.claims:
         where = f"on any of {len(result.targets)} targets" if result.several else f"on {result.targets[0].label}"
         return f"No method differs from random or from the best simple baseline {where}. Nothing is recommended."
-    return several_targets(result) if result.several else one_target(result)
+    if not result.several:
+        return one_target(result)
+    return nothing_better(result) if result.recommendation is None else several_targets(result)
+
+
+def nothing_better(result: AblationResult) -> str:
+    """What there is to say of several targets where methods are level or worse."""
+    worse = [summary.method.label for summary in result.summaries if summary.worse]
+    return (
+        f"No method is better than random or than the best simple baseline on any of {len(result.targets)} targets. "
+        + (f"Worse than random on at least one: {listed(worse)}. " if worse else "")
+        + "Nothing is recommended."
+    )
 
 
 def several_targets(result: AblationResult) -> str:
@@ -51,7 +66,7 @@ def several_targets(result: AblationResult) -> str:
     return (
         f"For an unknown target, {recommended.method.label} is the safest method: "
         f"{within(recommended.regret, result)}. The safest {kind} is {other.method.label} "
-        f"({other.regret:.3f}). {counts(compared, result)}"
+        f"({other.regret:.3f} {result.unit}). {counts(compared, result)}"
     )
 
 

@@ -10,6 +10,7 @@ from datamask.ablation.steering import track
 from datamask.config import SelectionConfig
 from tests.making.ablations import ROBUST, made_result
 
+NOTHING_BETTER = np.array([[5.0, 5.0, 5.0], [5.4, 5.5, 5.3], [5.0, 5.0, 5.0], [5.0, 5.6, 5.0]])
 SIMPLE_WINS = np.array([[5.0, 5.0, 5.0], [4.5, 4.5, 4.5], [5.2, 5.1, 5.1], [4.8, 4.9, 4.9]])
 
 
@@ -46,11 +47,21 @@ def test_where_no_joint_method_beats_the_best_simple_baseline_that_baseline_is_o
     (offer,) = offers(track(stored, "facility", 0.3))
     assert offer.method.name == "top-quality" and not offer.moves
     assert "No tried λ beats the best simple baseline on any of 3 targets" in offer.sentence
-    assert offer.sentence.endswith("baseline: Top quality.")
+    assert "The safest simple baseline is Top quality: at most 0." in offer.sentence
     # one proxy model alone: that nothing was better is said all the same
     assert offers(track(stored[:1], "facility", 0.3)) == [offer]
     (single,) = [one for one in offers(track(stored, "facility", 0.3, target="t1")) if not one.moves]
     assert single.sentence == "No tried λ beats the best simple baseline, Top quality, for target 1."
+
+
+def test_where_nothing_is_better_than_random_no_method_is_offered():
+    # some are worse, and the least regret is a solved selection's
+    shown = track(confirmed(NOTHING_BETTER), "facility", 0.3)
+    (offer,) = offers(shown)
+    assert offer.method is None and not offer.moves
+    assert offer.sentence == "No tried λ and no simple baseline is better than random on any of 3 targets."
+    (single,) = offers(track(confirmed(NOTHING_BETTER), "facility", 0.3, target="t1"))
+    assert single.method is None and single.sentence.endswith("better than random for target 1.")
 
 
 def test_a_simple_baseline_that_is_most_robust_is_offered_as_a_run():
@@ -85,8 +96,10 @@ def test_the_strip_counts_the_targets_of_a_tried_lambda(lamb):
     place = {0.0: 2, 0.7: 3}[lamb]
     verdicts = [stored[0].to_random(place, at).verdict for at in range(3)]
     said = measured(track(stored, "facility", 0.3), lamb)
-    assert said.startswith(f"better than random for {verdicts.count('better')} of 3 targets")
-    assert ("worse for 3" in said) == (verdicts.count("worse") == 3)
+    if verdicts.count("better"):
+        assert said.startswith(f"better than random for {verdicts.count('better')} of 3 targets")
+    else:
+        assert said == f"worse than random for {verdicts.count('worse')} of 3 targets"
 
 
 def test_level_everywhere_is_said_as_such():
@@ -99,8 +112,11 @@ def test_level_everywhere_is_said_as_such():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"estimator": "counterfactual", "lamb": 0.7}, ["not learned masks.", "Solved at λ 0.7: better than random"]),
-        ({"estimator": "counterfactual", "lamb": 0.4}, ["not learned masks."]),
+        (
+            {"estimator": "counterfactual", "lamb": 0.7},
+            ["not measure learned masks.", "selection at λ 0.7 is better than"],
+        ),
+        ({"estimator": "counterfactual", "lamb": 0.4}, ["not measure learned masks."]),
         ({"estimator": "semdedup", "lamb": 0.7}, []),  # uses no lambda
         ({"lamb": 0.7}, []),  # a solved selection
         ({"estimator": "top-quality"}, []),  # the ablation measured it

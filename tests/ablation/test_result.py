@@ -52,6 +52,14 @@ def test_where_nothing_differs_nothing_is_recommended():
     assert "No method differs from random or from the best simple baseline" in wording.headline(result)
 
 
+def test_where_methods_are_level_or_worse_nothing_is_recommended():
+    result = made_result(np.array([[5.0, 5.0], [5.4, 5.5], [5.0, 5.0], [5.3, 5.0]]))
+    assert result.claims and result.recommendation is None
+    said = wording.headline(result)
+    assert said.startswith("No method is better than random") and said.endswith("Nothing is recommended.")
+    assert "Worse than random on at least one: Top quality and Facility location λ 0.7." in said
+
+
 def test_sentences_on_one_target_name_the_best_simple_baseline():
     ahead = made_result(np.array([[5.0], [4.9], [5.2], [4.7]]))
     said = wording.headline(ahead)

@@ -30,7 +30,7 @@ def test_two_models_that_agree_color_the_track():
 
 def test_one_model_alone_or_two_that_disagree_leave_it_gray():
     assert track([BY_BIGRAM], "facility", 0.3).state == "gray"
-    assert "Only the first proxy" in track([BY_BIGRAM], "facility", 0.3).reason
+    assert "Only one proxy" in track([BY_BIGRAM], "facility", 0.3).reason
     shown = track([BY_BIGRAM, by_transformer(10 - ROBUST)], "facility", 0.3)
     assert shown.state == "gray" and "rank the methods differently" in shown.reason
     # the same marks, without color

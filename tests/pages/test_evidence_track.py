@@ -55,11 +55,11 @@ def test_the_track_is_sent_as_the_stored_result_has_it(page, opened, store, mapp
     assert [mark["verdict"] for mark in about_one["points"]] == ["worse", "level"] and about_one["offer"] is None
 
 
-def test_next_to_learned_masks_the_track_says_that_it_is_of_solved_selections(page, opened, store, mapped):
+def test_next_to_learned_masks_the_track_says_that_it_compares_solved_selections(page, opened, store, mapped):
     keep(opened, store)
     run = shown_run(opened, store, estimator="counterfactual", lamb=0.7)
     reason = parcels(page(corpus=opened.key, run=run.id))["evidence"]["reason"]
-    assert reason.startswith("The ablation measured solved selections, not learned masks. Solved at λ 0.7: ")
+    assert reason.startswith("The ablation did not measure learned masks. For comparison, the solved")
 
 
 def test_another_ratio_leaves_it_dashed_and_offers_to_find_out(page, opened, store, mapped):
@@ -131,7 +131,7 @@ def test_a_lambda_below_random_is_said_on_the_track_in_the_table_and_next_to_sol
     shown_run(opened, store, lamb=0.2, name="high")
     app = page(corpus=opened.key, run=low.id)
     (below,) = [mark for mark in parcels(app)["slider"]["marks"] if mark["kind"] == "below"]
-    assert (below["low"], below["high"]) == (0.9, 0.9) and "Diversity below random at λ 0.9" in below["words"]
+    assert (below["low"], below["high"]) == (0.9, 0.9) and "Diversity worse than random at λ 0.9" in below["words"]
     said = "At λ 0.9, diversity is below a random selection"
     assert any(said in caption.value for caption in app.caption)
     runs = page("pages/runs.py", corpus=opened.key, run=low.id)

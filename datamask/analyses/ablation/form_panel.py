@@ -238,8 +238,8 @@ def _label(corpus: Corpus) -> str:
         key="ablation_label",
         format_func=lambda name: names.get(name, name),
         help=(
-            "Each value of this column is a target; 8 to 20 values are used. Without a label column, each target is a "
-            "cluster of the features."
+            f"Each value of this column with at least {2 * LEAST_TEXTS} rows is a target, up to 20 values. "
+            "*automatic* takes the label column that covers most rows, or else clusters of the features."
         ),
     )
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from datamask.ablation.cost import expected_seconds, first_question
-from datamask.ablation.offers import Offer, instead_of, offers
+from datamask.ablation.offers import instead_of, offers
+from datamask.ablation.result import Method
 from datamask.ablation.steering import DASHED, Track
 from datamask.analyses.ablation import ablation_job
 from datamask.analyses.ablation import form_panel as ablation_form
@@ -83,20 +84,19 @@ def controls(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run])
             query_params={**session.link_parameters(), "answer": shown.result.question.key},
         )
     for offer in found:
-        if not offer.moves:
-            _run(opened, settings, runs, offer)
+        if offer.method is not None and not offer.moves:
+            _run(opened, settings, runs, offer.method)
 
 
-def _run(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run], offer: Offer) -> None:
+def _run(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run], method: Method) -> None:
     """The button that shows a method's selection, or starts it."""
-    label = offer.method.label
     st.button(
-        f"Run {label}",
-        key=f"evidence_run_{offer.method.name}",
+        f"Run {method.label}",
+        key=f"evidence_run_{method.name}",
         icon=":material/play_arrow:",
         type="tertiary",
         on_click=method_panel.open_method,
-        args=(opened, tuple(runs), offer.method, settings.select_ratio),
+        args=(opened, tuple(runs), method, settings.select_ratio),
     )
 
 

@@ -73,5 +73,5 @@ def header(shown: Track, offers: Sequence[Offer], instead: Sequence[str] = ()) -
             for point in shown.points
         ],
         "sentences": [cut(offer.sentence, 200) for offer in offers],
-        "offer": None if moving is None else moving.method.lamb,
+        "offer": None if moving is None or moving.method is None else moving.method.lamb,
     }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamask.ablation.offers import solved_at
+from datamask.ablation.offers import against_random
 from datamask.analyses.report import report
 from datamask.analyses.report.summary import NOT_MEASURED, Kept, kept_by, summary
 from datamask.config import RunConfig, SelectionConfig
@@ -60,7 +60,7 @@ def test_each_target_stands_with_its_baseline_under_its_verdict(world):
         ]
         sentence = next(part for part in text.split(". ") if f"It is {verdict}" in part)
         assert f"{target.label} ({best})" in sentence
-    assert "Only the first proxy" in text and "parts of the corpus of 400 rows" in text
+    assert "Only one proxy" in text and "parts of the corpus of 400 rows" in text
 
 
 def test_a_baseline_is_the_best_one_itself_where_it_is(world):
@@ -89,10 +89,11 @@ def test_of_learned_masks_it_says_what_the_ablation_measured_in_their_place(worl
     shown = track_of([result], SelectionConfig.from_options(objective="facility", lamb=0.7))
     (point,) = (point for point in shown.points if point.lamb == 0.7)
     # the words of the Map's mark
-    assert f"The ablation measured solved selections, not learned masks. {solved_at(point, shown)}." in text
-    assert "Not measured" not in text and "Only the first proxy" in text
+    compared = f"For comparison, the solved selection at λ 0.7 is {against_random(point, shown)}."
+    assert f"The ablation did not measure learned masks. {compared}" in text
+    assert "Not measured" not in text and "Only one proxy" in text
     between = said(ran(world, estimator="counterfactual", lamb=0.5), [result])
-    assert "not learned masks" in between and "Solved at" not in between
+    assert "not measure learned masks" in between and "For comparison" not in between
     assert "Not measured for this" in said(ran(world, estimator="counterfactual", select_ratio=0.1), [result])
 
 
