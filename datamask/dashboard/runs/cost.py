@@ -150,7 +150,7 @@ def _described(times: str, memory: int, cost: Cost) -> str:
     if cost.tokens is None or not cost.exact:
         return text
     return text + (
-        " Tokens: from stored runs with these settings."
+        " Tokens: from the rows that stored runs of this objective and size selected."
         if cost.measured
         else " Tokens: one end assumes rows of mean length, the other the rows of best quality."
     )

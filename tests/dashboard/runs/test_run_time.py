@@ -1,13 +1,14 @@
 """How long a run will take, from what runs took: each part of it goes with what it goes with."""
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data import demo
-from datamask.dashboard.runs import run_time
+from datamask.dashboard.runs import cost, run_time
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.making.runs import write_shard
@@ -63,7 +64,35 @@ def test_swaps_and_bound_take_as_long_for_any_number_of_masks(tmp_path):
     store = RunStore(tmp_path)
     made(store, stepping=2.0, after=10.0, rest=0.0, estimator="counterfactual", n_epochs=50, n_rollout=2)
     more = {"estimator": "counterfactual", "n_epochs": 100, "n_rollout": 4}
-    assert expected(store, **more) == pytest.approx(2.0 * 4 + 10.0)
+    # twice the steps take twice as long; twice the masks as long to twice as long
+    assert expected(store, **more) == pytest.approx(2.0 * 2 * 2**0.5 + 10.0)
+    assert expected(store, **{**more, "n_rollout": 16}) is None, "no measured step is like these"
+    assert expected(store, **{**more, "partial": 0.5}) is None, "batches are cut in each step"
+
+
+def test_an_estimate_is_within_a_factor_of_two_of_what_recorded_runs_took(tmp_path):
+    """Runs on the demo and on 4,000 of its rows, in the order they were made in, in processor seconds of one thread.
+
+    The ends of a scale take a time that depends on the data, so what is scaled from another corpus may be off by more.
+    """
+    store, known = RunStore(tmp_path), {"on this corpus": 0, "scaled": 0}
+    for line in (Path(__file__).parent / "recorded_runs.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        config, summary = SelectionConfig.from_options(**record["options"]), record["summary"]
+        facts = {"fingerprint": record["corpus"], "n": summary["n"], "dim": record["dim"]}
+        price = cost.estimate(config, facts["n"], facts["dim"], facts["fingerprint"], store.list())
+        if price.seconds is not None:
+            here = "of this corpus" in price.basis
+            known["on this corpus" if here else "scaled"] += 1
+            factor = max(price.seconds / summary["seconds_total"], summary["seconds_total"] / price.seconds)
+            assert factor <= (2.0 if here else 3.5), (record["options"], price.seconds, summary["seconds_total"])
+        run = store.create(RunConfig(CorpusConfig(("a.parquet",)), config))
+        with run.writer() as writer:
+            writer.update_facts(**facts)
+            writer.append_metrics({"step": summary["steps"], "seconds": record["stepping"]})
+            writer.write_selection(pa.table({"id": [1]}), {})
+            writer.finish("done", None, "converged", summary=summary)
+    assert known == {"on this corpus": 18, "scaled": 3}
 
 
 def test_one_run_on_a_busy_machine_says_little(tmp_path):
