@@ -44,10 +44,10 @@ def headline(result: AblationResult) -> str:
 
 def nothing_better(result: AblationResult) -> str:
     """What there is to say of several targets where methods are level or worse."""
-    worse = [summary.method.label for summary in result.summaries if summary.worse]
+    worse, others = sum(summary.worse > 0 for summary in result.summaries), len(result.methods) - 1
     return (
         f"No method is better than random or than the best simple baseline on any of {len(result.targets)} targets. "
-        + (f"Worse than random on at least one: {listed(worse)}. " if worse else "")
+        + (f"{worse} of {others} methods are worse than random on at least one. " if worse else "")
         + "Nothing is recommended."
     )
 
@@ -142,8 +142,8 @@ def method_note(result: AblationResult) -> str:
     return " ".join(
         (
             f"Select ratio {result.question.ratio:g}, {result.seeds} of {result.question.seeds} seeds. For each seed, "
-            f"every method selects {result.selected:,} of {result.rows:,} rows. The proxy model ({result.judge}) then "
-            f"uses {used} of each selection.",
+            f"every method selects {result.selected:,} of the same {result.rows:,} rows. The proxy model "
+            f"({result.judge}) then uses {used} of each selection.",
             "Confidence intervals use paired differences by seed and are corrected for multiple comparisons.",
             *result.notes,
         )

@@ -57,7 +57,7 @@ def scoreboard(
         references: add ``random`` and ``top-quality`` of the same size, unless selections of these names are given.
         cut: cut selections of unequal size at random to equal tokens (rows where the corpus has no lengths).
         targets: name -> bool ``(N,)``: more kinds of held-out text to predict.
-        calibrate: also give values from 0 (random) to 1 (best possible). The ends take most of the time if no run has
+        calibrate: also give values from 0 (random) to 1 (best found). The ends take most of the time if no run has
             found them yet.
         device: auto, cpu, cuda or cuda:K.
         progress: called with a share from 0 to 1 and a few words.

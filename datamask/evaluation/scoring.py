@@ -46,7 +46,7 @@ def score_selection(
 
     Returns:
         ``selected``, ``n``, ``tokens`` (or None); ``quality`` and ``objectives`` ``{name: value}``, raw; ``calibrated``
-        with the same names, from 0 (random) to 1 (best possible) at this size, and ``anchors``, the raw ends. With
+        with the same names, from 0 (random) to 1 (best found) at this size, and ``anchors``, the raw ends. With
         `panel` also ``panel``, the measures of `datamask.evaluate` for this selection, each with ``value``, ``low``,
         ``high``, ``against_random``, ``random``, ``top_quality`` and so on.
 

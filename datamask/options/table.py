@@ -47,8 +47,8 @@ class SelectionOptions:
         default=0.5,
         always=True,
         varied="λ",
-        help="The weight of quality: 1 is quality alone, 0 is diversity alone. At 0.5, 1 % quality counts as much as "
-        "1 % diversity, where 0 % is random and 100 % the best possible (calibrated scale).",
+        help="The weight of quality: 1 is quality alone, 0 is diversity alone. At 0.5, 1 % of quality counts as much "
+        "as 1 % of diversity (calibrated scale: 0 % is random, 100 % the best found).",
     )
     select_ratio: float = option(
         Number("between 0 and 1, both excluded", 0, 1, above=True, below=True),
@@ -96,14 +96,13 @@ class SelectionOptions:
     scale: str = option(
         Choice({"calibrated": "calibrated shares", "raw": "raw, as in the paper"}),
         "Scale of λ",
-        "units in which lambda weighs the terms: calibrated (0 is random, 1 is the best possible) or raw, as "
-        "in the paper",
+        "units in which lambda weighs the terms: calibrated (0 is random, 1 is the best found) or raw, as in the paper",
         "SCALE",
         WHAT,
         default="calibrated",
         varied="scale",
         control=Control(),
-        help="Calibrated: λ weighs quality and diversity after scaling both to 0 % (random) and 100 % (best possible). "
+        help="Calibrated: λ weighs quality and diversity after scaling both to 0 % (random) and 100 % (best found). "
         "Raw: λ weighs the unscaled values, as in the paper.",
     )
     n_rollout: int | None = option(
@@ -115,8 +114,8 @@ class SelectionOptions:
         owners={"counterfactual": 2, "reinforce": 128},
         varied="G",
         control=Control({"min_value": 1, "max_value": 4096, "step": 2}),
-        help="G, the group size: how many candidate subsets (masks) each step samples and scores. Two are enough "
-        "with exact credit (Counterfactual); the paper's REINFORCE uses 128.",
+        help="G, the group size: how many candidate subsets (masks) each step samples and scores. Two are "
+        "enough for Counterfactual; REINFORCE in the DATAMASK paper (arXiv 2512.24265) uses 128.",
     )
     n_epochs: int | None = option(
         Whole(1),
@@ -340,8 +339,8 @@ class SelectionOptions:
         FIND,
         default=False,
         control=Control(),
-        help="If the neighbor graph is approximate, compares all rows with all selected rows for the exact "
-        "diversity. Otherwise the page shows a lower bound and an estimate from 10,000 random rows.",
+        help="Matters only if the neighbor graph is approximate. Checked: compares all rows with all selected rows for "
+        "the exact diversity. Not checked: gives a lower bound and an estimate from 10,000 random rows.",
     )
     scope: str | None = option(
         Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),

@@ -47,14 +47,16 @@ POOR_FIT = 0.05
 def refusal(config: SelectionConfig) -> str:
     """Why selections with these settings have no rule, in a sentence; "" where they have one."""
     ruled = " or ".join(f"{catalogue.objective(name).label} ({name})" for name in catalogue.RULED)
-    way_out = f"For a recipe, run the objective {ruled}."
+    way_out = f"To get one, run {ruled}."
     if config.estimator == catalogue.IMPORTED.name:
-        return f"Imported ids have no per-row rule. {way_out}"
+        return f"Imported ids have no per-row rule (recipe). {way_out}"
     unruled = [name for name, _ in config.terms if name not in catalogue.RULED]
     if unruled and config.lamb < 1:
         if catalogue.objective(unruled[0]).proof == "relaxation":
-            return f"Objective {unruled[0]} has no per-row rule. {way_out}"
-        return f"Objective {unruled[0]} selects each row by its neighbors, so it has no per-row rule. {way_out}"
+            return f"Objective {unruled[0]} has no per-row rule (recipe). {way_out}"
+        return (
+            f"Objective {unruled[0]} selects each row by its neighbors, so it has no per-row rule (recipe). {way_out}"
+        )
     return ""
 
 

@@ -195,7 +195,8 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="Each row gets a weight from 0 to 1 and a number of repeats proportional to it.",
+        caption="How often to repeat each row in training, in proportion to its weight. The weight, from 0 to 1, says "
+        "how clearly the row is selected.",
         write=_write_weights,
         downloads=(
             Download(
@@ -245,7 +246,8 @@ EXPORTS: list[Export] = [
         metavar="FOLDER",
         about="per shard, a parquet with 0 or 1 for each of its rows",
         heading="Mask per shard",
-        caption="One small Parquet file per shard, in row order, with two columns: `selected` and `considered`.",
+        caption="One small Parquet file per shard, in row order. `selected` is 0 or 1; `considered` is false for rows "
+        "that are not in the corpus.",
         write=_write_masks,
         downloads=(
             Download(
@@ -266,7 +268,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.json",
         about="the per-row rule of the selection (pairwise, disf_fixed), for `datamask apply`",
         heading="Recipe",
-        caption="The per-row rule of the selection as JSON. `datamask apply` uses it to select from any shards.",
+        caption="A recipe is a rule that decides row by row, as JSON. `datamask apply` selects from any shards by it.",
         write=_write_recipe,
         downloads=(
             Download(

@@ -38,8 +38,8 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
         page.goto(f"{address}/runs?view=compare&corpus={opening.key}&run={runs[1].id}")
         for label, ids, about in (
             ("Kept", a & b, "by both"),
-            ("Gained", b - a, "by the second run only"),
-            ("Lost", a - b, "by the first run only"),
+            ("Gained", b - a, "by B only"),
+            ("Lost", a - b, "by A only"),
         ):
             page.get_by_role("radio", name=f"{label} {len(ids)}").or_(
                 page.get_by_role("button", name=f"{label} {len(ids)}")

@@ -123,7 +123,7 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
         still(page)
         tab_to(page, "Solve$")
         page.keyboard.press("Enter")
-        expect(main.get_by_text("0 % random, 100 % best possible").first).to_be_visible()
+        expect(main.get_by_text("0 % random, 100 % best found").first).to_be_visible()
         still(page)
         tab_to(page, "Show on the map$")
     (run,) = RunStore(tmp_path / "runs").list()

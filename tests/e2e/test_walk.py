@@ -124,7 +124,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     page.get_by_role("button", name="Solve", exact=True).click()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=240_000)
     expect(page.get_by_text(re.compile(r"^facility, λ 0\.5, 30 %\s+·\s+done"))).to_be_visible(timeout=240_000)
-    expect(page.get_by_text("0 % random, 100 % best possible").first).to_be_visible()
+    expect(page.get_by_text("0 % random, 100 % best found").first).to_be_visible()
     slide(page.get_by_role("slider").first, 0.2)
     expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.2")
     page.get_by_role("button", name="Solve", exact=True).click()

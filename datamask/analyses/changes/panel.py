@@ -25,8 +25,8 @@ TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
 SAMPLES, TOKENS = "rows", "tokens"
 ABOUT = {
     "kept": "Selected by both.",
-    "gained": "Selected by the second run only.",
-    "lost": "Selected by the first run only.",
+    "gained": "Selected by {second} only.",
+    "lost": "Selected by {first} only.",
 }
 
 
@@ -108,7 +108,8 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
     if not len(rows):
         st.caption("No text contains these words." if search.strip() else _none(kind, first, other))
         return
-    summary = f"{ABOUT[kind]} {len(rows):,} rows"
+    about = ABOUT[kind].format(first=first.letter, second=other.letter)
+    summary = f"{about} {len(rows):,} rows"
     if corpus.lengths is not None:
         summary += f", {words.count(corpus.lengths[rows].sum())} tokens"
     st.caption(
@@ -223,7 +224,7 @@ def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
                     kind,
                     format="localized" if counted == SAMPLES else "compact",
                     width=52,
-                    help=f"{ABOUT[kind]} Counted in {counted}.",
+                    help=f"{ABOUT[kind].format(first=first.letter, second=other.letter)} Counted in {counted}.",
                 )
                 for kind, column in zip(changes.KINDS, kinds, strict=True)
             },

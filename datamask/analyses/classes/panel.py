@@ -67,8 +67,8 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
             key="classes_diverse",
             persist_state="session",
             format_func=lambda choice: names.get(choice, choice),
-            help="The selection of a finished run with λ 0 and as many rows, or the rows least similar to their "
-            "15 nearest neighbors. Each objective has its own kind of diversity.",
+            help="The rows to call top-diverse: the selection of a finished run with λ 0 and the same number of "
+            "rows, or the rows least similar to their 15 nearest neighbors.",
         )
         outliers, best = _masks(corpus.fingerprint, size, corpus, crowding)
         sets = (outliers if diverse == OUTLIERS else alone[diverse], best, selected)

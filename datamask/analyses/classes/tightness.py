@@ -86,18 +86,17 @@ def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
     if not diverse.pairwise > pool.pairwise:
         return ""
     less = (
-        f", though less crowded, {diverse.crowding:.2f} against {pool.crowding:.2f}"
+        f" They are less crowded, though ({diverse.crowding:.2f} against {pool.crowding:.2f})."
         if diverse.crowding < pool.crowding
         else ""
     )
     why = {
-        "facility": "facility location covers every row with a near selected row, so it selects few rows in each "
-        "crowd. If crowds lie far from the center, the remaining rows are tighter.",
-        "": "rows without near neighbors can still lie near the center.",
-    }.get(objective, "its objective is not the mean cosine of all pairs.")
+        "facility": "Facility location selects few rows of each crowd. If crowds lie far from the center, the other "
+        "rows are tighter.",
+        "": "Rows without near neighbors can still lie near the center.",
+    }.get(objective, "Only pair-wise similarity minimizes tightness.")
     return (
-        f"Top-diverse is tighter than all rows, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}. This is no "
-        f"error: {why} Only pair-wise similarity minimizes tightness."
+        f"Top-diverse rows are tighter than all rows ({diverse.pairwise:.3f} against {pool.pairwise:.3f}).{less} {why}"
     )
 
 

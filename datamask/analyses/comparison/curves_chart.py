@@ -8,7 +8,7 @@ import pandas as pd
 from plotly import graph_objects as go
 
 from datamask.analyses.convergence.chart import AXES
-from datamask.dashboard.drawing import figures, palette
+from datamask.dashboard.drawing import figures, palette, words
 
 
 def overlay(
@@ -33,7 +33,7 @@ def overlay(
     tone = palette.shades(dark)
     drawn = figures.figure(
         figures.axis(AXES[x], grid=False, nticks=7, rangemode="tozero"),
-        figures.axis(f"{measure}<br>(0 % random, 100 % best possible)", nticks=7, **figures.PERCENT),
+        figures.axis(f"{measure}<br>({words.ends(measure)})", nticks=7, **figures.PERCENT),
         height=height,
         dark=dark,
     )

@@ -161,7 +161,7 @@ def values(entries: Sequence[Entry], corpus: Corpus) -> None:
     )
     st.markdown(
         "**Values**",
-        help="0 % is a random subset of the same size, 100 % the best possible. Values are after local search.",
+        help="0 % is a random subset of the same size, 100 % the best found. Values are after local search.",
     )
     st.dataframe(
         shares,

@@ -100,9 +100,7 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     table, lines = framed(table, lines, least)
     unit = {"joint": "joint value", "quality": "quality", "diversity": "diversity"}[measure]
     calibrated = (
-        ": 0 is random, 1 the best quality and diversity"
-        if measure == "joint"
-        else ": 0 is random, 1 the best possible"
+        ": 0 is random, 1 needs the best of both terms" if measure == "joint" else ": 0 is random, 1 the best found"
     )
     unit += ", raw scale" if raw else calibrated
     subset = table[table["series"] == SUBSET]

@@ -56,8 +56,8 @@ def _words(growth: CopyGrowth) -> None:
         f"({words.percent(low, 1)} to {words.percent(high, 1)})."
     )
     st.markdown(
-        f"At that size, a cosine of **{cosine:.3f}** instead of {growth.cosine:g} would again mark "
-        f"{words.percent(growth.now, 1)} of the rows as duplicates."
+        f"At that size, a higher limit (cosine **{cosine:.3f}** instead of {growth.cosine:g}) would keep the share at "
+        f"{words.percent(growth.now, 1)}."
         if cosine is not None
         else "At that size, remove exact duplicates only."
     )
@@ -66,7 +66,7 @@ def _words(growth: CopyGrowth) -> None:
         st.caption(f"Unreliable: {'; '.join(doubts)}.")
     projected = words.percent(growth.foretold, 1)
     st.caption(
-        f"Do not project beyond {FARTHEST:g} times this size. Check: from half of the rows, the same "
-        f"method projects {projected} for all rows; {words.percent(growth.now, 1)} were counted.",
+        f"Do not project beyond {FARTHEST:g} times this size. Check: projected from half of the rows, the share is "
+        f"{projected}; counted, it is {words.percent(growth.now, 1)}.",
         help=ABOUT,
     )

@@ -44,7 +44,7 @@ FURNITURE, NARROW = 62, 390
 REACH = 0.2
 """Half the length of the tangent, in shares."""
 
-QUALITY, DIVERSITY = "quality (0 % random, 100 % best possible)", "diversity (0 % random, 100 % best possible)"
+QUALITY, DIVERSITY = "quality (0 % random, 100 % best found)", "diversity (0 % random, 100 % best found)"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ CHOSEN = "frontier_run_chosen"
 
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
-SHARES = "0 % is a random subset of the same size. 100 % is the best possible quality or diversity."
+SHARES = "0 % is a random subset of the same size. 100 % is the best found for quality or diversity alone."
 
 
 def picture(opened: OpenCorpus, plans: Sequence[Plan], current: Current | None = None) -> None:
@@ -349,7 +349,7 @@ def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> l
 
 def _alt(lines: Sequence[Line], names: dict[str, str]) -> str:
     curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
-    return f"Quality against diversity, 0 % random to 100 % best possible: {curves}"
+    return f"Quality against diversity, 0 % random to 100 % best found: {curves}"
 
 
 def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:

@@ -53,8 +53,8 @@ def rough_frontier(table: pd.DataFrame, *, dark: bool = False, height: int = 260
     """
     tone = palette.shades(dark)
     drawn = figures.figure(
-        figures.axis("quality (0 % random, 100 % best possible)", nticks=6, **figures.PERCENT),
-        figures.axis("diversity (0 % random,<br>100 % best possible)", nticks=6, **figures.PERCENT),
+        figures.axis("quality (0 % random, 100 % best found)", nticks=6, **figures.PERCENT),
+        figures.axis("diversity (0 % random,<br>100 % best found)", nticks=6, **figures.PERCENT),
         height=height,
         dark=dark,
     )

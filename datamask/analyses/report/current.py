@@ -62,8 +62,8 @@ def _values(selection: Selection, opened: OpenCorpus) -> Section:
         *([("tokens", words.count(tokens))] if tokens is not None else []),
         ("mean quality", words.value(float(quality[selection.mask].mean()), 6)),
         ("mean quality of all rows", words.value(float(quality.mean()), 6)),
-        ("quality (0 % random, 100 % best possible)", words.percent(selection.quality, 1)),
-        ("diversity (0 % random, 100 % best possible)", words.percent(selection.diversity, 1)),
+        ("quality (0 % random, 100 % best found)", words.percent(selection.quality, 1)),
+        ("diversity (0 % random, 100 % best found)", words.percent(selection.diversity, 1)),
     ]
     return Section("Values", table_of(("", ""), rows, numbers=(1,)))
 

@@ -207,7 +207,7 @@ def _values(result: RunResult) -> str:
         end = ends.get(name)
         numbers = (value, *((None, None) if end is None else (end.random, end.best)))
         rows.append(f"| {label} | {' | '.join(map(words.value, numbers))} | {words.percent(shares.get(name), 1)} |")
-    head = "| | selected | random subset | best possible | share of the way |\n|---|---|---|---|---|\n"
+    head = "| | selected | random subset | best found | share of the way |\n|---|---|---|---|---|\n"
     return head + "\n".join(rows)
 
 

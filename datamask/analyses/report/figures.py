@@ -113,13 +113,13 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     low = max(min(0.0, *quality, *diversity), min(-0.4, own))
     high = max(1.0, *quality, *diversity)
     side = 470
-    picture = svg.Drawing(side + 4, side, "Quality against diversity (0 % random, 100 % best possible)")
+    picture = svg.Drawing(side + 4, side, "Quality against diversity (0 % random, 100 % best found)")
     x, y = _axes(
         picture,
         (low, high),
         (low, high),
-        "quality (0 % random, 100 % best possible)",
-        "diversity (0 % random, 100 % best possible)",
+        "quality (0 % random, 100 % best found)",
+        "diversity (0 % random, 100 % best found)",
         shares=True,
     )
     means = [(x(q), y(d)) for _, q, d in line.means() if q >= low and d >= low]

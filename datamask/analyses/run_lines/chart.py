@@ -66,7 +66,7 @@ def run_lines(
     up = {
         "field": "value",
         "type": "quantitative",
-        "title": f"{measure} (0 % random, 100 % best possible)",
+        "title": f"{measure} ({words.ends(measure)})",
         "scale": {"domain": [low, high], "nice": False, "zero": False},
         "axis": {"labelExpr": PERCENT, "tickCount": 6},
     }

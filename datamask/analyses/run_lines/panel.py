@@ -52,7 +52,7 @@ def _draw(runs: Sequence[Run]) -> None:
             required=True,
             format_func=str.capitalize,
             label_visibility="collapsed",
-            help="Values of the selected subset on the whole corpus (0 % random, 100 % best possible).",
+            help="Values of the selected subset on the whole corpus (0 % random, 100 % best found).",
         )
         across = st.segmented_control(
             "Along",

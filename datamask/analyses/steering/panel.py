@@ -31,7 +31,7 @@ OFFERS = {
     BAN: ("Ban these {:,}", "The next run selects none of these rows."),
     GIVEN: (
         "I have these {:,}",
-        "You have these rows already. The next run selects rows that complement them. Its exports leave them out.",
+        "You have these rows already. The next run selects rows that complement them, and exports the new rows only.",
     ),
 }
 
@@ -189,7 +189,7 @@ def _quota(view: Linked, columns: list[str]) -> None:
         order,
         place,
         key=f"quota_value_{column}_{place}",
-        help="The largest group is first. Its rows get a share of the next selection.",
+        help="The group to limit; the largest is first.",
     )
     count = int(counts[list(map(str, names)).index(value)])
     share = count / len(codes)

@@ -7,7 +7,7 @@ from plotly import graph_objects as go
 
 from datamask.dashboard.drawing import figures, palette, words
 
-TITLE = "% of the way from random to the best possible"
+TITLE = "% of the way from random to the best found"
 FARTHEST = -60.0
 """Percent. A level below it is an arrow at the edge with its value, or it would squeeze all others."""
 

@@ -130,7 +130,7 @@ def _method(word: str, methods: Sequence[str]) -> str:
         format_func=lambda name: "Automatic" if name == catalogue.AUTO else catalogue.estimator(name).label,
         key=f"sweep_method_{'_'.join(methods)}",
         persist_state="session",
-        help="Lists the methods that have the setting under *Vary*.",
+        help="The methods that have the setting chosen under *Vary*.",
     )
 
 

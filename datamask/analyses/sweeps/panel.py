@@ -59,7 +59,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
         plot(chart.dots(ends, label, dark=dark), key="sweep_chart", alt=alt)
     notes = ["Mark: mean over seeds. Bar: from the worst to the best seed."]
     if asked.word in OWN_ENDS:
-        notes.append("Each value has its own random and best possible selection.")
+        notes.append("Each value has its own 0 % (random) and 100 % (best found).")
     if asked.word in ("objective", "single"):
         notes.append("Each run measures diversity by its own objective.")
     st.caption(" ".join(notes))

@@ -18,7 +18,7 @@ GRID_POINTS = 60
 def ends(series: Series) -> pd.DataFrame:
     """One row per level and term: ``level, value, term, share, low, high, n, raw``.
 
-    ``share`` is the mean over the level's runs in percent of the way from random to the best possible, ``low`` and
+    ``share`` is the mean over the level's runs in percent of the way from random to the best found, ``low`` and
     ``high`` are the least and the greatest of them, ``n`` is how many there are. Levels without values are left out.
     """
     rows = []

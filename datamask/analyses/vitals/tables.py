@@ -97,8 +97,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "decided",
             "Rows converged",
-            "The share of rows whose inclusion is at least 95 % certain. If it is near 100 % after a few "
-            "steps, the step size is too large.",
+            "The share of rows that a mask includes, or excludes, with a probability of at least 95 %. If it is near "
+            "100 % after a few steps, the step size is too large.",
             _tidy(metrics, {"decided": "decided"}),
             True,
         ),
@@ -111,8 +111,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "signal",
             "Signal over noise",
-            f"The size of a step against the scatter between its masks, over {SMOOTHED} steps. Below 1, single "
-            "steps are mostly chance.",
+            f"The size of an update divided by its scatter across masks, averaged over {SMOOTHED} steps. Below 1, "
+            "single updates are mostly noise.",
             _signal(metrics),
         ),
         Vital(
@@ -127,16 +127,16 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
             "Sources of reward variance",
             "How much of the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
-            + " comes from each term. If one term is near 100 %, the others have no effect. A term below 0 opposes "
-            "the sum.",
+            + " comes from each term. If one term is near 100 %, the others have no effect. Below 0 %, the credit "
+            "of a term works against the total.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),
         Vital(
             "overlap",
             "Overlap with quality or diversity alone",
-            "Rows in common with the selection of one term alone, over the rows in either. Dashed: two random "
-            "selections.",
+            "How much the selection overlaps with that of one term alone: rows in both, divided by rows in either. "
+            "Dashed: two random selections.",
             _tidy(metrics, _terms(metrics, "overlap_")),
             True,
             _chance(selected, n),
@@ -144,8 +144,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "missed",
             "Rows not covered",
-            "The share of rows without a selected row among their listed neighbors. The learner treats them as "
-            "uncovered; reported values use the true nearest selected row.",
+            "The share of rows that have no selected row among the neighbors that the learner knows. The reported "
+            "diversity uses the nearest selected row of every row.",
             _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),
             True,
         ),

@@ -59,7 +59,7 @@ TSNE = Projection(
     "t-SNE",
     "tsne",
     "t-SNE, as in the paper's figures, spreads rows evenly and takes minutes, once per corpus.",
-    "sizes and distances mean nothing",
+    "cluster sizes and distances mean nothing",
     fit=fit,
     fit_all=MOST,
     fit_sample=MOST,

@@ -67,7 +67,7 @@ UMAP = Projection(
     "UMAP",
     "umap",
     "UMAP keeps neighbors together and is computed once per corpus.",
-    "sizes and distances mean nothing",
+    "cluster sizes and distances mean nothing",
     fit=fit,
     fit_all=300_000,
     fit_sample=100_000,

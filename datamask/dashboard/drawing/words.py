@@ -198,3 +198,8 @@ def of_total(rows: int, total: int) -> str:
 def printable(text: str) -> str:
     """`text` with what no UTF-8 can hold escaped: the name of a file may be any bytes, which Python gives as such."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def ends(measure: str) -> str:
+    """Return what the ends of a calibrated measure's axis are; the joint value is 100 % only if both terms are."""
+    return f"0 % random, 100 % best {'of both terms' if measure.startswith('joint') else 'found'}"

@@ -69,7 +69,7 @@ def show(
             else " White: selected rows. The number at a group is its selected share."
         )
     st.caption(
-        f"{caption} Each color is scaled to its own total. Drag over a histogram to filter by a range, or press a bar "
+        f"{caption} The bars of a color add up to 100 %. Drag over a histogram to filter by a range, or press a bar "
         "to filter by a group."
     )
 

@@ -74,7 +74,7 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
     drawn = figures.figure(
         _steps(
             [label.partition(" to ")[0] for label in heat.crowding],
-            "similarity to neighbors, lower edge:<br>crowded on the right",
+            "similarity to neighbors, at least<br>(crowded on the right)",
         ),
         _steps(heat.quality, "quality"),
         height=height,

@@ -87,7 +87,8 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
     st.markdown(
         "**Under- and over-represented**",
         help=f"The line is the selected share of the corpus, {words.percent(ratio)}. The chart shows the "
-        f"{len(drawn):,} of {len(table):,} groups farthest from it. Only filtered rows count.",
+        f"{len(drawn):,} of {len(table):,} groups farthest from it. With a filter, it counts only the rows "
+        "shown.",
     )
     component("strips", STRIPS)(
         key=FEW,

@@ -92,12 +92,12 @@ def about(name: str) -> str:
     """What the colours mean, for the help of the menu."""
     if name == BY_PROOF:
         return (
-            f"If you color by *{BY_PROOF}*, a row is required (in every equally good selection), excluded (in none "
-            "of them) or interchangeable."
+            f"*{title_of(BY_PROOF)}*: required rows are in every optimal selection, excluded rows in none, "
+            "interchangeable rows in some."
         )
     return (
-        f"If you color by *{BY_PARTS}*, a row is stable if it is selected in at least {words.percent(CORE)} of the "
-        f"subsets that contain it, and unstable if in {words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
+        f"*{title_of(BY_PARTS)}*: a stable row is selected in at least {words.percent(CORE)} of the subsets that "
+        f"contain it, an unstable row in {words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
     )
 
 

@@ -80,8 +80,8 @@ HELP = {
     "amount": "Set the size of the selection as a share of the rows or as a token budget.",
     "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
     "name": "The name of this run in lists and charts. You can change it later.",
-    "learner": "How the score of a sampled mask is credited to its rows. Exact credit needs few masks; REINFORCE is "
-    "the paper's method.",
+    "learner": "How rows are updated from the scores of sampled masks. Counterfactual computes what each row adds to "
+    "a mask and needs few masks; REINFORCE is the method of the DATAMASK paper.",
 }
 """Of every control."""
 
@@ -379,7 +379,7 @@ def _solver(quality_columns: Sequence[str]) -> str:
         estimators,
         _place_of("estimator", estimators),
         key=_key("estimator"),
-        help=f"{HELP['estimator']} Learn masks has its own methods.",
+        help=f"{HELP['estimator']} Learn masks has its own learners.",
         format_func=_estimator_label,
         on_change=_estimator_changed,
         args=(before,),

@@ -72,12 +72,12 @@ def numbers(run: Run) -> tuple[Number, ...]:
     diversity = _number("Diversity", calibrated.diversity, result.raw.diversity, single, name)
     selected, n, tokens = result.size.selected or 0, result.size.n or 0, result.size.tokens
     took = words.duration(effort.seconds_total or effort.seconds)
+    steps = "1 step" if effort.steps == 1 else f"{effort.steps or 0:,} steps"
     size = Number(
         "Selected",
         words.count(selected),
         f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else "") + sample_words(run),
-        f"{effort.steps or 0:,} steps in {words.duration(effort.seconds)}; {took} with neighbor graph, scales and "
-        "local search.",
+        f"{steps} in {words.duration(effort.seconds)}; {took} with neighbor graph, scales and local search.",
     )
     return quality, diversity, size
 
@@ -103,7 +103,7 @@ def _number(label: str, share: float | None, raw: float | None, anchor: Anchor |
             f" A random subset has {words.value(anchor.random, 5)} (0 %), the best selection "
             f"{words.value(anchor.best, 5)} (100 %{f', {kind}' if kind else ''})."
         )
-    caption = "0 % random, 100 % best possible" if share >= 0 else "worse than random (0 %)"
+    caption = "0 % random, 100 % best found" if share >= 0 else "worse than random (0 %)"
     return Number(label, words.percent(share), caption, meaning)
 
 

@@ -152,14 +152,14 @@ COLUMNS: tuple[Column, ...] = (
         "quality",
         "Quality",
         SHARE,
-        "0 % random, 100 % best possible. Below 0 is worse than random.",
+        "0 % random, 100 % best found. Below 0 is worse than random.",
         _share("quality"),
     ),
     Column(
         "diversity",
         "Diversity",
         SHARE,
-        ("0 % random, 100 % best possible, for the objective of the run. Compare runs of one objective and size only."),
+        ("0 % random, 100 % best found, for the objective of the run. Compare runs of one objective and size only."),
         _share("diversity"),
     ),
     Column(

@@ -63,7 +63,7 @@ def _below(term: str, stretch: Sequence[LambdaPoint]) -> Mark:
     least = min(getattr(point, term) for point in stretch)
     listed = term == "diversity" and not all(point.exact for point in stretch)
     on_lists = ", on listed neighbors" if listed else ""
-    said = f"{term.capitalize()} worse than random {where}: {words.percent(least, 1)} at worst, random is 0 %{on_lists}"
+    said = f"{term.capitalize()} {where}: down to {words.percent(least, 1)} (random: 0 %{on_lists})"
     return Mark(BELOW, low, high, said)
 
 

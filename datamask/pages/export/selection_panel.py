@@ -78,7 +78,7 @@ def _kept_only(settings: SelectionConfig) -> str:
         "rows",
         "masks",
         *([] if repeats.refusal(settings) else ["repeat weights"]),
-        *(["a recipe"] if all(name in catalogue.RULED for name, _ in settings.terms) else []),
+        *(["a recipe (per-row rule)"] if all(name in catalogue.RULED for name, _ in settings.terms) else []),
     ]
     return f"ranks, {', '.join(first)} and {last}"
 

@@ -54,8 +54,8 @@ DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
 MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Third map", "explore_third"))
 
 ABOUT = (
-    "Similarity to neighbors is the mean cosine to the 15 nearest rows of the whole corpus; marginal diversity "
-    "is what the row adds to the diversity of this run. You can also color by any column of your shards. "
+    "You can color by any column of your shards. *Similarity to neighbors*: the mean cosine to the 15 nearest rows "
+    "of the whole corpus. *Marginal diversity*: what the row adds to the diversity of this run. "
     + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 )
 

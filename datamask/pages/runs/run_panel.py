@@ -243,7 +243,7 @@ def _curve(run: Run) -> None:
     elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
         st.caption(
             "Bold: the value of the selected subset on the whole corpus. Thin: the mean value of the G masks of each "
-            "step, on the batch of that step; the band is their spread. The thin line can lie below random."
+            "step, on the batch of that step; the band is their spread."
         )
     _vitals(run)
 

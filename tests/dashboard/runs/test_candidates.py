@@ -94,7 +94,7 @@ def test_points_of_sweeps_do_not_come_first_where_two_runs_were_made_alone(world
     newest_first = [store.get(run.id) for run in (last, point, other, alone)]
     assert [run.id for run in candidates.made_alone(newest_first)] == [other.id, alone.id]
     pair = candidates.first_pair(newest_first)
-    assert (pair.first.id, pair.second.id) == (alone.id, other.id) and ", without sweeps" in pair.why
+    assert (pair.first.id, pair.second.id) == (alone.id, other.id) and "sweeps are left out" in pair.why
     # one of them was opened, or there is only one besides: all count
     assert candidates.first_pair(newest_first, [last.id]).second.id == last.id
     few = candidates.first_pair(newest_first[:3])

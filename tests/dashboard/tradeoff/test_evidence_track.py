@@ -71,7 +71,7 @@ def test_stretches_below_random_are_those_of_solved_points():
     points = [point(0, -0.1), point(0.1, -0.02), point(0.2, 0.3), point(0.9, 0.9, -0.2), point(1, 1, -0.4, exact=False)]
     quality, diversity = below_random.marks(points)
     assert (quality.low, quality.high, diversity.low, diversity.high) == (0, 0.1, 0.9, 1)
-    assert "Quality worse than random from λ 0 to 0.1: −10" in quality.words
+    assert "Quality from λ 0 to 0.1: down to −10" in quality.words
     assert "−40" in diversity.words and "listed neighbors" in diversity.words
     assert below_random.marks([point(0), point(1)]) == [] == below_random.marks([])
     # two stretches of one term, and one lambda alone

@@ -42,8 +42,8 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
             f"the corpus of run {run.id} has changed since (fingerprint {str(recorded)[:12]}, now "
             f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows"
         )
-    work.report(0.8, "taking the selection apart")
+    work.report(0.8, "computing what each row adds")
     mask = run.mask()
     explainer = Explainer(pool, run.config.selection, mask, work.poll)
-    work.report(1.0, "taking the selection apart")
+    work.report(1.0, "computing what each row adds")
     return explainer

@@ -45,7 +45,7 @@ class EvidenceTrack {
     this.lane.setAttribute("aria-label", points.map(({ words }) => words).join("; "));
     this.key.className = `key-of-track ${state}`;
     this.key.replaceChildren();
-    if (key.length) make("span", "of", this.key, "Solved:");
+    if (key.length) make("span", "of", this.key, "Solved selections:");
     for (const [verdict, name] of key) {
       const entry = make("span", `entry ${verdict}`, this.key);
       entry.innerHTML = glyph(verdict);
