@@ -116,7 +116,7 @@ def top(scores: Tensor, size: int, ties: Tensor) -> Tensor:
     mask = scores > threshold
     level = (scores == threshold).nonzero().squeeze(1)
     missing = size - int(mask.sum())
-    mask[level[ties[level].argsort(stable=True)[:missing]]] = True
+    mask[level[ties[level].topk(missing, largest=False, sorted=False).indices]] = True
     return mask
 
 
