@@ -7,6 +7,7 @@ The table below is the map of the house (CONTRIBUTING.md draws it). A lazy impor
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import subprocess
 import sys
@@ -222,6 +223,7 @@ FORBIDDEN: dict[str, set[str]] = {
 """Room -> packages it may not import at all, lazily neither."""
 
 
+@functools.cache
 def room_of(module: str) -> str:
     """The room of ``datamask.<...>``, ``app``, ``pages.<...>`` or ``sample_data.<...>``."""
     if module.startswith("datamask.pages"):  # not the scripts of pages/, which call them
@@ -240,9 +242,13 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(source: str) -> Iterator[tuple[str, bool]]:
-    """Every imported module of a file, and whether it is imported lazily, inside a function."""
-    tree = ast.parse(source)
+@functools.cache
+def imports_of(source: str) -> tuple[tuple[str, bool], ...]:
+    """Every imported module of a file, and whether it is imported lazily, inside a function; four tests ask."""
+    return tuple(_imports_in(ast.parse(source)))
+
+
+def _imports_in(tree: ast.Module) -> Iterator[tuple[str, bool]]:
     inside = {
         id(node)
         for outer in ast.walk(tree)
