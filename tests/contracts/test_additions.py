@@ -111,6 +111,11 @@ print(json.dumps({
 """
 
 
+NOT_COPIED = shutil.ignore_patterns("e2e", "*.pyc.*", "*.tmp.*")
+"""Other tests, and what is being written just now. What Python and numba have compiled comes along: files keep their
+times, so it holds in the copy too, where nothing was added."""
+
+
 def insert(path: Path, place: str, text: str, *, before: bool = True) -> None:
     """Put text before or after the one place in a file where `place` stands."""
     source = path.read_text(encoding="utf-8")
@@ -123,7 +128,7 @@ def tree(tmp_path_factory) -> Path:
     """A copy of the program with the additions."""
     tree = tmp_path_factory.mktemp("added")
     for name in ("datamask", "pages", "tests", "sample_data", ".streamlit"):
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "e2e"))
+        shutil.copytree(ROOT / name, tree / name, ignore=NOT_COPIED)
     for name in ("app.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tree / name)
     code = tree / "datamask"
