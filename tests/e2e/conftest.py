@@ -13,6 +13,9 @@ from tests.e2e.serving import PREPARED, ends_of_logs
 
 RUNNING = Running()
 
+FAILS = pytest.StashKey[bool]()
+"""Of a test: whether it has failed."""
+
 
 @pytest.fixture
 def browser() -> Browser:
@@ -21,10 +24,10 @@ def browser() -> Browser:
 
 
 @pytest.fixture
-def browser_page(tmp_path) -> Iterator[Page]:
+def browser_page(request, tmp_path) -> Iterator[Page]:
     """A page of a real browser, 1440 x 900, without cookies, storage or history; the dashboard's files may be cached.
 
-    How it looked when the test was over is in ``tmp_path / "last.png"``.
+    How it looked when a test had failed is in ``tmp_path / "last.png"``.
     """
     page = RUNNING.visitor()
     page.set_default_timeout(240_000)
@@ -32,7 +35,8 @@ def browser_page(tmp_path) -> Iterator[Page]:
     try:
         yield page
     finally:
-        page.screenshot(path=str(tmp_path / "last.png"))
+        if request.node.stash.get(FAILS, False):
+            page.screenshot(path=str(tmp_path / "last.png"))
         RUNNING.leave()
 
 
@@ -66,5 +70,6 @@ def pytest_runtest_makereport(item, call):
     """Show, of a test that failed, what its dashboards logged and where their threads are."""
     report = yield
     if report.failed:
+        item.stash[FAILS] = True
         report.sections += [("log of a dashboard", text) for text in ends_of_logs()]
     return report
