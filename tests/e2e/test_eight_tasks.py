@@ -105,9 +105,14 @@ class Keyboard(Hand):
 
     def reaches(self, target: Locator) -> None:
         """Tab until the target has the focus."""
-        self.reads(target)
+        element = self.reads(target).element_handle()
         for _ in range(MOST_TABS):
-            if target.evaluate("target => target.matches(':focus')"):
+            focused = element.evaluate("target => target.isConnected ? target.matches(':focus') : null")
+            if focused is None:
+                # drawn anew; to look for it after every key would take longer than the key
+                element = target.element_handle()
+                continue
+            if focused:
                 return
             self.page.keyboard.press("Tab")
         raise AssertionError(f"Tab does not reach {target}")
