@@ -200,7 +200,7 @@ def grid(table: Locator) -> pd.DataFrame:
 
 TOLD = """plots => plots.map((plot) => {
   const box = plot.getBoundingClientRect(), told = [];
-  for (let x = box.left + 0.25; x < box.right; x += 0.5) {
+  for (let x = box.left + 0.75; x < box.right; x += 1.5) {
     plot.dispatchEvent(new PointerEvent("pointermove", {clientX: x, clientY: box.top + 2, bubbles: true}));
     const bar = plot.parentElement.querySelector(".counts").textContent;
     if (told.at(-1) !== bar) told.push(bar);
