@@ -24,19 +24,21 @@ ROOT = Path(__file__).resolve().parents[2]
 FAILED = '[data-testid="stException"], .st-key-fault'
 """What a page shows where its script failed."""
 
-STILL = """() => new Promise((answer) => {
-    const still = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
-        && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
-        && document.fonts.status === "loaded";
-    const elements = () => [...document.querySelectorAll('[data-testid="stElementContainer"]')];
-    const places = () => JSON.stringify(elements().map((element) => element.getBoundingClientRect()));
-    if (!still()) return answer(false);
-    const before = places();
-    requestAnimationFrame(() => requestAnimationFrame(() => answer(still() && places() === before)));
-})"""
-"""Whether a page stands still: its script has ended, nothing of it is left from before, whatever the browser loads when
-it first needs it is there, its fonts too, and while two frames were painted nothing moved: a press must meet what it
-was aimed at."""
+QUIET = """document.fonts.status === "loaded"
+    && document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
+    && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')"""
+"""Whether the script of a page has ended, and nothing is left from before."""
+
+STILL = f"""() => {{
+    const elements = document.querySelectorAll('[data-testid="stElementContainer"]');
+    const places = {QUIET} && JSON.stringify([...elements].map((element) => element.getBoundingClientRect()));
+    const frames = places && window.stood?.places === places ? window.stood.frames + 1 : 0;
+    window.stood = frames === 2 ? undefined : {{places, frames}};
+    return frames === 2;
+}}"""
+"""Whether a page stands still, for `Page.wait_for_function`, which asks at every frame and takes a promise for yes: its
+script has ended, nothing of it is left from before, whatever the browser loads when it first needs it is there, its
+fonts too, and while two frames were painted nothing moved: a press must meet what it was aimed at."""
 
 
 # as `streamlit run`, with another demo corpus where one is given; on SIGUSR1 it logs where its threads are

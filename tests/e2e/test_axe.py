@@ -18,7 +18,7 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import Run, RunStore
-from tests.e2e.serving import FAILED, STILL, served
+from tests.e2e.serving import FAILED, QUIET, STILL, served
 from tests.making.answers import keep_answer, made_answer
 from tests.making.runs import finish_run, write_shard
 
@@ -92,11 +92,11 @@ def barriers(page: Page, where: str, part: str | None = None, *, colours: bool =
         part: a selector of what is looked at; None: the whole page. colours: ask the rules about colours alone.
     """
     for _ in range(TRIES):
+        page.wait_for_function(STILL)
         answer = Axe().run(page, part, COLOURS if colours else OPTIONS).response
         # what was drawn anew meanwhile was pale
-        if page.evaluate(STILL):
+        if page.evaluate(QUIET):
             break
-        page.wait_for_function(STILL)
     rules = {rule["id"] for outcome in ("passes", "violations", "incomplete") for rule in answer[outcome]}
     assert rules >= {"color-contrast"} if colours else len(rules) > 4, f"axe looked at nothing: {where}"
     lines = []
