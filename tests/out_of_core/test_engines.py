@@ -69,6 +69,13 @@ def begun_processes(folder: Path) -> set[int]:
     return {process for _, process in toy.begun(folder)}
 
 
+def references_of_ray() -> dict:
+    """What this process has of Ray's results: while an error is kept too, since Ray ends a process that drops one while
+    its connection ends."""
+    worker = sys.modules["ray._private.worker"].global_worker if "ray" in sys.modules else None
+    return worker.core_worker.get_all_reference_counts() if worker is not None and worker.connected else {}
+
+
 # -- what comes back -------------------------------------------------------------------------------------------------
 
 
@@ -148,6 +155,7 @@ def test_errors_come_through_as_they_are_and_are_not_tried_again(engine, tmp_pat
         assert "in _bug" in raised.value.__notes__[0]
     if happens == "full":
         assert (raised.value.errno, raised.value.filename) == (28, "scratch.bin")
+    assert references_of_ray() == {}
 
 
 def test_an_engine_goes_on_after_an_error(engine, tmp_path):
@@ -178,6 +186,7 @@ def test_a_task_that_kills_its_workers_is_given_up_in_a_sentence(engine, tmp_pat
     assert toy.times(tmp_path, 5) == TRIES
     # how the last one died, as far as the engine knows
     assert any(how in str(lost.value) for how in ("by SIGKILL", "WorkerCrashedError (The worker died"))
+    assert references_of_ray() == {}
 
 
 def test_a_worker_that_closes_its_end_and_lives_on_is_ended_the_last_time_too(tmp_path, monkeypatch):
@@ -194,8 +203,9 @@ def test_stop_ends_what_is_in_flight(engine, tmp_path):
         if len(toy.begun(tmp_path)) == 2:
             raise Stopped("stopped on request")
 
-    with pytest.raises(Stopped):
+    with pytest.raises(Stopped, match="on request") as stopped:
         engine.run(SQUARE, squares(tmp_path, range(5), always="hang"), poll=poll)
+    assert references_of_ray() == {}, f"kept by {stopped.value!r}"
     wait_until(lambda: not any(map(alive, begun_processes(tmp_path))))
     assert len(toy.begun(tmp_path)) == 2
 

@@ -3,10 +3,11 @@
 Only texts cross: Ray's object store, data sets and retries are not used. Retries are counted as in every engine, so
 that a task which kills its workers ends in the same sentence.
 
-The library asks for three things that are not obvious. The processes that `ray.init` starts are killed by the kernel
+The library asks for four things that are not obvious. The processes that `ray.init` starts are killed by the kernel
 when the *thread* that called it ends, so that thread lives as long as the connection. Called in the main thread it
-would put its own handler in the place of the one by which a polite kill stops a run with a checkpoint. And a process
-has one connection at a time.
+would put its own handler in the place of the one by which a polite kill stops a run with a checkpoint. A process has
+one connection at a time. And a process that drops a reference to a result while its connection ends is ended without a
+word, so no reference outlives `RayEngine.run`, not even in the traceback of an error that somebody keeps.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import logging
 import os
 import socket
 import threading
+import traceback
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,6 +50,9 @@ KNOCK_SECONDS = 5.0
 
 STORE_BYTES = 78_643_200
 """The least that Ray allows its object store, in which there is nothing here but texts."""
+
+_Places = dict[Any, int]
+"""Of tasks in flight: the place of its argument, by the reference to its result."""
 
 _lock, _one_at_a_time = threading.Lock(), threading.Lock()
 _current: _Connection | None = None
@@ -96,22 +101,20 @@ class RayEngine(Engine):
         most = IN_FLIGHT if self._asked is None or self._address is None else self._asked
         results: dict[int, Result] = {}
         begun: Counter[int] = Counter()
-        waiting, places = deque(range(len(calls))), dict[Any, int]()
+        waiting, places = deque(range(len(calls))), _Places()
         try:
             while len(results) < len(calls):
                 while waiting and len(places) < most:
                     place = waiting.popleft()
                     places[remote.remote(calls[place], __version__)] = place
                     begun[place] += 1
-                ready, _ = ray.wait(list(places), num_returns=1, timeout=ASKED_SECONDS)
-                for reference in ready:
-                    place = places.pop(reference)
-                    reply, how = self._reply_of(reference)
-                    if reply is not None:
+                for place, reply in self._ended(places):
+                    if isinstance(reply, str):
                         results[place] = result_of(reply)
                         if on_done is not None:
                             on_done(place, results[place])
                         continue
+                    how = self._how_lost(reply)
                     if begun[place] == TRIES:
                         raise lost_for_good(task, how)
                     waiting.appendleft(place)
@@ -119,6 +122,8 @@ class RayEngine(Engine):
         except BaseException:
             self._end(list(places))
             raise
+        finally:
+            places.clear()  # which the traceback of an error keeps
         return [results[place] for place in range(len(calls))]
 
     def close(self) -> None:
@@ -147,25 +152,36 @@ class RayEngine(Engine):
                 raise
             self._connection = connection
 
-    def _reply_of(self, reference: object) -> tuple[str | None, str]:
-        """What a task replied; None where its worker, or the machine that it was on, was lost, and how, in words."""
-        errors = self._ray.exceptions
+    def _ended(self, places: _Places) -> list[tuple[int, str | Exception]]:
+        """Places whose tasks have ended, after `ASKED_SECONDS` at the latest, each with the reply or Ray's error."""
+        ready, _ = self._ray.wait(list(places), num_returns=1, timeout=ASKED_SECONDS)
+        return [(places.pop(reference), self._reply_of(reference)) for reference in ready]
+
+    def _reply_of(self, reference: object) -> str | Exception:
         try:
             reply: str = self._ray.get(reference)
-            return reply, ""
-        except (
-            errors.WorkerCrashedError,
-            errors.NodeDiedError,
-            errors.OutOfMemoryError,
-            errors.ObjectLostError,
-        ) as error:
-            return None, f"by Ray's {type(error).__name__} ({_last_line(error).rstrip('.')})"
-        except errors.RayError as error:
-            last = _last_line(error)
-            raise RemoteError(
-                f"the Ray cluster {self._address or 'of this machine'} cannot call datamask: {last}; datamask "
-                f"{__version__} must be installed on every machine of it"
-            ) from error
+            return reply
+        except self._ray.exceptions.RayError as error:
+            # functions of Ray that it came through know the reference
+            traceback.clear_frames(error.__traceback__)
+            known: Exception = error.with_traceback(None)
+            return known
+
+    def _how_lost(self, error: Exception) -> str:
+        """How a worker was lost, or the machine that it was on, in words.
+
+        Raises:
+            RemoteError: neither was.
+        """
+        errors = self._ray.exceptions
+        lost = errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError, errors.ObjectLostError
+        last = _last_line(error)
+        if isinstance(error, lost):
+            return f"by Ray's {type(error).__name__} ({last.rstrip('.')})"
+        raise RemoteError(
+            f"the Ray cluster {self._address or 'of this machine'} cannot call datamask: {last}; datamask "
+            f"{__version__} must be installed on every machine of it"
+        ) from error
 
 
 def _last_line(error: Exception) -> str:
