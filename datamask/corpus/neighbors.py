@@ -19,7 +19,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.exact_search import all_pairs, cosines_with, falling, nearest, on_device
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
 from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
-from datamask.corpus.rounded_rows import rounded
+from datamask.corpus.rounded_rows import cosine_error, rounded
 from datamask.corpus.sampling import row_hash, uniform_rows
 from datamask.corpus.threads import in_threads
 from datamask.errors import OptionError, Stopped
@@ -51,16 +51,13 @@ BUILDING_BYTES = 16
 ROUNDED_BYTES = 4
 """Of a feature meanwhile: rounded, in the order of rows and in that of cells."""
 
-GRAPH_VERSION, FIRST_VERSION = 2, 1
+GRAPH_VERSION, FIRST_VERSION = 3, 1
 """Of the kept graph: raise it when what it means changes. Graphs of the first version, of rows that are not rounded,
-serve runs that began with one."""
+and of the second, without the cosines of rounded rows, serve runs that began with one."""
 
 COMPARED_ROWS, SEARCHED_ROWS = 2_000, 8
 """Random rows of a kept graph whose listed cosines are computed once more, and for which all rows are searched once
 more: together well under a second."""
-
-KEPT_ROUNDING = 1.1e-3
-"""Cosines of rounded rows differ from those of the rows by less: 2^-11 of each row's length."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +69,7 @@ class NeighborGraph:
             hash of the id.
         similarities: float32 ``(N, K)``, falling cosines of the rows; 1 for the row itself. Where rounding has changed
             the order of two, the later has the lower cosine of both.
+        listed: float32 ``(N, K)``, the falling cosines of the rounded rows; None: those are the same, or not known.
         exact: whether the lists are the true nearest neighbours of the rounded rows.
         recall: the share of the true neighbours that are listed, measured on `RECALL_ROWS` random rows; 1 where exact.
     """
@@ -80,6 +78,7 @@ class NeighborGraph:
     similarities: np.ndarray
     exact: bool = True
     recall: float = 1.0
+    listed: np.ndarray | None = None
 
     @property
     def k(self) -> int:
@@ -88,7 +87,13 @@ class NeighborGraph:
 
     def first(self, k: int) -> NeighborGraph:
         """The graph with lists cut to their first k entries (views)."""
-        return NeighborGraph(self.indices[:, :k], self.similarities[:, :k], self.exact, self.recall)
+        listed = None if self.listed is None else self.listed[:, :k]
+        return NeighborGraph(self.indices[:, :k], self.similarities[:, :k], self.exact, self.recall, listed)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the lists."""
+        return self.indices.nbytes + self.similarities.nbytes + (0 if self.listed is None else self.listed.nbytes)
 
     def facts(self) -> GraphFacts:
         """Return what a record should say about the graph."""
@@ -144,16 +149,18 @@ def build_neighbors(
 
 
 def _with_true_cosines(graph: NeighborGraph, features: np.ndarray, work: Work) -> NeighborGraph:
-    """The same graph with cosines of the rows: which rows are listed follows from rounded ones, so that it is the same
-    in memory and out of core; values and bounds are of the true ones."""
+    """The same graph with cosines of the rows beside those of rounded rows, by which it lists: so lists and what is
+    solved on them are the same in memory and out of core, and values and bounds are of the true ones."""
     from datamask.corpus import kernels
+
+    true = graph.similarities.copy()
 
     def task(number: int) -> None:
         low = number * COSINE_ROWS
-        kernels.true_cosines(features, graph.indices, graph.similarities, low, min(low + COSINE_ROWS, len(features)))
+        kernels.true_cosines(features, graph.indices, true, low, min(low + COSINE_ROWS, len(features)))
 
     in_threads(task, -(-len(features) // COSINE_ROWS), threads=work.threads, poll=work.poll)
-    return graph
+    return replace(graph, similarities=true, listed=graph.similarities)
 
 
 def _build_approximately(
@@ -282,7 +289,7 @@ def neighbors_for(
     needed = (BUILDING_BYTES * max(k, 0) + ROUNDED_BYTES * corpus.dim) * len(corpus)
     with ledger().reserve(needed, what, poll=work.poll) as room:
         graph = _neighbors_for(corpus, k, cache_dir, search, device, work)
-        room.pass_to(graph, graph.indices.nbytes + graph.similarities.nbytes)
+        room.pass_to(graph, graph.nbytes)
         return graph
 
 
@@ -324,7 +331,7 @@ def stored_graph(
         cache_dir,
         Entry(corpus.fingerprint, "neighbors", version),
         read=lambda content: _checked_graph(content, corpus.features),
-        write=lambda graph: Content(arrays=vars(graph)),
+        write=lambda graph: Content(arrays={name: each for name, each in vars(graph).items() if each is not None}),
     )
 
 
@@ -333,7 +340,11 @@ def _checked_graph(content: Content, features: np.ndarray) -> NeighborGraph:
     arrays = content.arrays
     # a file from before recall was kept holds an exact graph
     graph = NeighborGraph(
-        arrays["indices"], arrays["similarities"], bool(arrays["exact"]), float(arrays.get("recall", 1.0))
+        arrays["indices"],
+        arrays["similarities"],
+        bool(arrays["exact"]),
+        float(arrays.get("recall", 1.0)),
+        arrays.get("listed"),
     )
     check_graph(graph, features)
     return graph
@@ -349,6 +360,7 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
         Implausible: the reason.
     """
     indices, similarities, n = graph.indices, graph.similarities, len(features)
+    listed = similarities if graph.listed is None else graph.listed
     require(indices.dtype == np.int32 and similarities.dtype == np.float32, "the lists are of another type")
     require(
         indices.ndim == 2 and indices.shape == similarities.shape and len(indices) == n and 1 <= graph.k <= n,
@@ -358,22 +370,27 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     require((indices[:, 0] == np.arange(n)).all(), "the lists do not begin with the row itself")
     require(np.isfinite(similarities).all() and np.abs(similarities).max() <= 1.0, "the similarities are no cosines")
     require((similarities[:, 1:-1] >= similarities[:, 2:]).all(), "the similarities do not fall")
+    require(listed.dtype == np.float32 and listed.shape == indices.shape, "the cosines of rounded rows are missing")
+    require((listed[:, 1:-1] >= listed[:, 2:]).all(), "the cosines of rounded rows do not fall")
     require(0.0 <= graph.recall <= 1.0 and (not graph.exact or graph.recall == 1.0), "the recall is no share")
+    # an entry may have the cosine of one before it, and each of the two is off
+    rounding = 2.0 * cosine_error(features.shape[1])
     rows = np.random.default_rng(0).choice(n, min(n, COMPARED_ROWS), replace=False)
-    listed = np.sort(indices[rows], axis=1)
-    require((listed[:, 1:] > listed[:, :-1]).all(), "a row is listed twice")
+    names = np.sort(indices[rows], axis=1)
+    require((names[:, 1:] > names[:, :-1]).all(), "a row is listed twice")
     for row in rows:
         cosines = features[indices[row, 1:]] @ features[row]
-        require(
-            np.abs(cosines - similarities[row, 1:]).max(initial=0.0) <= KEPT_ROUNDING,
-            "the similarities are not those of the rows",
-        )
+        for each in (similarities, listed):
+            require(
+                np.abs(cosines - each[row, 1:]).max(initial=0.0) <= rounding,
+                "the similarities are not those of the rows",
+            )
     if graph.exact and graph.k > 1:
         rows = rows[:SEARCHED_ROWS]
         cosines = features[rows] @ features.T
         cosines[np.arange(len(rows)), rows] = -np.inf
         farthest = np.partition(cosines, n - graph.k + 1, axis=1)[:, n - graph.k + 1]
-        require((farthest <= similarities[rows, -1] + KEPT_ROUNDING).all(), "nearer rows than those listed are there")
+        require((farthest <= listed[rows, -1] + rounding).all(), "nearer rows than those listed are there")
 
 
 def _holds(graph: NeighborGraph, features: np.ndarray) -> bool:

@@ -18,6 +18,7 @@ from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import GRAPH_VERSION, NeighborGraph, neighbors_for, stored_graph
+from datamask.corpus.rounded_rows import cosine_error, slack
 from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
@@ -178,7 +179,12 @@ class Pool:
                         tensor(graph.similarities[:, :k]).to(self.device),
                     )
                     exact = graph.exact
-                self._functions[key] = objective.bind_polled(self.features, lists, exact, self._work.poll)
+                function = objective.bind_polled(self.features, lists, exact, self._work.poll)
+                if k and graph.listed is not None:
+                    # on a device, float32 products say which rows are listed
+                    error = cosine_error(self.space.dim) + float(slack(self.space.dim))
+                    function.list_by(graph.listed[:, :k], error)
+                self._functions[key] = function
                 room.pass_to(self._functions[key])
         return self._functions[key]
 

@@ -147,7 +147,7 @@ def dual_bound(
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
         del nearest  # of all rows, like what follows
     if lists is None:
-        lists = Lists(function.indices.cpu().numpy(), function.similarities.cpu().numpy())
+        lists = Lists(function.indices.cpu().numpy(), function.listed)
     own, step, zero = bonus.cpu().numpy(), lists.step, lists.zero
     record = _bound_recorder(effort.trace, value)
     descent = descend(
@@ -174,7 +174,7 @@ def dual_bound(
         problem.size,
         prices,
         own,
-        max(error, step if lists.whole else 0.0),
+        error + function.listed_error,
         choose=choose,
         exact_lists=function.exact_lists,
         poll=poll,

@@ -32,6 +32,9 @@ ROWS_AT_ONCE = 20_000
 HALVED_FROM = 200_000
 """Rows from which on a step goes through two halves, however many threads there are: sums do not depend on them."""
 
+MOST = 1.0 + 2e-6
+"""No product of two rows is above, whose lengths are 1 to rounding."""
+
 STEPS_AT_ONCE = 10
 PATIENCE = 10
 """Steps without a better bound after which the step length is halved."""
@@ -231,8 +234,8 @@ def proved(
 ) -> float:
     """The bound of some prices in float64, on the exact products of the rows.
 
-    An unlisted pair's product was at most the last listed one in float32, so exactly it is at most that and its
-    rounding: no price may be lower. Of the listed pairs, those that may exceed the price are multiplied anew.
+    An unlisted pair was no nearer than the last listed one, so its product is at most that and the error: no price may
+    be lower. Of the listed pairs, those that may exceed the price are multiplied anew.
 
     Args:
         prices: float64 ``(n,)``, similarities. bonus: as in `descend`. error: how far a listed similarity may lie from
@@ -242,12 +245,12 @@ def proved(
     n, k = lists.indices.shape
     theta = np.maximum(prices.astype(np.float64, copy=False), 0.0)
     if k < n and exact_lists:
-        theta = np.maximum(theta, lists.similarity(lists.near[:, -1]) + error)
+        theta = np.maximum(theta, np.minimum(lists.similarity(lists.near[:, -1]) + error, MOST))
     total = np.zeros(n)
     for first in range(0, n, ROWS_AT_ONCE):
         poll()
         last = min(first + ROWS_AT_ONCE, n)
-        least = (theta[first:last] - 4.0 * error) / lists.step + lists.zero
+        least = (theta[first:last] - error) / lists.step + lists.zero
         rows, listed = _above(lists.indices[first:last], lists.near[first:last], least, first)
         _add_surplus(listed, products(rows, listed) - theta[rows], total)
     scores = bonus.astype(np.float64, copy=False) + total / n
@@ -287,7 +290,7 @@ def _surplus(indices: np.ndarray, similarities: np.ndarray, theta: np.ndarray, n
 
 @compiled
 def _above(indices: np.ndarray, near: np.ndarray, least: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Listed pairs of the rows from `first` on that are nearer than `least`; within its slack lists fall."""
+    """Listed pairs of the rows from `first` on that are nearer than `least`."""
     count = 0
     rows, listed = np.empty(0, np.int64), np.empty(0, np.int64)
     for filling in range(2):

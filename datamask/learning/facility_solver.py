@@ -224,7 +224,7 @@ def facility_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def _arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     function = problem.joint.counting[0].function_of(Facility)
-    return function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy()
+    return function.indices.cpu().numpy().astype(np.int32, copy=False), function.listed
 
 
 def _bonus(problem: Problem) -> np.ndarray:

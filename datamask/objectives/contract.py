@@ -15,6 +15,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -99,6 +100,14 @@ class SetFunction(abc.ABC):
     def estimate(self, mask: Tensor, seed: int = 0, poll: Poll = no_poll) -> Estimate | None:
         """What `exact_value` would be, from rows drawn by `seed`; None where `value` is exact already."""
         return None
+
+    def list_by(self, cosines: np.ndarray, error: float) -> None:  # noqa: B027 - most have no lists
+        """Take note by which cosines the lists are, for what is solved and proved on them; overridden where that is.
+
+        Args:
+            cosines: float32 ``(n, K)``, falling, of rows that were rounded. error: how far from the product of the rows
+                the cosine of any pair may be, at most.
+        """
 
     @abc.abstractmethod
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:

@@ -62,6 +62,13 @@ class Facility(SetFunction):
 
     needs_neighbors = priced = drawn = True
 
+    listed: np.ndarray
+    """Float32 ``(n, K)``, falling: the cosines by which neighbors are listed. What is solved or proved on lists goes by
+    them, since they are the same in memory and out of core. They are `similarities` until `list_by`."""
+
+    listed_error: float
+    """How far they are from the products of the rows, at most, beside the rounding of products."""
+
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:
         self.features = features
         self.n, self.d = features.shape
@@ -70,6 +77,7 @@ class Facility(SetFunction):
         self.similarities = similarities.clamp_min(0.0).contiguous()
         self.exact_lists = exact_lists
         self.lower_bound = not exact_lists
+        self.listed, self.listed_error = self.similarities.cpu().numpy(), 0.0
         self._lists = (self.indices.numpy(), self.similarities.numpy()) if self.device.type == "cpu" else None
 
     @classmethod
@@ -77,6 +85,9 @@ class Facility(SetFunction):
         if lists is None:
             raise ValueError("facility needs neighbor lists: pass lists=(indices, similarities)")
         return cls(features, lists[0], lists[1], exact_lists)
+
+    def list_by(self, cosines: np.ndarray, error: float) -> None:
+        self.listed, self.listed_error = cosines, error
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:
         """Look up the two nearest listed members of every row: O(n / ratio) rather than O(n K)."""

@@ -229,7 +229,7 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
     blocks = -(-len(features) // 64)
     assert 0 < said.count("at work") < blocks * (blocks + 1) // 2, "it went on from what the first one had kept"
     folder = cache / ("f" * 32)
-    assert {path.name for path in folder.iterdir()} == {"neighbors-v2.cache", "neighbors.lock"}
+    assert {path.name for path in folder.iterdir()} == {f"neighbors-v{neighbors.GRAPH_VERSION}.cache", "neighbors.lock"}
     graph = neighbors_for(make_corpus(features), 12, cache, work=Work(lambda: pytest.fail("built again")))
     np.testing.assert_array_equal(graph.indices, build_neighbors(features, 12).indices)
 

@@ -12,6 +12,8 @@ import torch
 
 from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
+from datamask.corpus.neighbors import build_neighbors
+from datamask.corpus.rounded_rows import cosine_error
 from datamask.errors import OptionError
 from datamask.learning.certificates import certify, provable
 from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error, proved
@@ -233,6 +235,26 @@ def test_a_facility_bound_holds_where_features_nearly_coincide(seed):
     proof = certify(problem, mask, function.value(mask))
     assert proof.upper_bound >= best - 1e-12
     assert proof.upper_bound <= best + 2e-6, "and the allowance for rounding is no more than that"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_facility_bound_holds_where_rounding_leaves_out_the_nearest(seed):
+    """One row is to be covered by one of eight that are equally near but for 0.0003; rounded rows say which it lists.
+    Two bounds of thirty were too low."""
+    rng = np.random.default_rng([seed, 17])
+    n, d, k = 9, int(rng.integers(2, 5)), int(rng.integers(2, 6))
+    x = np.concatenate([truth.unit_rows(rng, 1, d), truth.unit_rows(rng, 1, d) + 3e-4 * rng.normal(size=(n - 1, d))])
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+    graph = build_neighbors(x, k)
+    lists = torch.from_numpy(graph.indices), torch.from_numpy(graph.similarities)
+    function = objectives.load("facility").bind(torch.from_numpy(x), lists)
+    function.list_by(graph.listed, cosine_error(d))
+    term = Term("facility", 1.0, function)
+    others = torch.arange(1, n)
+    problem = Problem(Joint(Quality(torch.zeros(n)), (term,), 0.0), 1, others, torch.arange(n))
+    values = [truth.facility(x.astype(np.float64), [member]) for member in others.tolist()]
+    proof = certify(problem, mask_of([1 + int(np.argmin(values))], n), min(values))
+    assert max(values) - 1e-12 <= proof.upper_bound <= max(values) + 2 * cosine_error(d)
 
 
 def test_the_allowance_for_float32_products_covers_them():

@@ -13,6 +13,7 @@ import pytest
 from datamask.config import CorpusConfig
 from datamask.corpus import neighbors, open_corpus, pair_search, partition_search
 from datamask.corpus.neighbors import neighbors_for
+from datamask.corpus.rounded_rows import cosine_error
 from datamask.corpus.sampling import row_hash
 from datamask.out_of_core import partition
 from datamask.out_of_core.array_file import ArrayFile
@@ -63,7 +64,7 @@ def assert_equal(scratch: Scratch, graph, block_rows: int, exact: bool, engine=N
         cells.prepare(used)
     indices, similarities = lists_of(cells)
     np.testing.assert_array_equal(indices, graph.indices)
-    np.testing.assert_allclose(similarities, graph.similarities, atol=neighbors.KEPT_ROUNDING)
+    np.testing.assert_allclose(similarities, graph.similarities, atol=2 * cosine_error(scratch.dim))
     return cells
 
 
@@ -87,7 +88,7 @@ def test_lists_in_memory_and_out_of_core_are_equal(small, tmp_path, search, dtyp
     if graph.exact:
         true = true_lists(corpus.features, 25, ties)
         np.testing.assert_array_equal(graph.indices, true[0])
-        np.testing.assert_allclose(graph.similarities, true[1], atol=neighbors.KEPT_ROUNDING)
+        np.testing.assert_allclose(graph.similarities, true[1], atol=2 * cosine_error(corpus.dim))
     blocks = [assert_equal(scratch, graph, block_rows, graph.exact).blocks for block_rows in (1500, 400, 90)]
     assert blocks == [1, 4, 17]
 

@@ -75,6 +75,22 @@ def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path
     assert outside["calibrated"]["joint"] >= inside["calibrated"]["joint"] - 1e-5
 
 
+@pytest.mark.parametrize("lamb", [0.0, 0.5])
+@pytest.mark.parametrize("made", [_clouds, _isotropic])
+def test_facility_selects_the_rows_that_it_selects_in_memory(made, lamb, tmp_path):
+    """On features that rounding changes, the more the fewer dimensions: tens of the 200 rows were others in memory.
+
+    With quality the ends of the scale count too, which are of rounded rows over scratch and of true ones in memory.
+    """
+    rng = np.random.default_rng(0)
+    place = written_shards(tmp_path / "shards", made(rng, 2000, 6).astype("float32"), rng.normal(size=2000))
+    options = {"objective": "facility", "lamb": lamb, "select_ratio": 0.1}
+    (inside, here), (outside, there) = done_run(place, scratch=False, **options), done_run(place, **options)
+    assert len(np.setdiff1d(here, there)) <= (2 if lamb else 0)
+    for name, value in inside["calibrated"].items():
+        assert outside["calibrated"][name] == pytest.approx(value, abs=1e-3 if lamb else 1e-4), name
+
+
 def _heavy(rng, rows, dim):
     return rng.standard_t(3, size=(rows, dim))
 

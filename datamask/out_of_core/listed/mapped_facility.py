@@ -72,6 +72,7 @@ class MappedFacility(Facility):
         self.rows, self.lists = rows, lists
         self.n, self.d, self.device = len(lists.indices), dim, torch.device("cpu")
         self.exact_lists, self.lower_bound = False, True
+        self.listed_error = lists.step
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:
         best, second = np.zeros(self.n, np.float32), np.zeros(self.n, np.float32)
