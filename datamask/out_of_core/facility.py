@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,9 +38,6 @@ LIST_BYTES = 40
 
 CELLS_BYTES = 16 * 64 * 8
 """Of a block and dimension, of the sample that cells are learned from: so many float32 features, twice."""
-
-LISTED_BEFORE, MEMBERS_LISTED_BEFORE, MOST_LISTED_BEFORE = 32, 3.2, 256
-"""Of lists up to version 0.3.0: at least so many rows, so many of a random selection, at most so many rows."""
 
 MOST_LISTED = 50_000_000
 """Rows whose lists are mapped from disk, at most."""
@@ -144,20 +140,16 @@ def by_whole_lists(config: SelectionConfig, rows: int) -> bool:
 
 
 def _cells(scratch: Scratch, config: SelectionConfig, size: int, listed_rows: int | None) -> CellBlocks:
-    """Blocks and lists as long as in memory; those of a run that an earlier version began, if its lists are whole.
+    """Blocks, and lists as long as in memory.
 
     Args:
         listed_rows: rows of a block where its lists become part of those of all rows; None: they do not.
     """
-    ratio, alone, of_rounds = size / scratch.rows, config.scope == "block", config.block_rows or scratch.rows
+    rows, alone = config.block_rows or scratch.rows, config.scope == "block"
+    if listed_rows is not None:
+        rows = min(listed_rows, scratch.rows)
     exact = compares_all(scratch.rows, search_for(scratch.rows, config.neighbors))
-    rows = of_rounds if listed_rows is None else min(listed_rows, scratch.rows)
-    cells = CellBlocks(scratch, rows, list_length(ratio, scratch.rows), alone, config.seed, exact)
-    listed = min(max(LISTED_BEFORE, math.ceil(MEMBERS_LISTED_BEFORE / ratio)), MOST_LISTED_BEFORE, scratch.rows)
-    for before in (replace(cells, block_rows=of_rounds, listed=length) for length in (cells.listed, listed)):
-        if is_whole(before) or (before.atlas.whole and before.lists.whole):
-            return before
-    return cells
+    return CellBlocks(scratch, rows, list_length(size / scratch.rows, scratch.rows), alone, config.seed, exact)
 
 
 def _begun_otherwise(cells: CellBlocks) -> bool:
@@ -168,13 +160,6 @@ def _begun_otherwise(cells: CellBlocks) -> bool:
     except FileNotFoundError:
         return False
     return bool(names) and not any(name.startswith(tuple(first)) for name in names)
-
-
-def is_whole(cells: CellBlocks) -> bool:
-    """Whether lists of all rows have been made of those of the blocks."""
-    from datamask.out_of_core.listed.whole_lists import WholeLists
-
-    return WholeLists(cells).known
 
 
 def memory_bytes(rows: int, dim: int, size: int, block_rows: int | None, workers: int) -> int:

@@ -30,7 +30,7 @@ from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
 from datamask.measured import FOUND, PROVED, RANDOM_DRAWS, Anchor
 from datamask.objectives.budgeted import BudgetedQuality
-from datamask.objectives.facility import ROUNDING
+from datamask.objectives.facility import ROUNDING, Coverage
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
@@ -267,8 +267,10 @@ def solve_listed(
     work.report(SOLVED, "Bound")
     proof = _proof(problem, mask, values.joint, function, work.part(SOLVED, BOUNDED))
     work.report(BOUNDED, "What the members cover")
-    estimate = _estimate(facility, all_rows, all_rows.phase(aim), mask, covered)
-    lost = int((function.coverage(mask, work.poll).member_count == 0).sum())
+    coverage = function.close_coverage(mask, work.poll, needed=1)
+    estimate = _estimate(facility, all_rows, all_rows.phase(aim), coverage, covered)
+    lost = int((coverage.member_count == 0).sum())
+    del coverage
     quality, diversity = (all_rows.by_row(part.numpy()) for part in joint.final_marginals(mask, work.poll))
     return FacilitySolution(
         all_rows.by_row(mask.numpy() & ~limits.given),
@@ -292,7 +294,7 @@ def _proof(problem: Problem, mask: Tensor, value: float, function: MappedFacilit
     return replace(proof, upper_bound=max(proof.upper_bound, proof.value))
 
 
-def _estimate(facility: Facility, rows: ListedRows, members: Phase, mask: Tensor, covered: float) -> Estimated:
+def _estimate(facility: Facility, rows: ListedRows, members: Phase, coverage: Coverage, covered: float) -> Estimated:
     """What the members cover, from rows that are compared with all of them."""
     from datamask.objectives.estimate import estimated
 
@@ -304,7 +306,6 @@ def _estimate(facility: Facility, rows: ListedRows, members: Phase, mask: Tensor
         phase.done(facility.engine, facility.work)
     positions = np.asarray(ArrayFile(sample.path(0))["positions"])
     best = np.max([ArrayFile(nearest.path(number))["best"] for number in range(cells.blocks)], axis=0)
-    coverage = rows.function.close_coverage(mask, facility.work.poll, needed=1)
     owner, listed = coverage.owner.numpy()[positions], coverage.best.numpy()[positions].astype(np.float64)
     inside = owner >= 0
     listed[inside] = np.maximum(rows.rows.products(positions[inside], owner[inside]), 0.0)
