@@ -27,11 +27,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from datamask.learning.problem import Problem
+from datamask.learning.rounding import Part, swap_near
 from datamask.objectives.pairwise import Pairwise, products, row_parts, weighted_sum
 from datamask.polling import Poll, no_poll
 
@@ -55,13 +55,11 @@ RIDGE = 1e-14
 FLAT = 1e-12
 """Spread of g in units of g, below which it is rounding: all rows are alike."""
 
-UNDECIDED = 1e-3
-"""Weights within this of 0 or 1 are taken as decided."""
+DECIDED = 1e-5
+"""Rows with ``p (1 - p)`` below this have no say in a step."""
 
-MOST_UNDECIDED = 1_500
-"""Rows that are rounded with care; their Gram matrix takes 18 MB."""
-
-MOST_SWAPS = 1_000
+NEAR_ROWS = 750
+"""Members that may be swapped for others, and as many of these: those of which the weights say least."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +207,7 @@ class PairwiseDual:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
         g = self.b - 2 * self.kappa * point.products
         spread = point.weights * (1 - point.weights)
-        near = (spread > UNDECIDED / 100).nonzero().squeeze(1)
+        near = (spread > DECIDED).nonzero().squeeze(1)
         parts = row_parts(len(near), len(point.y))
         # many rows are far from the threshold still, and a step among them need not be exact
         share = spread[near].to(torch.float64 if len(parts) <= 1 else torch.float32)
@@ -300,27 +298,26 @@ class PairwiseDual:
     # -- rounding ----------------------------------------------------------------------------------------------
 
     def rounded(self, weights: Tensor, poll: Poll = no_poll) -> Tensor:
-        """A mask ``(n,)`` near weights ``(m,)``: decided rows as they are, the others so that their sum strays least
-        from the weighted one, then the best swaps among them.
+        """A mask ``(n,)`` near weights ``(m,)``: the S largest, or S drawn by them where many rows are undecided, in
+        both cases after the best swaps among the rows nearest to a half; whichever is worth more."""
+        starts = weights, self._drawn(weights).double() + weights / 2
+        masks = [self._swapped(self.problem.subset(start), weights, poll) for start in starts]
+        return max(masks, key=lambda mask: self.problem.joint.evaluate(mask, poll).joint)
 
-        Where far more rows are undecided than can be rounded with care, all are drawn by their weights.
-        """
-        p = weights
-        distance = (p - 0.5).abs()
-        open_rows = (distance < 0.5 - UNDECIDED).nonzero().squeeze(1)
-        if len(open_rows) > MOST_UNDECIDED:
-            open_rows = distance.topk(MOST_UNDECIDED, largest=False).indices
-        sure = p > 0.5
-        sure[open_rows] = False
-        missing = self.problem.size - int(sure.sum())
-        if not 0 <= missing <= len(open_rows):
-            return self.problem.subset(self._drawn(p).double() + p / 2)
-        rows = (self.x[open_rows].double() / self.lengths[open_rows][:, None]).cpu().numpy()
-        chosen = _balanced(rows, p[open_rows].cpu().numpy())
-        s = weighted_sum(self.x, self.lengths, sure, poll)
-        _swap_to_size(chosen, rows, self.b[open_rows].cpu().numpy(), self.kappa, s.cpu().numpy(), missing, poll)
-        sure[open_rows[torch.from_numpy(chosen).to(open_rows.device)]] = True
-        return self.problem.whole(sure)
+    def _swapped(self, mask: Tensor, weights: Tensor, poll: Poll) -> Tensor:
+        """A selection ``(n,)`` after swaps among `NEAR_ROWS` members and as many others nearest to a half."""
+        members, near = mask[self.problem.eligible], []
+        for side in (members, ~members):
+            rows = side.nonzero().squeeze(1)
+            near.append(rows[(weights[rows] - 0.5).abs().topk(min(NEAR_ROWS, len(rows)), largest=False).indices])
+        open_rows = torch.cat(near)
+        inside = members[open_rows].cpu().numpy()
+        members[open_rows] = False
+        x = (self.x[open_rows].double() / self.lengths[open_rows][:, None]).cpu().numpy()
+        others = weighted_sum(self.x, self.lengths, members, poll).cpu().numpy()
+        swap_near(inside, self.b[open_rows].cpu().numpy(), [Part(self.kappa, x, others)], poll)
+        members[open_rows] = torch.from_numpy(inside).to(members.device)
+        return self.problem.whole(members)
 
     def _drawn(self, weights: Tensor) -> Tensor:
         """About S rows, bool ``(m,)``, each with its weight as the chance, evenly along the order that cuts ties."""
@@ -338,51 +335,3 @@ def _spread(g: Tensor) -> float:
     if not math.isfinite(spread):  # the squares of very large numbers
         spread = largest * float((g / largest).std())
     return max(spread, FLAT * (largest if largest > 0 else 1.0))
-
-
-def _balanced(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Round weights ``(k,)`` to a bool ``(k,)``, one row at a time, each the way that keeps the sum nearest."""
-    chosen = np.zeros(len(weights), dtype=bool)
-    error = np.zeros(rows.shape[1])
-    for i in np.argsort(np.abs(weights - 0.5), kind="stable"):
-        # ||error + (1 - p) x||^2 against ||error - p x||^2
-        chosen[i] = 2 * (rows[i] @ error) + (1 - 2 * weights[i]) * (rows[i] @ rows[i]) < 0
-        error += (chosen[i] - weights[i]) * rows[i]
-    return chosen
-
-
-def _swap_to_size(
-    chosen: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, count: int, poll: Poll
-) -> None:
-    """Bring `chosen` to `count` members, then swap the best pair as long as one helps; exact, in place.
-
-    Args:
-        s: the sum of the members outside `rows`, ``(d,)``.
-    """
-    gram = rows @ rows.T
-    own = gram.diagonal()
-    crowding = rows @ (s + chosen @ rows)
-    for _ in range(len(chosen)):  # each turn brings it nearer by one, unless what it compares is no number
-        poll()
-        if (current := int(chosen.sum())) == count:
-            break
-        if current < count:
-            i = int(np.where(chosen, -np.inf, b - kappa * (2 * crowding + own)).argmax())
-        else:
-            i = int(np.where(chosen, kappa * (2 * crowding - own) - b, -np.inf).argmax())
-        crowding += gram[i] if current < count else -gram[i]
-        chosen[i] = current < count
-    for _ in range(MOST_SWAPS):
-        poll()
-        gain = b - 2 * kappa * crowding
-        outside, inside = np.flatnonzero(~chosen), np.flatnonzero(chosen)
-        if not len(outside) or not len(inside):
-            return
-        distance = own[outside][:, None] + own[inside][None, :] - 2 * gram[np.ix_(outside, inside)]
-        change = gain[outside][:, None] - gain[inside][None, :] - kappa * distance
-        row, column = np.unravel_index(change.argmax(), change.shape)
-        if change[row, column] <= 1e-12:
-            return
-        i, j = int(outside[row]), int(inside[column])
-        chosen[i], chosen[j] = True, False
-        crowding += gram[i] - gram[j]

@@ -331,7 +331,7 @@ def _after(
     members = _members(scratch, one_pass, scores, selected, limits, poll)
     selected[limits.rules.pinned] = True
     near = _near(scores, tau, scratch.dim, rule)
-    better = rounded(scratch, members, selected, near, weights, size, rule, poll)
+    better, swaps = rounded(scratch, members, selected, near, weights, poll)
     value = better.value(weights)
     fallen = bound < dual.bound
     if fallen:
@@ -343,7 +343,7 @@ def _after(
     dual.bound = max(dual.bound, dual.value)
     dual.passes = [
         *dual.passes,
-        {"value": value, "upper_bound": dual.bound, "gap": dual.gap, "tau": tau, "swaps": float(better.swaps)},
+        {"value": value, "upper_bound": dual.bound, "gap": dual.gap, "tau": tau, "swaps": float(swaps)},
     ]
     mean, moment, pairs = members.mean, members.moment, weights.crowding(size)
     if fallen or dual.origin is None or not dual.origin_slope < 0:  # a step of no length led nowhere: a new one

@@ -11,7 +11,7 @@ import torch
 from datamask import objectives
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
-from datamask.learning.newton import TOLERANCE, PairwiseDual, _spread, _swap_to_size
+from datamask.learning.newton import TOLERANCE, PairwiseDual, _spread
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
 from datamask.learning.relaxed import Relaxed
@@ -152,24 +152,6 @@ def test_steps_beyond_the_solution_stay_finite(seed):
 def test_the_spread_is_the_standard_deviation_also_where_squares_are_beyond_float64(unit):
     numbers = np.random.default_rng(0).normal(size=50)
     assert _spread(torch.from_numpy(unit * numbers)) == pytest.approx(unit * numbers.std(ddof=1), rel=1e-12)
-
-
-@pytest.mark.parametrize(("first", "last"), [(0, 7), (7, 0)])
-def test_every_row_on_the_way_to_the_right_size_hears_a_stop(first, last):
-    rows, chosen, sizes = truth.unit_rows(np.random.default_rng(0), 20, 4), np.arange(20) < first, []
-    _swap_to_size(chosen, rows, np.zeros(20), 1.0, np.zeros(4), last, lambda: sizes.append(int(chosen.sum())))
-    assert sizes[:8] == [*range(first, last, 1 if last > first else -1), last]
-
-
-def test_the_way_to_the_right_size_ends_where_no_row_can_be_told_from_another():
-    chosen, polls = np.zeros(20, bool), []
-
-    def poll():
-        polls.append(1)
-        assert len(polls) < 10_000, "it does not end"
-
-    rows = truth.unit_rows(np.random.default_rng(0), 20, 4)
-    _swap_to_size(chosen, rows, np.full(20, -np.inf), 1.0, np.zeros(4), 7, poll)
 
 
 def with_common_offset(rng, n, d, offset):
