@@ -151,7 +151,7 @@ def exact_values(
         nonlocal rows_done, decoded
         gathered, shard = fresh(), source.shards[number]
         for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll):
-            numbers, qualities = corpus.read(number, first, batch)
+            numbers, qualities = corpus.read(source.span(number, first, batch.num_rows), batch)
             places = scratch.find(number, np.arange(first, first + batch.num_rows))
             for low in range(0, len(places), ROWS_READ):
                 poll()

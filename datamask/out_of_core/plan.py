@@ -69,10 +69,6 @@ PHASES = {
 """Module of tasks -> what they are for."""
 
 
-VALUED = 2
-"""Readings of all shards, at most, to value exactly what was found by passes: ends of the scales, and the selection."""
-
-
 @dataclass(frozen=True)
 class Part:
     """One part of the work.
@@ -98,7 +94,8 @@ class Plan:
 
     Attributes:
         rows, dim, selected: N, d, S. shards, input_bytes: of the shards. decoded_bytes: of the columns that are needed.
-        blocks: B, 1 where the objective needs none. passes: over scratch, at most; 0 where there are blocks.
+        blocks: B, 1 where the objective needs none. passes: over scratch, at most; 0 where there are blocks. valued:
+            readings of all shards to value exactly what was found by passes.
         scratch_bytes, memory_bytes: at most. parts: of the work, in order. cores: of this machine.
         recipe: the other way for objectives whose selections are a rule: that of a sample, applied to all shards in one
             pass; None: there is none.
@@ -112,6 +109,7 @@ class Plan:
     decoded_bytes: float
     blocks: int
     passes: int
+    valued: int
     scratch_bytes: float
     memory_bytes: float
     parts: tuple[Part, ...]
@@ -126,8 +124,7 @@ class Plan:
     def read_bytes(self) -> float:
         """What is read of shards and scratch together: the shards for the sample, for scratch and for ids."""
         features = self.rows * 2.0 * self.dim
-        readings = 3.0 + (VALUED if self.passes else 0)
-        return readings * self.input_bytes + (self.passes or 1) * features
+        return (3.0 + self.valued) * self.input_bytes + (self.passes or 1) * features
 
     def to_dict(self, machines: int) -> dict[str, Any]:
         """Everything, with the time here and on so many machines."""
@@ -243,6 +240,8 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     selected = max(1, math.floor(selection.select_ratio * shape.rows + 0.5))
     # one solution for the selection, and one for the best end of each term's scale
     passes = 0 if rates.tasks else MOST_PASSES * (1 + len(selection.terms)) if rates.passed else 1
+    # ends of scales and selection together, but that of second moments needs the first reading
+    valued = 0 if rates.tasks else 1 + ("disf_fixed" in dict(selection.terms))
     pairs = compares_all(shape.rows, search_for(shape.rows, selection.neighbors))
     return Plan(
         rows=shape.rows,
@@ -253,10 +252,11 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
         decoded_bytes=shape.rows * rates.row_bytes,
         blocks=blocks,
         passes=passes,
+        valued=valued,
         scratch_bytes=scratch_bytes(shape.rows, rates.dim, lengths=rates.tokens is not None)
         + shape.rows * rates.task_bytes,
         memory_bytes=float(solver_for(selection).memory(selection, shape.rows, rates.dim, selected)),
-        parts=tuple(_parts(shape, rates, blocks, passes, learning, pairs)),
+        parts=tuple(_parts(shape, rates, blocks, passes, valued, learning, pairs)),
         cores=cores or selection.workers or usable_cores(),
         recipe=None
         if rates.tasks
@@ -264,7 +264,9 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     )
 
 
-def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float, pairs: bool) -> Iterator[Part]:
+def _parts(
+    shape: Shape, rates: Rates, blocks: int, passes: int, valued: int, learning: float, pairs: bool
+) -> Iterator[Part]:
     rows = shape.rows
     yield Part("The ids of all rows, for a uniform sample", rows * rates.ids, max(1.0, rows / PIECE_ROWS), False)
     yield Part("Learning on the sample", learning, 1.0, False)
@@ -281,8 +283,8 @@ def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float
     else:
         what = f"{passes} passes over scratch, at most" if passes > 1 else "A pass over scratch"
         yield Part(what, passes * rows * rates.passed, math.inf, True)
-        valued = VALUED * rows * (rates.read + rates.passed)
-        yield Part("All shards again, to value exactly", valued, shape.shards, False)
+        seconds = valued * rows * (rates.read + rates.passed)
+        yield Part("All shards again, to value exactly", seconds, shape.shards, False)
     yield Part("The ids of the selected rows", rows * rates.ids, 1.0, False)
 
 

@@ -27,3 +27,15 @@ class RowRules:
     names: tuple[str, ...]
     budget: float | None = None
     lengths: np.ndarray | None = None
+
+    @property
+    def always(self) -> np.ndarray:
+        """Rows that count among the members of every selection, bool ``(N,)``: pinned and given ones."""
+        always: np.ndarray = self.pinned | self.given
+        return always
+
+    @property
+    def free(self) -> np.ndarray:
+        """Rows that may be in or out, bool ``(N,)``."""
+        free: np.ndarray = ~(self.always | self.banned)
+        return free

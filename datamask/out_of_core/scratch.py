@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +178,9 @@ class Scratch:
             rows: int64 ``(k,)``, rising, of the scratch. corpus: it was made of.
             batch: the same rows of shard `number` as they are now.
         """
-        columns, norms, _, _ = columns_of(corpus, number, 0, batch)
         low, high = int(self.starts[number]), int(self.starts[number + 1])
+        places = corpus.source.starts[number] + self._source_rows(number)[rows - low]
+        columns, norms, _, _ = columns_of(corpus, places, batch)
         kept = {
             kind: self._mapped(number, kind, high - low)[rows - low]
             for kind in ("quality", "id_hash", *(["length"] if self.has_lengths else []))
@@ -385,11 +386,15 @@ def remove_scratch(folder: str | Path, run_id: str) -> None:
 
 
 def columns_of(
-    corpus: WholeCorpus, number: int, first: int, batch: pa.RecordBatch
+    corpus: WholeCorpus, rows: Sequence[int] | np.ndarray, batch: pa.RecordBatch
 ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, np.ndarray], FeatureMoments]:
     """What is kept of each row of a batch, by `KINDS`; the lengths of its features; the rows that cannot be used, by
-    reason; and the moments of the features of those that can, before they are rounded."""
-    numbers, quality = corpus.read(number, first, batch)
+    reason; and the moments of the features of those that can, before they are rounded.
+
+    Args:
+        rows: of the long table, which these are.
+    """
+    numbers, quality = corpus.read(rows, batch)
     finite = np.isfinite(quality)
     kept, norms = np.empty(numbers.features.shape, KINDS["features"]), np.empty(len(quality))
     clean, _ = valid_rows(corpus.reader.refused(numbers, finite), len(quality))
@@ -403,8 +408,8 @@ def columns_of(
     columns: dict[str, np.ndarray] = {
         "features": kept,
         "quality": quality,
-        "id_hash": row_hash(corpus.reader.ids(corpus.source.span(number, first, batch.num_rows), batch), HASH_SEED),
-        "source_row": first + np.arange(len(norms)),
+        "id_hash": row_hash(corpus.reader.ids(rows, batch), HASH_SEED),
+        "source_row": corpus.source.locate(np.asarray(rows))[1],
     }
     if numbers.lengths is not None:
         columns["length"] = numbers.lengths

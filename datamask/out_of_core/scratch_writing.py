@@ -135,7 +135,7 @@ def centered(
                 return int(note["rows"]), np.array(note["total"], float)
         rows, total = 0, np.zeros(corpus.dim)
         for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, poll):
-            numbers, quality = corpus.read(number, first, batch)
+            numbers, quality = corpus.read(corpus.source.span(number, first, batch.num_rows), batch)
             clean, _ = valid_rows(reader.refused(numbers, np.isfinite(quality)), len(quality))
             for low in range(0, batch.num_rows, ROWS_AT_ONCE):
                 part = slice(low, low + ROWS_AT_ONCE)
@@ -228,8 +228,8 @@ def _add(
     note: dict[str, Any],
 ) -> FeatureMoments:
     """Write down the rows of a batch that can be used; the moments of their features."""
-    columns, _, refused, moments = columns_of(corpus, number, first, batch)
     rows, place = corpus.source.span(number, first, batch.num_rows), corpus.source.place
+    columns, _, refused, moments = columns_of(corpus, rows, batch)
     valid, dropped = valid_rows(
         refused, len(rows), None if corpus.drop_invalid else lambda: first_complaint(refused, rows, place)
     )

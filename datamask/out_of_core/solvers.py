@@ -22,7 +22,6 @@ from datamask.out_of_core import engines, facility, facility_values, streamed_du
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.exact_values import Candidate, exact_values
-from datamask.out_of_core.fixed_rows import FixedRows
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scale_ends import ScaleEnds, Start
 from datamask.out_of_core.scratch import Scratch
@@ -73,6 +72,11 @@ class WholeProblem:
     starts: Mapping[str, Start] = field(default_factory=dict)
     ends: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rules: RowRules | None = None
+
+    @property
+    def members(self) -> int:
+        """S and the given rows: as in memory, these count among the members that are valued, and in the ends."""
+        return self.size + (0 if self.rules is None else int(self.rules.given.sum()))
 
 
 @dataclass(frozen=True)
@@ -146,9 +150,7 @@ def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
 def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, step: Step) -> WholeSolution:
     """Where the ends on the rows of the scratch are nearly those on the shards, one reading of the shards says what the
     ends and the selection are worth; else it says the ends alone, and the selection is made on these."""
-    scratch, fixed = problem.scratch, _fixed(problem.rules)
-    # as in memory, given rows count among the members that are valued, and among those of the ends
-    size = problem.size + _given(problem.rules)
+    scratch, size = problem.scratch, problem.members
     sample = _over_all_rows(problem)
     found = ScaleEnds(
         scratch,
@@ -169,7 +171,7 @@ def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, 
     while True:
         exactly, ends = found.exact is not None, found.exact or found.rounded
         recipe = _at_ends(sample, ends, size)
-        dual, candidate = _selected(problem, recipe, size, fixed, engine, work.part(ENDS_VALUED, SOLVED), step)
+        dual, candidate = _selected(problem, recipe, engine, work.part(ENDS_VALUED, SOLVED), step)
         values, _ = read([candidate, *([] if exactly else alone)], work=work.part(SOLVED, 1.0))
         if exactly or _nearly(ends, found.value(values[1:], None)):
             break
@@ -196,17 +198,6 @@ def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, 
     )
 
 
-def _given(rules: RowRules | None) -> int:
-    return 0 if rules is None else int(rules.given.sum())
-
-
-def _fixed(rules: RowRules | None) -> FixedRows:
-    """The rows that are in every selection under the rules, and those that are in none."""
-    if rules is None:
-        return FixedRows.none()
-    return FixedRows(np.flatnonzero(rules.pinned | rules.given), np.flatnonzero(rules.banned))
-
-
 def _rule(problem: WholeProblem, recipe: Recipe, tau: float, poll: Poll) -> tuple[Recipe, Thresholds] | None:
     """Recipe and threshold of the selection; None where it names more rows than a recipe may."""
     if (rules := problem.rules) is not None:
@@ -227,13 +218,11 @@ def _ids(problem: WholeProblem, rows: np.ndarray, poll: Poll) -> tuple[Any, ...]
 def _selected(
     problem: WholeProblem,
     recipe: Recipe,
-    size: int,
-    fixed: FixedRows,
     engine: Engine | None,
     work: Work,
     step: Step,
 ) -> tuple[streamed_dual.Dual, Candidate]:
-    """The selection of so many rows by passes over the scratch, given ones among them."""
+    """The selection by passes over the scratch, given rows among it."""
 
     def on_pass(dual: streamed_dual.Dual) -> None:
         last = dual.passes[-1]
@@ -242,17 +231,17 @@ def _selected(
     dual = streamed_dual.solve(
         problem.scratch,
         recipe,
-        size,
+        problem.members,
         work,
         block_rows=problem.block_rows,
         engine=engine,
-        rules=fixed,
+        rules=problem.rules,
         on_pass=on_pass,
     )
     assert dual.least is not None
-    rows = problem.scratch.rows
-    free = fixed.free(rows) if fixed else None
-    return dual, Candidate(recipe, dual.selected(rows), dual.least, dual.least_tau, dual.spread, free)
+    free = None if problem.rules is None else problem.rules.free
+    selected = dual.selected(problem.scratch.rows)
+    return dual, Candidate(recipe, selected, dual.least, dual.least_tau, dual.spread, free)
 
 
 def _nearly(ends: Mapping[str, Any], exact: Mapping[str, Any]) -> bool:
@@ -315,7 +304,7 @@ def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
         solved = facility.solve_facility(
             problem.scratch,
             replace(problem.config, block_rows=problem.block_rows),
-            problem.size + _given(problem.rules),
+            problem.members,
             engine,
             work,
             step,
@@ -343,13 +332,19 @@ def _facility_memory(config: SelectionConfig, rows: int, dim: int, size: int) ->
     return facility.memory_bytes(rows, dim, size, block_rows, config.workers or usable_cores())
 
 
-def _check_ruled(config: SelectionConfig, rows: int, size: int) -> None:
+def _check_listed(config: SelectionConfig, rows: int, size: int) -> None:
+    """Raises OptionError: there are rules, and more rows than lists of all rows are made of."""
+    if not facility.by_whole_lists(config, rows):
+        _check_no_rules(config)
+
+
+def _check_no_rules(config: SelectionConfig) -> None:
     """Refuse rules where blocks are solved in rounds.
 
     Raises:
         OptionError: a block knows of itself alone.
     """
-    if (rule := _first_rule(config)) and not facility.by_whole_lists(config, rows):
+    if rule := _first_rule(config):
         raise OptionError(
             f"--{rule[0]} holds for the whole selection, which blocks that are solved in rounds cannot know; leave "
             f"--scope block out, and take at most {facility.MOST_LISTED:,} rows"
@@ -391,7 +386,7 @@ SOLVERS: tuple[WholeSolver, ...] = (
         facility.disk_bytes,
         (1e-4, 8e-7),
         _by_cells,
-        check_size=_check_ruled,
+        check_size=_check_listed,
         rules=tuple(_RULES),
         estimates=True,
     ),
@@ -428,7 +423,7 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
                     f"--{rule[0]}: over all rows of a corpus out of core, facility alone obeys {rule[1]}; {way_out}"
                 )
             if config.scope == "block":
-                _check_ruled(config, 0, 0)
+                _check_no_rules(config)
             if config.exact_values and solver.estimates:
                 raise OptionError(
                     f"--exact_values compares all rows in memory; the value of {config.objective} over all rows out of "

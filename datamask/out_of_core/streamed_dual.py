@@ -12,6 +12,7 @@ their features in each thread. Sums are in float64.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 import zlib
@@ -27,8 +28,8 @@ from datamask.errors import InputError
 from datamask.files import replacing
 from datamask.measured import is_bound
 from datamask.out_of_core.engines import Engine
-from datamask.out_of_core.fixed_rows import FixedRows
 from datamask.out_of_core.rounding import Members, rounded
+from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_passes import Passes
 from datamask.polling import Poll
@@ -152,7 +153,7 @@ def solve(
     engine: Engine | None = None,
     state: str = STATE,
     random: float | None = None,
-    rules: FixedRows | None = None,
+    rules: RowRules | None = None,
     on_pass: Callable[[Dual], None] | None = None,
 ) -> Dual:
     """Select `size` of all rows.
@@ -164,7 +165,7 @@ def solve(
         engine: does the passes, a task for each part of the rows; None: threads of this process do.
         state: name of the file in the scratch that keeps what the passes come to.
         random: value of a random selection, for an end of a scale; see `Dual.random`.
-        rules: rows that are in, which count among the `size`, and rows that are not; None: all are free.
+        rules: pins, bans and given rows, which count among the `size`; None: all rows are free.
         on_pass: called after every pass, those of a stopped attempt included.
 
     Raises:
@@ -173,10 +174,13 @@ def solve(
     """
     check_size(scratch.rows, size)
     weights = Weights.of(recipe)
-    limits = _Limits.of(scratch.rows, size, rules or FixedRows.none())
+    limits = _Limits.of(scratch.rows, size, rules)
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
-    if rules:
-        made_of["rules"] = rules.digest
+    if rules is not None:
+        digest = hashlib.blake2b(digest_size=12)
+        for rows in (rules.always, rules.banned):
+            digest.update(np.flatnonzero(rows).astype("<i8").tobytes() + b"|")
+        made_of["rules"] = digest.hexdigest()
     path = scratch.folder / state
     dual = _kept(path, made_of, scratch.rows)
     pilot = Pilot(scratch, limits.free)
@@ -282,28 +286,37 @@ class _Limits:
     """What restricts a selection.
 
     Attributes:
-        size: S. rules: rows that are always in, or never. free: bool ``(N,)``, all others; None: those are all.
+        size: S. always: rows that every selection has, int64, rising. free: bool ``(N,)``, rows that may be in or out;
+            None: all.
     """
 
     size: int
-    rules: FixedRows
+    always: np.ndarray
     free: np.ndarray | None
 
     @classmethod
-    def of(cls, rows: int, size: int, rules: FixedRows) -> _Limits:
+    def of(cls, rows: int, size: int, rules: RowRules | None) -> _Limits:
         """Raises InputError: nothing is left to choose."""
-        if rules:
-            rules.check(rows, size)
-        return cls(size, rules, rules.free(rows) if rules else None)
+        if rules is None:
+            return cls(size, np.zeros(0, np.int64), None)
+        limits = cls(size, np.flatnonzero(rules.always), rules.free)
+        left = int(rules.free.sum())
+        if not 0 < limits.chosen < left:
+            raise InputError(
+                f"{len(limits.always):,} rows must be in and {int(rules.banned.sum()):,} must not be, which leaves "
+                f"{left:,} of {rows:,} to choose {max(limits.chosen, 0):,} from; pin or ban fewer, or choose another "
+                "--select_ratio"
+            )
+        return limits
 
     @property
     def chosen(self) -> int:
         """How many of the free rows are selected."""
-        return self.size - len(self.rules.pinned)
+        return self.size - len(self.always)
 
     def scores(self, scores: np.ndarray) -> np.ndarray:
         """The scores of the rows that are always in, float64; rows that are not free have none from then on."""
-        fixed: np.ndarray = scores[self.rules.pinned]
+        fixed: np.ndarray = scores[self.always]
         if self.free is not None:
             scores[~self.free] = -np.inf
         return fixed
@@ -329,7 +342,7 @@ def _after(
     # the thresholds that the pass tried prove no less; the exact one proves most, but for rounding
     bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights, fixed))
     members = _members(scratch, one_pass, scores, selected, limits, poll)
-    selected[limits.rules.pinned] = True
+    selected[limits.always] = True
     near = _near(scores, tau, scratch.dim, rule)
     better, swaps = rounded(scratch, members, selected, near, weights, poll)
     value = better.value(weights)
@@ -429,7 +442,7 @@ def _members(
     )
     apart = np.flatnonzero(selected != (scores >= edge))
     # rows that are always in are in no sum of the pass
-    for changed in (apart, limits.rules.pinned):
+    for changed in (apart, limits.always):
         for low in range(0, len(changed), ROWS_READ):
             poll()
             rows = changed[low : low + ROWS_READ]

@@ -84,16 +84,16 @@ class WholeCorpus:
         reader = row_reader("input", {"input": self.source}, self.columns, self.dim)
         return replace(reader, quality=[column.name for column in self.quality], metadata=())
 
-    def read(self, shard: int, first: int, batch: pa.RecordBatch) -> tuple[RowNumbers, np.ndarray]:
+    def read(self, rows: Sequence[int] | np.ndarray, batch: pa.RecordBatch) -> tuple[RowNumbers, np.ndarray]:
         """Return the numbers of a batch, and its quality, all columns together, float64 ``(n,)``.
 
         Args:
-            shard: the place of the shard in the source. first: the row of it that the batch begins with.
+            rows: of the long table, which these are.
 
         Raises:
             InputError: features of another length.
         """
-        numbers = self.reader.read(self.source.span(shard, first, batch.num_rows), batch)
+        numbers = self.reader.read(rows, batch)
         return numbers, total(self.quality, numbers.quality)
 
     @property

@@ -88,15 +88,17 @@ def test_passes_cost_by_rows_and_are_shared_out_among_machines():
         "Learning on the sample": 60.0,
         "All shards into scratch": 5.0,
         "24 passes over scratch, at most": 240.0,
-        "All shards again, to value exactly": 2 * 1000 * (2e-3 + 1e-2),
+        "All shards again, to value exactly": 1000 * (2e-3 + 1e-2),
         "The ids of the selected rows": 1.0,
     }
-    assert plan.seconds(1) == 1.0 + 60.0 + 5.0 / 4 + 240.0 / 4 + 24.0 / 4 + 1.0
+    assert plan.seconds(1) == 1.0 + 60.0 + 5.0 / 4 + 240.0 / 4 + 12.0 / 4 + 1.0
     assert plan.seconds(8) == plan.seconds(1) - 240.0 / 4 + 240.0 / 32
     assert (plan.selected, plan.passes, plan.blocks) == (250, 24, 1)
     assert plan.scratch_bytes == 1000 * (2 * 10 + 3 * 8) and plan.decoded_bytes == 50_000
     assert plan.memory_bytes == 600_000_000 + 40 * 1000 + 10 * 1_000_000 * 10
-    assert plan.read_bytes == 5e6 + 24 * 1000 * 20
+    assert plan.read_bytes == 4e6 + 24 * 1000 * 20
+    moments = plan_of(Shape(1000, 5, 1e6), replace(PAIRWISE, objective="disf_fixed"), rates(passed=1e-2), 60.0, cores=4)
+    assert (plan.valued, moments.valued) == (1, 2)
     assert plan.recipe.core_seconds == 1000 * (2e-3 + 1e-2) and plan.recipe.seconds(4, 8) == 12.0 / 5
 
 

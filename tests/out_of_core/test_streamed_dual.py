@@ -17,8 +17,8 @@ import pytest
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.out_of_core.feature_moments import FeatureMoments
-from datamask.out_of_core.fixed_rows import FixedRows
 from datamask.out_of_core.rounding import rounded
+from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import FORMAT, Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows
@@ -37,6 +37,12 @@ from tests.making.shards import SerialEngine
 from tests.recipes.test_refit import KINDS, _any_recipe, _value, _written
 
 BLOCK = 4096
+
+
+def _rules(rows, pinned, banned, given=()) -> RowRules:
+    """The rules that name these of so many rows."""
+    named = [np.isin(np.arange(rows), each) for each in (pinned, banned, given)]
+    return RowRules(*named, np.zeros(rows, np.int32), np.zeros(1, np.int64), np.array([rows]), ("",))
 
 
 def _scratch(tmp_path, tables) -> Scratch:
@@ -81,16 +87,16 @@ def test_pins_and_bans_hold_and_the_bound_is_that_of_the_subsets_that_obey_them(
         recipe = _any_recipe(rng, 3, **KINDS[kind])
         for size, pinned, banned in ((4, 2, 0), (4, 0, 3), (5, 2, 2), (3, 2, 1)):
             named = rng.permutation(11)
-            rules = FixedRows(np.sort(named[:pinned]), np.sort(named[pinned : pinned + banned]))
+            rules = _rules(11, named[1:pinned], named[pinned : pinned + banned], named[: min(pinned, 1)])
             dual = solve(scratch, recipe, size, block_rows=BLOCK, rules=rules)
             members = dual.selected(11)
-            assert members.sum() == size and members[rules.pinned].all() and not members[rules.banned].any()
+            assert members.sum() == size and members[rules.always].all() and not members[rules.banned].any()
             assert dual.value == pytest.approx(_value(recipe, x, q, members), abs=1e-6)
             subsets = (np.isin(np.arange(11), subset) for subset in itertools.combinations(range(11), size))
             best = max(
                 _value(recipe, x, q, subset)
                 for subset in subsets
-                if subset[rules.pinned].all() and not subset[rules.banned].any()
+                if subset[rules.always].all() and not subset[rules.banned].any()
             )
             assert dual.proved and dual.bound >= best - 1e-9 and dual.value <= best + 1e-6
             reached.append(best - dual.value <= 1e-6)
@@ -103,11 +109,10 @@ def test_pins_and_bans_hold_and_the_bound_is_that_of_the_subsets_that_obey_them(
 
 def test_rules_that_leave_nothing_to_choose_are_refused_and_others_are_another_solution(three_thousand):
     scratch, recipe = three_thousand, _any_recipe(np.random.default_rng(3), 8)
-    nobody, some = np.zeros(0, np.int64), np.arange(40)
+    some = np.arange(40)
     for rules, words in (
-        (FixedRows(some, some[:3]), "3 rows must be selected and must not be"),
-        (FixedRows(some, nobody), "to choose 0 from"),
-        (FixedRows(nobody, np.arange(2_960)), "leaves 40 of 3,000 to choose 40 from"),
+        (_rules(3_000, some, ()), "to choose 0 from"),
+        (_rules(3_000, (), np.arange(2_960)), "leaves 40 of 3,000 to choose 40 from"),
     ):
         with pytest.raises(InputError, match=words):
             solve(scratch, recipe, 40, block_rows=BLOCK, rules=rules)
@@ -116,9 +121,9 @@ def test_rules_that_leave_nothing_to_choose_are_refused_and_others_are_another_s
     bound = free.bound
     members = np.flatnonzero(free.selected(3_000))
     # what the optimum has and lacks anyway costs nothing; what it has not costs some
-    same = solve(scratch, recipe, 600, block_rows=BLOCK, rules=FixedRows(members[:50], nobody))
+    same = solve(scratch, recipe, 600, block_rows=BLOCK, rules=_rules(3_000, members[:50], ()))
     assert abs(same.value - free.value) <= 1e-5 and same.gap <= 1e-5
-    worse = solve(scratch, recipe, 600, block_rows=BLOCK, rules=FixedRows(nobody, members[:300]))
+    worse = solve(scratch, recipe, 600, block_rows=BLOCK, rules=_rules(3_000, (), members[:300]))
     assert worse.gap <= 1e-5 and worse.bound < bound and not worse.selected(3_000)[members[:300]].any()
 
 
