@@ -33,7 +33,7 @@ from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_passes import Passes
 from datamask.polling import Poll
-from datamask.recipes.passes import AHEAD, BAND, MOMENT_BINS, MOMENT_BYTES, Pass
+from datamask.recipes.passes import AHEAD, MOMENT_BINS, MOMENT_BYTES, Pass
 from datamask.recipes.recipe import RULE_ARRAYS, Recipe, ScoreRule, Thresholds
 from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
 from datamask.recipes.stepping import between, next_rule, rule_of, slope_along
@@ -52,8 +52,8 @@ STILL, TIRED = 0.9, 2
 NEARBY = 1e-3
 """Largest gap at which that is so; with a larger one it is the rule that is far off, and it is still being moved."""
 
-SHORTEST = 0.1
-"""Share of a step that is left, at least, where it led too far."""
+SHARES, NO_STEP = tuple(0.8**k for k in range(16)), 1e-3
+"""Of a step, that are tried on the pilot rows; and one by which slopes are told."""
 
 BLOCK_BYTES = 10
 """Of memory for each number of a block of rows."""
@@ -63,9 +63,6 @@ NEAR_ROWS = (512, 8192)
 
 PILOT_ROWS = 8192
 """Rows, evenly spaced, that give the standard deviation of the scores, and where a threshold moves when a rule does."""
-
-FAR = 0.4 * BAND
-"""In standard deviations: a threshold that moves further is expected by the pilot rows, a nearer one by its band."""
 
 STATE = "dual.npz"
 """In the scratch: what the passes so far came to."""
@@ -87,8 +84,6 @@ class Dual:
         passes: what each came to: ``value``, ``upper_bound``, ``gap``, ``tau``.
         proved: whether no bound lay below the value by more than rounding, which would be a fault.
         least: rule of the least bound, and least_tau: its threshold, which rounding moved some rows across.
-        origin: rule from which `rule` is a step, origin_tau: the threshold there, origin_slope: the dual's derivative
-            there by the share of that step.
         random: value of a random selection, where the gap is measured as a share of the way from there to the value;
             None: the scale of the objective is that measure.
     """
@@ -102,9 +97,6 @@ class Dual:
     raw: dict[str, float] = field(default_factory=dict)
     passes: list[dict[str, float]] = field(default_factory=list)
     proved: bool = True
-    origin: ScoreRule | None = None
-    origin_tau: float = np.nan
-    origin_slope: float = np.nan
     least: ScoreRule | None = None
     least_tau: float = np.nan
     random: float | None = None
@@ -129,8 +121,13 @@ class Dual:
         """Whether no further pass is worth its time."""
         if self.gap <= self.close or len(self.passes) >= MOST_PASSES or not self.rule.needs_features:
             return bool(self.passes)
-        gaps = [record["gap"] for record in self.passes]
-        return len(gaps) > TIRED and self.gap <= NEARBY * self.reach and gaps[-1] > STILL * gaps[-1 - TIRED]
+        gaps, values = ([record[name] for record in self.passes] for name in ("gap", "value"))
+        if len(gaps) < 2 or self.gap > NEARBY * self.reach:
+            return False
+        # an end of a scale is a value: where it stands still, what the bound still lacks changes nothing
+        if self.random is not None and gaps[-1] < gaps[-2] and self.value - max(values[:-1]) <= self.close:
+            return True
+        return len(gaps) > TIRED and gaps[-1] > STILL * gaps[-1 - TIRED]
 
     def selected(self, rows: int) -> np.ndarray:
         """The members, bool ``(N,)``."""
@@ -254,10 +251,31 @@ class Pilot:
         spread = float(scores.std())
         return float(np.quantile(scores, 1.0 - size / self._of)), spread if spread > 0 else 1.0
 
-    def moved(self, before: ScoreRule, after: ScoreRule, size: int) -> float:
-        """How much higher the threshold that keeps so many of the rows is under another rule."""
-        low, high = (float(np.quantile(self(rule), 1.0 - size / self._of)) for rule in (before, after))
-        return high - low
+    def along(
+        self, rule: ScoreRule, stepped: ScoreRule, slope: float, limits: _Limits, weights: Weights
+    ) -> tuple[float, float]:
+        """How much of a step to take, and how much higher the threshold is there.
+
+        The step is right near the rule and may lead too far. As much of it is taken as makes the dual least: that of
+        these rows, with the slope of all.
+
+        Args:
+            slope: the dual's derivative at the rule, over all rows, by the share of the step.
+        """
+        start, end = self(rule), self(stepped)
+
+        def scores_and_tau(share: float) -> tuple[np.ndarray, float]:
+            scores = start + share * (end - start)
+            return scores, float(np.quantile(scores, 1.0 - limits.chosen / self._of))
+
+        def dual(share: float) -> float:
+            scores, tau = scores_and_tau(share)
+            above = self._of * float(np.maximum(scores - tau, 0.0).mean()) + limits.chosen * tau
+            return above / limits.size + weights.beside_scores(between(rule, stepped, share), limits.size)
+
+        off = slope - (dual(NO_STEP) - dual(0.0)) / NO_STEP
+        best = min(SHARES, key=lambda share: dual(share) + off * share)
+        return best, scores_and_tau(best)[1] - scores_and_tau(0.0)[1]
 
 
 def scores_by(
@@ -346,8 +364,7 @@ def _after(
     near = _near(scores, tau, scratch.dim, rule)
     better, swaps = rounded(scratch, members, selected, near, weights, poll)
     value = better.value(weights)
-    fallen = bound < dual.bound
-    if fallen:
+    if bound < dual.bound:
         dual.bound, dual.least, dual.least_tau = bound, rule, tau
     if value > dual.value:
         dual.value, dual.raw = value, better.raw()
@@ -358,22 +375,12 @@ def _after(
         *dual.passes,
         {"value": value, "upper_bound": dual.bound, "gap": dual.gap, "tau": tau, "swaps": float(swaps)},
     ]
-    mean, moment, pairs = members.mean, members.moment, weights.crowding(size)
-    if fallen or dual.origin is None or not dual.origin_slope < 0:  # a step of no length led nowhere: a new one
-        # the means are exact wherever tau is, and the curvature near the threshold expected is nearly that at tau
-        dual.rule, dual.expected = next_rule(one_pass, weights, size, tau, mean, moment)
-        dual.origin, dual.origin_tau = rule, tau
-        dual.origin_slope = slope_along((rule, dual.rule), rule, mean, moment, pairs)
-    else:
-        # the step led over the least: where the line between the slopes at both ends is level
-        rise = slope_along((dual.origin, rule), rule, mean, moment, pairs) - dual.origin_slope
-        share = float(np.clip(-dual.origin_slope / rise, SHORTEST, 0.5)) if rise > 0 else 0.5
-        dual.rule = between(dual.origin, rule, share)
-        dual.expected = (1.0 - share) * dual.origin_tau + share * tau
-        dual.origin_slope *= share
-    moved = pilot.moved(rule, dual.rule, limits.chosen)
-    if max(abs(moved), abs(dual.expected - tau)) > FAR * dual.spread:
-        dual.expected = tau + moved
+    mean, moment = members.mean, members.moment
+    # the means are exact wherever tau is, and the curvature near the threshold expected is nearly that at tau
+    stepped, _ = next_rule(one_pass, weights, size, tau, mean, moment)
+    slope = slope_along(rule, stepped, mean, moment, weights.crowding(size))
+    share, moved = pilot.along(rule, stepped, slope, limits, weights)
+    dual.rule, dual.expected = between(rule, stepped, share), tau + moved
 
 
 def top_rows(scores: np.ndarray, size: int, scratch: Scratch) -> tuple[float, np.ndarray]:
@@ -454,10 +461,7 @@ def _members(
 
 # -- kept between attempts ---------------------------------------------------------------------------------------------
 
-_NUMBERS = (
-    *("expected", "spread", "value", "bound", "raw", "passes", "proved"),
-    *("origin_tau", "origin_slope", "least_tau", "random"),
-)
+_NUMBERS = ("expected", "spread", "value", "bound", "raw", "passes", "proved", "least_tau", "random")
 
 
 def _digest(recipe: Recipe) -> str:
@@ -469,7 +473,7 @@ def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:
     """Write down what the passes so far came to."""
     arrays: dict[str, np.ndarray] = {"packed": dual.packed}
     numbers: dict[str, Any] = {}
-    for name, rule in (("rule", dual.rule), ("origin", dual.origin), ("least", dual.least)):
+    for name, rule in (("rule", dual.rule), ("least", dual.least)):
         if rule is not None:
             numbers[name], of_rule = rule.parts()
             arrays |= {f"{name}_{part}": array for part, array in of_rule.items()}
@@ -490,9 +494,9 @@ def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
             name: ScoreRule(
                 **note[name], **{part: arrays[f"{name}_{part}"] for part in RULE_ARRAYS if f"{name}_{part}" in arrays}
             )
-            for name in ("rule", "origin", "least")
+            for name in ("rule", "least")
         }
         numbers = {part: note[part] for part in _NUMBERS}
-        return Dual(rules["rule"], packed=arrays["packed"], origin=rules["origin"], least=rules["least"], **numbers)
+        return Dual(rules["rule"], packed=arrays["packed"], least=rules["least"], **numbers)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         return None  # damaged, or of another version: the passes begin anew

@@ -103,23 +103,19 @@ def next_rule(
 
 
 def slope_along(
-    way: tuple[ScoreRule, ScoreRule],
-    rule: ScoreRule,
-    mean: np.ndarray | None,
-    moment: np.ndarray | None,
-    pairs: float,
+    rule: ScoreRule, end: ScoreRule, mean: np.ndarray | None, moment: np.ndarray | None, pairs: float
 ) -> float:
-    """The dual's derivative at a rule, by the share of the way from one rule to another.
+    """The dual's derivative at a rule, by the share of the way from there to another.
 
     Args:
         mean: float64 ``(d,)``, moment: ``(d, d)``, of the members under the rule; None: it has no such part.
         pairs: what one unit of crowding takes from a score.
     """
-    (start, end), slope = way, 0.0
-    if rule.direction is not None and mean is not None and start.direction is not None and end.direction is not None:
-        slope += pairs * float((rule.direction - mean) @ (end.direction - start.direction))
-    if rule.moment is not None and moment is not None and start.moment is not None and end.moment is not None:
-        slope += rule.moment_weight * float(((rule.moment - moment) * (end.moment - start.moment)).sum())
+    slope = 0.0
+    if rule.direction is not None and mean is not None and end.direction is not None:
+        slope += pairs * float((rule.direction - mean) @ (end.direction - rule.direction))
+    if rule.moment is not None and moment is not None and end.moment is not None:
+        slope += rule.moment_weight * float(((rule.moment - moment) * (end.moment - rule.moment)).sum())
     return slope
 
 

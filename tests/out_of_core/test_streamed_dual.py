@@ -21,7 +21,7 @@ from datamask.out_of_core.rounding import rounded
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import FORMAT, Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
-from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows
+from datamask.out_of_core.streamed_dual import MOST_PASSES, SHARES, Pilot, _Limits, memory_bytes, solve, top_rows
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Thresholds, write_recipe
 from datamask.recipes.scoring import Scorer
@@ -201,6 +201,28 @@ def test_rules_that_nobody_solved_for_lead_to_the_bound_as_well(kind, three_thou
         assert dual.gap <= 1e-5 and len(dual.passes) <= MOST_PASSES
 
 
+def test_a_step_is_cut_to_where_the_dual_of_all_rows_is_least_about(three_thousand):
+    """Here the pilot rows are all rows, so the share is the best of those that are tried."""
+    scratch, size = three_thousand, 600
+    x, q = scratch.features(0, scratch.rows).astype(np.float64), scratch.quality
+    pilot, limits = Pilot(scratch), _Limits.of(scratch.rows, size, None)
+    for seed, kind in enumerate(("pairwise", "disf_fixed", "sum")):
+        rng = np.random.default_rng(seed)
+        recipe, other = (_any_recipe(rng, 8, **KINDS[kind]) for _ in range(2))
+        weights = Weights.of(recipe)
+        start, far = (rule_of(each, weights, size) for each in (recipe, other))
+
+        def dual_at(share, weights=weights, start=start, far=far):
+            rule = between(start, far, share)
+            scores = np.sort(Scorer(rule)(q, x))[-size:]
+            return scores.mean() + weights.beside_scores(rule, size), scores[0]
+
+        slope = (dual_at(1e-6)[0] - dual_at(0.0)[0]) / 1e-6
+        share, moved = pilot.along(start, far, slope, limits, weights)
+        assert dual_at(share)[0] <= min(dual_at(other)[0] for other in SHARES) + 1e-4 * abs(slope)
+        assert moved == pytest.approx(dual_at(share)[1] - dual_at(0.0)[1], abs=0.01 * scratch.quality.std())
+
+
 def test_the_slope_along_a_step_is_that_of_the_dual(three_thousand):
     scratch, size, h = three_thousand, 600, 1e-7
     x, q = scratch.features(0, scratch.rows).astype(np.float64), scratch.quality
@@ -216,15 +238,15 @@ def test_the_slope_along_a_step_is_that_of_the_dual(three_thousand):
             top = np.argsort(-scores)[:size]
             return scores[top].mean() + weights.beside_scores(rule, size), rule, top
 
-        for share in (0.0, 0.4, 1.0):
+        for share in (0.0, 0.4, 0.9):
             _bound, rule, top = dual_at(share)
             moment = None
             if rule.moment is not None:
                 y = (x[top] - rule.mean) * rule.inverse_sd
                 moment = y.T @ y / size
                 np.fill_diagonal(moment, 0.0)
-            slope = slope_along((start, end), rule, x[top].mean(axis=0), moment, weights.crowding(size))
-            numeric = (dual_at(share + h)[0] - dual_at(share - h)[0]) / (2 * h)
+            slope = slope_along(rule, end, x[top].mean(axis=0), moment, weights.crowding(size))
+            numeric = (1.0 - share) * (dual_at(share + h)[0] - dual_at(share - h)[0]) / (2 * h)
             assert slope == pytest.approx(numeric, rel=1e-4)
 
 
