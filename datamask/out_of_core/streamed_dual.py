@@ -124,8 +124,9 @@ class Dual:
         gaps, values = ([record[name] for record in self.passes] for name in ("gap", "value"))
         if len(gaps) < 2 or self.gap > NEARBY * self.reach:
             return False
-        # an end of a scale is a value: where it stands still, what the bound still lacks changes nothing
-        if self.random is not None and gaps[-1] < gaps[-2] and self.value - max(values[:-1]) <= self.close:
+        # an end of a scale is a value: where it stands still, what the bound of d x d unknowns lacks changes nothing
+        still = gaps[-1] < gaps[-2] and self.value - max(values[:-1]) <= self.close
+        if still and self.random is not None and self.rule.moment is not None:
             return True
         return len(gaps) > TIRED and gaps[-1] > STILL * gaps[-1 - TIRED]
 
