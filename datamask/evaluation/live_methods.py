@@ -11,7 +11,6 @@ LearnedMethod     the settings' own estimator, from the nearest lambda; between 
 from __future__ import annotations
 
 import abc
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +28,7 @@ from datamask.learning.medoids import reverse_lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, concave, rounded, upper_bound
+from datamask.learning.relaxation import bounded, concave, rounded
 from datamask.learning.warm_start import WarmStart
 from datamask.objectives.budgeted import BudgetedPairwise
 from datamask.objectives.contract import SetFunction
@@ -135,9 +134,8 @@ class PairwiseMethod(LiveMethod):
         share = (lamb - below) / (above - below)
         y, products = torch.lerp(low.y, high.y, share), torch.lerp(low.products, high.products, share).double()
         dual = PairwiseDual(problem, self._rows)
-        g = dual.b - 2 * dual.kappa * products
-        upper = dual.constant + dual.kappa * float(y @ y) + float(g.topk(dual.problem.size).values.sum())
-        return Solution(dual.problem.subset(g), upper)
+        upper = dual.upper_bound(y, poll, rounding=0.0, along=products)
+        return Solution(dual.problem.subset(dual.scores(products)), upper)
 
     def diversity(self, mask: Tensor) -> tuple[float, bool]:
         return float(self.term.function.values(mask[None])[0]), True  # float32: good to a millionth, quick
@@ -148,18 +146,9 @@ class RelaxedMethod(LiveMethod):
 
     def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
         near = self.path.nearest(lamb, lambda solved: solved.weights)
-        iterate = begin(problem, None if near is None else self._spread(near[1]), poll)
-        # the gap does not fall at every step
-        lowest, proving = math.inf, iterate.weights
-        for _ in range(RELAXED_STEPS):
-            after, gap = advance(problem, iterate, poll)
-            if iterate.value + gap < lowest:
-                lowest, proving = iterate.value + gap, iterate.weights
-            if gap <= RELAXED_TOLERANCE:
-                break
-            iterate = after
+        start = None if near is None else self._spread(near[1])
+        iterate, upper = bounded(problem, start, RELAXED_STEPS, RELAXED_TOLERANCE, poll)
         mask, values = rounded(problem, iterate, poll)
-        upper = min(upper_bound(problem, weights, poll) for weights in (proving, iterate.weights))
         if upper - values.joint > WORTH_SWAPS:
             mask = polish(problem, mask, poll)
         return Solution(mask, upper, weights=iterate.weights[problem.eligible].float())

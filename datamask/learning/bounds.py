@@ -23,7 +23,7 @@ from datamask.learning.facility_dual import descend, product_error, proved
 from datamask.learning.lists import Lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, concave, upper_bound
+from datamask.learning.relaxation import bounded, concave
 from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Term
@@ -81,22 +81,9 @@ def newton_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effor
 
 
 def frank_wolfe_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
-    """Frank-Wolfe from the selection until the gap is closed; the proof itself in float64.
-
-    The gap does not fall at every step, so the weights with the lowest bound on the way are tried beside the last.
-    """
-    iterate, record = begin(problem, mask.double(), poll), _bound_recorder(effort.trace, value)
-    lowest, best = math.inf, iterate.weights
-    for steps in range(1, FRANK_WOLFE_STEPS + 1):
-        after, gap = advance(problem, iterate, poll)
-        bound = iterate.value + max(gap, 0.0)
-        record(steps, bound)
-        if bound < lowest:
-            lowest, best = bound, iterate.weights
-        iterate = after
-        if gap <= ENOUGH:
-            break
-    return Certificate(min(upper_bound(problem, weights, poll) for weights in (best, iterate.weights)), "exact", value)
+    """Frank-Wolfe from the selection until the gap is closed."""
+    record = _bound_recorder(effort.trace, value)
+    return Certificate(bounded(problem, mask.double(), FRANK_WOLFE_STEPS, ENOUGH, poll, record)[1], "exact", value)
 
 
 def _bound_recorder(trace: Trace, value: float) -> Callable[[int, float], None]:

@@ -196,7 +196,7 @@ class PairwiseDual:
         else:
             y, width = start, WARM_MU
         along = products(self.x, self.lengths, y, poll)
-        g = self.b - 2 * self.kappa * along
+        g = self.scores(along)
         return self._weighed(y, along, width * _spread(g), float(g.topk(self.problem.size).values[-1]), poll)
 
     def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> DualPoint:
@@ -205,7 +205,7 @@ class PairwiseDual:
 
     def advance(self, point: DualPoint, poll: Poll = no_poll) -> DualPoint:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
-        g = self.b - 2 * self.kappa * point.products
+        g = self.scores(point.products)
         spread = point.weights * (1 - point.weights)
         near = (spread > DECIDED).nonzero().squeeze(1)
         parts = row_parts(len(near), len(point.y))
@@ -231,7 +231,7 @@ class PairwiseDual:
         while True:
             poll()
             y, after_step = point.y + share_of_step * step, point.products + share_of_step * along
-            g_after = self.b - 2 * self.kappa * after_step
+            g_after = self.scores(after_step)
             tau = self._threshold(g_after, point.mu, point.tau)
             after = self._smoothed(y, g_after, point.mu, tau)
             if after <= value + 0.25 * share_of_step * slope or share_of_step < 1e-3:
@@ -255,24 +255,27 @@ class PairwiseDual:
             return self.constant + float(self.b.topk(self.problem.size).values.sum())
         if along is None:
             along = products(self.x, self.lengths, y, poll)
-        g = self.b - 2 * self.kappa * along
-        square = float(y @ y)
+        g, square = self.scores(along), float(y @ y)
         if rounding:
             # a row moves across its own direction only, so y's part in that direction does not count
             g += 2 * self.kappa * rounding * (square - along.square()).clamp_min(0.0).sqrt()
         return self.constant + self.kappa * square + float(g.topk(self.problem.size).values.sum())
 
+    def scores(self, along: Tensor) -> Tensor:
+        """g, float64 ``(m,)``: what each row is worth where x_i . y are these."""
+        return self.b - 2 * self.kappa * along
+
     # -- the smoothed top S ------------------------------------------------------------------------------------
 
     def _weighed(self, y: Tensor, along: Tensor, mu: float, tau: float, poll: Poll) -> DualPoint:
-        g = self.b - 2 * self.kappa * along
+        g = self.scores(along)
         tau = self._threshold(g, mu, tau)
         weights = torch.sigmoid((g - tau) / mu)
         s = weighted_sum(self.x, self.lengths, weights, poll)
-        dual = self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
+        bound = self.upper_bound(y, poll, rounding=0.0, along=along)
         excess = float(weights.sum()) - self.problem.size  # each row too many is worth tau
-        gap = dual - float(self.b @ weights) + tau * excess + self.kappa * float(s @ s)
-        return DualPoint(y, along, weights, mu, tau, self.constant + dual, gap)
+        gap = bound - self.constant - float(self.b @ weights) + tau * excess + self.kappa * float(s @ s)
+        return DualPoint(y, along, weights, mu, tau, bound, gap)
 
     def _smoothed(self, y: Tensor, g: Tensor, mu: float, tau: float) -> float:
         over = torch.nn.functional.softplus((g - tau) / mu)

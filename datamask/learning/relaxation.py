@@ -14,6 +14,7 @@ that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -97,6 +98,32 @@ def advance(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[I
     weights = torch.lerp(iterate.weights, vertex, highest(line))
     value, gradient = concave(problem, weights, poll, wide=False)
     return Iterate(weights, gradient, value), gap
+
+
+def bounded(
+    problem: Problem,
+    weights: Tensor | None,
+    steps: int,
+    tolerance: float,
+    poll: Poll = no_poll,
+    on_bound: Callable[[int, float], None] = lambda steps, bound: None,
+) -> tuple[Iterate, float]:
+    """Steps from weights ``(n,)`` until the gap is closed: where they end, and an upper bound, in float64.
+
+    The gap does not fall at every step, so the weights with the lowest bound on the way are tried beside the last.
+    """
+    iterate = begin(problem, weights, poll)
+    lowest, proving = math.inf, iterate.weights
+    for done in range(1, steps + 1):
+        after, gap = advance(problem, iterate, poll)
+        bound = iterate.value + max(gap, 0.0)
+        on_bound(done, bound)
+        if bound < lowest:
+            lowest, proving = bound, iterate.weights
+        iterate = after
+        if gap <= tolerance:
+            break
+    return iterate, min(upper_bound(problem, each, poll) for each in (proving, iterate.weights))
 
 
 def highest(line: Callable[[float], float]) -> float:
