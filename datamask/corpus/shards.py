@@ -338,20 +338,44 @@ def read_piece(
     ends = np.cumsum(edges[groups + 1] - edges[groups])  # rows of the piece up to and with each group
     shifts = edges[groups + 1] - ends
     group = shard.reader.group
-    where = f" ({group}s {groups[0]} to {groups[-1]})" if len(groups) > 1 else f" ({group} {groups[0]})"
+    where = "" if not group else f" ({group}{f's {groups[0]} to' if len(groups) > 1 else ''} {groups[-1]})"
+    for done, batch in counted_batches(shard, columns, piece.groups, piece.rows, batch_rows, poll, where):
+        places = np.arange(done, done + batch.num_rows)
+        yield places + shifts[np.searchsorted(ends, places, side="right")], batch
+        if piece.until <= done + len(places) and (piece.until < piece.rows or not shard.facts.complete):
+            return
+
+
+def counted_batches(
+    shard: Shard,
+    columns: Sequence[str] | None,
+    groups: Sequence[int] | None,
+    rows: int,
+    batch_rows: int,
+    poll: Poll = no_poll,
+    where: str = "",
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the number of rows before it and every batch of some row groups, which together have so many rows.
+
+    Args:
+        columns, groups: these; None: all. poll: called before every batch, and while a file elsewhere is waited for.
+        where: in the file, in an error.
+
+    Raises:
+        InputError: the file is damaged further in, or changed since it was opened.
+        RemoteError: it lies elsewhere, and its store does not answer. Stopped: from `poll`.
+    """
     done = 0
-    with refusing(shard.path, f"is damaged or was changed while being read{where if group else ''}"):
-        for batch in shard.batches(columns, piece.groups, batch_rows, poll):
+    with refusing(shard.path, f"is damaged or was changed while being read{where}"):
+        for batch in shard.batches(columns, groups, batch_rows, poll):
+            poll()
             if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
-                batch = batch.slice(0, piece.rows - done)
-            if done + batch.num_rows > piece.rows:
+                batch = batch.slice(0, rows - done)
+            if done + batch.num_rows > rows:
                 raise pa.ArrowInvalid("more rows than when it was opened")
-            places = np.arange(done, done + batch.num_rows)
+            yield done, batch
             done += batch.num_rows
-            yield places + shifts[np.searchsorted(ends, places, side="right")], batch
-            if piece.until <= done and (piece.until < piece.rows or not shard.facts.complete):
-                return
-        if done < piece.rows:
+        if done < rows:
             raise pa.ArrowInvalid("fewer rows than when it was opened")
 
 

@@ -20,10 +20,10 @@ from datamask.corpus.reading import refuse_rounded
 from datamask.corpus.refused_rows import first_complaint, valid_rows
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.row_reader import RowReader
-from datamask.corpus.shards import Source
+from datamask.corpus.shards import Source, counted_batches
 from datamask.errors import InputError
 from datamask.feasibility import NO_VALUE
-from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
+from datamask.parquet import BATCH_BYTES, BATCH_ROWS
 from datamask.polling import Poll, no_poll
 from datamask.recipes.quality import total
 from datamask.recipes.recipe import Recipe
@@ -211,13 +211,4 @@ def shard_batches(
             not answer. Stopped: from `poll`.
     """
     most = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
-    first = 0
-    with refusing(shard.path, "is damaged or was changed while being read"):
-        for batch in shard.batches(columns, None, most, poll):
-            poll()
-            if first + batch.num_rows > shard.rows:
-                raise pa.ArrowInvalid("more rows than when it was opened")
-            yield first, batch
-            first += batch.num_rows
-        if first < shard.rows:
-            raise pa.ArrowInvalid("fewer rows than when it was opened")
+    yield from counted_batches(shard, columns, None, shard.rows, most, poll)
