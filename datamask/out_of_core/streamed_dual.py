@@ -358,10 +358,9 @@ def _after(
     rule, size, fixed = one_pass.rule, limits.size, limits.scores(scores)
     tau, selected = top_rows(scores, limits.chosen, scratch)
     price = tau + (_above(scores, tau) + float((fixed - tau).sum())) / size
-    # the thresholds that the pass tried prove no less; the exact one proves most, but for rounding
-    bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights, fixed))
-    members = _members(scratch, one_pass, scores, selected, limits, poll)
+    bound = price + weights.beside_scores(rule, size)
     selected[limits.always] = True
+    members = _members(scratch, one_pass, scores, selected, limits, poll)
     near = _near(scores, tau, scratch.dim, rule)
     better, swaps = rounded(scratch, members, selected, near, weights, poll)
     value = better.value(weights)
@@ -414,17 +413,11 @@ def _near(scores: np.ndarray, tau: float, dim: int, rule: ScoreRule) -> np.ndarr
     """
     wanted = 8 * dim if rule.moment is None else NEAR_ROWS[1]
     count = int(min(len(scores), np.clip(wanted, *NEAR_ROWS)))
-    width = _width(scores, tau, count)
-    near = np.flatnonzero((np.abs(scores - tau) <= width) & (scores > -np.inf))
+    off = np.abs(scores - tau)
+    near = np.flatnonzero((off <= np.partition(off, count - 1)[count - 1]) & (scores > -np.inf))
     if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold
         near = near[:: -(-len(near) // count)]
     return near
-
-
-def _width(scores: np.ndarray, tau: float, count: int) -> float:
-    off = np.abs(scores - tau)
-    off.partition(count - 1)
-    return float(off[count - 1])
 
 
 def _members(
@@ -448,15 +441,13 @@ def _members(
         moments=None if moment is None else moment * count,
         rule=one_pass.rule,
     )
+    # rows that are always in have no score, and are in no sum of the pass
     apart = np.flatnonzero(selected != (scores >= edge))
-    # rows that are always in are in no sum of the pass
-    for changed in (apart, limits.always):
-        for low in range(0, len(changed), ROWS_READ):
-            poll()
-            rows = changed[low : low + ROWS_READ]
-            units = scratch.rows_at(rows).astype(np.float64) if one_pass.rule.needs_features else None
-            signs = np.where(selected[rows], 1.0, -1.0) if changed is apart else np.ones(len(rows))
-            members.add(units, scratch.quality[rows], signs)
+    for low in range(0, len(apart), ROWS_READ):
+        poll()
+        rows = apart[low : low + ROWS_READ]
+        units = scratch.rows_at(rows).astype(np.float64) if one_pass.rule.needs_features else None
+        members.add(units, scratch.quality[rows], np.where(selected[rows], 1.0, -1.0))
     return members
 
 

@@ -222,14 +222,9 @@ class Pass:
         count = self.kept(cut)
         return -np.inf if count < 2 else weights.value(count, self.mean_quality(cut), *self.members(cut))
 
-    def bound(self, size: int, weights: Weights, fixed: np.ndarray | None = None) -> float:
-        """What no subset of so many rows exceeds in joint value.
-
-        Args:
-            fixed: float64, scores of rows that every subset has and that are in none of the sums; None: there are none.
-        """
-        height = highest(self.edges, self.counts, self.scores, size, fixed)
-        return height + weights.beside_scores(self.rule, size)
+    def bound(self, size: int, weights: Weights) -> float:
+        """What no subset of so many rows exceeds in joint value."""
+        return highest(self.edges, self.counts, self.scores, size) + weights.beside_scores(self.rule, size)
 
 
 def tails(of_bins: np.ndarray) -> np.ndarray:
@@ -244,7 +239,7 @@ def highest(
     """What the mean score of no `size` rows exceeds, from sums by score: the least over the edges as thresholds.
 
     Args:
-        fixed: see `Pass.bound`.
+        fixed: float64, scores of rows that every subset has and that are in none of the sums; None: there are none.
     """
     above = tails(scores) - edges * tails(counts)
     if fixed is not None and len(fixed):
