@@ -223,8 +223,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "relaxed",
         "datamask.learning.relaxed:Relaxed",
         "Relaxed (no masks)",
-        "It weighs rows instead of drawing masks, takes seconds and proves how near its result is to the best. It "
-        "cannot solve DiSF.",
+        "It weighs rows instead of drawing masks, takes seconds and proves how near its result is to the best.",
         weighs=True,
         warm=True,
     ),

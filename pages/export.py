@@ -74,4 +74,4 @@ with st.expander("Provenance and command line"):
         column_config={"what": st.column_config.TextColumn(width=110), "value": st.column_config.TextColumn(width=890)},
     )
     st.code(provenance.command(run), language="bash", wrap_lines=True)
-    st.caption("The metadata of selection.parquet holds the same lines under the key datamask.")
+    st.caption("The metadata of selection.parquet holds the settings and the command line, under the key datamask.")

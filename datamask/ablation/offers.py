@@ -156,7 +156,7 @@ def instead_of(settings: SelectionConfig, track: Track, rows: int) -> list[str]:
     point = _tried(track, settings.lamb)
     if point is None:
         return [said]
-    return [said, f"The solved selection at λ {point.lamb:g} is {against_random(point, track)}."]
+    return [said, f"It measured Solve at λ {point.lamb:g}: {against_random(point, track)}."]
 
 
 def _tried(track: Track, lamb: float) -> TrackPoint | None:

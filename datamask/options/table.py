@@ -65,12 +65,12 @@ class SelectionOptions:
     budget: float | None = option(
         Tokens(),
         "Token budget",
-        "tokens to select, such as 150M or 1.5G, instead of a share of the rows; needs a length column",
+        "tokens to select, such as 150M or 1.5B, instead of a share of the rows; needs a length column",
         "TOKENS",
         WHAT,
         common=True,
         always=True,
-        help="Tokens to fill, such as 150M or 1.5G. The number of rows follows from their lengths.",
+        help="Tokens to fill, such as 150M or 1.5B. The number of rows follows from their lengths.",
     )
     estimator: str = option(
         Text(),
@@ -207,7 +207,7 @@ class SelectionOptions:
         owners={"counterfactual": "swaps", "reinforce": "none", "relaxed": "swaps", "blocks": "swaps"},
         varied="polish",
         control=Control(),
-        help="Swaps single rows after learning as long as the joint value rises. Fast; it never lowers the value.",
+        help="At the end, swaps single rows as long as the joint value rises. Fast; it never lowers the value.",
     )
     temperature: float | None = option(
         Number("a number of at least 0", 0),
@@ -292,7 +292,7 @@ class SelectionOptions:
         varied="copies",
         control=Control(),
         help="How to treat duplicates before selecting. Rows with identical features are exact duplicates; "
-        "pair-wise similarity and DiSF do not avoid them.",
+        "the objectives pair-wise similarity and DiSF do not avoid them.",
     )
     pin: str | None = option(
         IdFile(),

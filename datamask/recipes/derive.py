@@ -54,9 +54,8 @@ def refusal(config: SelectionConfig) -> str:
     if unruled and config.lamb < 1:
         if catalogue.objective(unruled[0]).proof == "relaxation":
             return f"Objective {unruled[0]} has no per-row rule (recipe). {way_out}"
-        return (
-            f"Objective {unruled[0]} selects each row by its neighbors, so it has no per-row rule (recipe). {way_out}"
-        )
+        label = catalogue.objective(unruled[0]).label
+        return f"With {label}, selecting a row depends on other rows, so no per-row rule (recipe) exists. {way_out}"
     return ""
 
 

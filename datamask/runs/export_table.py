@@ -247,7 +247,7 @@ EXPORTS: list[Export] = [
         about="per shard, a parquet with 0 or 1 for each of its rows",
         heading="Mask per shard",
         caption="One small Parquet file per shard, in row order. `selected` is 0 or 1; `considered` is false for rows "
-        "that are not in the corpus.",
+        "that the corpus left out, such as invalid rows.",
         write=_write_masks,
         downloads=(
             Download(

@@ -114,7 +114,7 @@ def test_level_everywhere_is_said_as_such():
     [
         (
             {"estimator": "counterfactual", "lamb": 0.7},
-            ["not measure learned masks.", "selection at λ 0.7 is better than"],
+            ["not measure learned masks.", "It measured Solve at λ 0.7: better than"],
         ),
         ({"estimator": "counterfactual", "lamb": 0.4}, ["not measure learned masks."]),
         ({"estimator": "semdedup", "lamb": 0.7}, []),  # uses no lambda

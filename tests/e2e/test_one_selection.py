@@ -241,7 +241,7 @@ def hold_the_map(page: Page, shard: Shard, kept: np.ndarray) -> None:
     assert len(regions) >= 3
     for region, drawn in regions:
         row = shares.loc[region.partition(":")[0]]
-        said = f"{row['size']:,.0f} rows, {percent(row['mean'])} selected, {percent(count / n)} of all rows"
+        said = f"{row['size']:,.0f} rows, {percent(row['mean'])} of them selected (all rows: {percent(count / n)})"
         assert said in plain(region) and plain(drawn).endswith(percent(row["mean"])), (region, drawn)
 
     histograms = page.locator(".st-key-explore_figures [role=group]").evaluate_all(TOLD)

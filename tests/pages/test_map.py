@@ -376,7 +376,7 @@ def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, o
     corners = ((0, 0), (10, 0), (0, 10))
     for code, _, _, x, y, sentence in listed:
         assert (x, y) == pytest.approx(corners[code], abs=0.9)
-        kept = f"{shares[code]} selected, {words.percent(selected.mean())} of all rows"
+        kept = f"{shares[code]} of them selected (all rows: {words.percent(selected.mean())})"
         assert f"{counts[code]} rows, {kept}" in sentence
     # a press is a filter like any other, and a second one takes it back
     app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("cluster", ("2 · dogs",)),)))

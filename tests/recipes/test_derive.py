@@ -283,8 +283,8 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
 @pytest.mark.parametrize(
     "selection, sentence",
     [
-        ({"objective": "facility"}, "bjective facility selects each row by its neighbors"),
-        ({"objective": "pairwise:1,graphcut:1"}, "bjective graphcut selects each row"),
+        ({"objective": "facility"}, "ith Facility location, selecting a row depends on other rows"),
+        ({"objective": "pairwise:1,graphcut:1"}, "ith Graph cut, selecting a row depends"),
         ({"objective": "vendi"}, "bjective vendi has no per-row rule"),
     ],
 )

@@ -239,7 +239,7 @@ def _label(corpus: Corpus) -> str:
         format_func=lambda name: names.get(name, name),
         help=(
             f"Each value of this column with at least {2 * LEAST_TEXTS} rows is a target, up to 20 values. "
-            "*automatic* takes the label column that covers most rows, or else clusters of the features."
+            "*automatic* takes the label column that covers most rows, or else *regions*: clusters of the features."
         ),
     )
 

@@ -38,7 +38,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             1,
             key=f"{KEY}_count",
             persist_state="session",
-            help="Half of the texts were just selected and half just missed. Their order is random.",
+            help="Half of the texts were barely selected and half were barely missed. Their order is random.",
         )
         seed = st.number_input(
             "Seed",

@@ -189,8 +189,8 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
             else f"{words.percent(overall, 1)}, because the selections differ in size"
         )
         st.caption(
-            f"{other.letter} minus {first.letter}. Dashed: {still}.{more} By chance, one in twenty unchanged "
-            "groups lies outside its interval."
+            f"{other.letter} minus {first.letter}. Dashed: {still}.{more} By chance, the intervals of one in "
+            "twenty unchanged groups miss the dashed line."
         )
     with listed:
         _table(table, by, counted, first, other)

@@ -91,9 +91,9 @@ def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
         else ""
     )
     why = {
-        "facility": "Facility location selects few rows of each crowd. If crowds lie far from the center, the other "
-        "rows are tighter.",
-        "": "Rows without near neighbors can still lie near the center.",
+        "facility": "Facility location selects few rows of each crowd. If crowds are unlike the average row, the "
+        "other rows are tighter.",
+        "": "A row can be unlike its nearest neighbors and still be like the average row.",
     }.get(objective, "Only pair-wise similarity minimizes tightness.")
     return (
         f"Top-diverse rows are tighter than all rows ({diverse.pairwise:.3f} against {pool.pairwise:.3f}).{less} {why}"

@@ -57,7 +57,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
     names = [entry.name for entry in catalogue.OBJECTIVES]
     started = "" if current is None else current.workspace.settings.objective
     started = started if started in names else QUICK  # a sum of objectives has no curve here
-    about = "How diversity is measured. Each objective has its own scale and its own curve."
+    about = "How diversity is measured. Each objective has its own 0 % and 100 %."
     if "objective" in without:
         chosen = [names[0]]
     elif several:
@@ -99,7 +99,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             format="%.4g",
             key="frontier_ratio",
             persist_state="session",
-            help="The share of the rows to keep. Each ratio has its own curve, with its own 0 % and 100 %.",
+            help="The share of the rows to keep. Each ratio has its own 0 % and 100 %.",
         )
     collapse = "none"
     if "collapse" not in without:
@@ -110,7 +110,8 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             key="frontier_copies",
             persist_state="session",
             format_func=COPIES.__getitem__,
-            help="How to treat exact duplicates before selecting. Pair-wise similarity and DiSF do not avoid them.",
+            help="How to treat exact duplicates before selecting. The objectives pair-wise similarity and DiSF do not "
+            "avoid them.",
         )
     return Shared(tuple(chosen), float(share), collapse)
 

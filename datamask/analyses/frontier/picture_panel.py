@@ -146,7 +146,7 @@ def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
             persist_state="session",
             wrap=True,
             key=f"frontier_lines_{'_'.join(sorted(default))}",
-            help="Each objective, ratio and set of rules has its own curve. You can add single runs.",
+            help="A curve joins runs that differ only in λ and seed. You can add single runs.",
         )
     return [line for line in stored.lines if line.key in chosen]
 
@@ -252,7 +252,7 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
             st.markdown(
                 price,
                 help="The slope of the dotted tangent, −λ / (1 − λ): how much diversity a little more quality "
-                "costs. Larger steps cost more.",
+                "costs. Each percent costs more in a larger step.",
             )
         proved = tables.proof_words(spot)
         if proved:

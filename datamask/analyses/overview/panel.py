@@ -26,8 +26,9 @@ ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 """Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
 
 NEAR_HELP = (
-    "Share of rows with another row at cosine 0.95 or more. Facility location gives little credit "
-    "for duplicates. Pair-wise similarity and DiSF do not avoid them: remove duplicates first."
+    "Share of rows with another row at cosine 0.95 or more. The objective facility location gives "
+    "little credit for duplicates. The objectives pair-wise similarity and DiSF do not avoid them, so remove "
+    "duplicates first."
 )
 
 

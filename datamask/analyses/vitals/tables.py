@@ -127,16 +127,16 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
             "Sources of reward variance",
             "How much of the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
-            + " comes from each term. If one term is near 100 %, the others have no effect. Below 0 %, the credit "
-            "of a term works against the total.",
+            + " comes from each term. If one term is near 100 %, the others have no effect. A share below 0 % "
+            "means that the term pulls against the sum.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),
         Vital(
             "overlap",
             "Overlap with quality or diversity alone",
-            "How much the selection overlaps with that of one term alone: rows in both, divided by rows in either. "
-            "Dashed: two random selections.",
+            "How far this run selects the same rows as quality alone, or diversity alone: the rows in both selections "
+            "divided by the rows in either. Dashed: two random selections.",
             _tidy(metrics, _terms(metrics, "overlap_")),
             True,
             _chance(selected, n),

@@ -75,7 +75,7 @@ WORDS = (
     ("Diversity", "how well the selected rows cover the corpus, as the objective measures it; on the same scale"),
     ("Balance λ", "1 is quality alone, 0 is diversity alone"),
     ("Joint", "λ × quality + (1 − λ) × diversity, the value that methods with λ maximize"),
-    ("Simple baseline", "a method without λ, such as random or top quality"),
+    ("Simple baseline", "a method without λ, such as random or top quality; greedy uses λ"),
     ("Gap", "the joint value is at most this far below the best possible one"),
     ("Level with random", "no significant difference from a random selection"),
     ("Ablation", "a comparison of methods by a small proxy model that learns from each selection"),

@@ -61,7 +61,7 @@ def show(
     )
     if small:
         return
-    caption = "Gray: all rows. Blue: filtered rows."
+    caption = "Gray: all rows. Blue: rows that pass the filter."
     if selected is not None:
         caption += (
             " Dark: selected rows. The number at a group is its selected share."

@@ -212,10 +212,11 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         key="explore_dots",
         alt=f"Selected share of each {by} with its interval",
     )
+    missed = max(1, round(0.05 * count))
     more = f" Shows the {len(drawn):,} of {count:,} groups farthest from it." if len(drawn) < count else ""
     st.caption(
         f"Dashed: {words.percent(ratio)}, the selected share of the corpus.{more}{_counted(view, by)} 95 % Wilson "
-        f"intervals: by chance about {max(1, round(0.05 * count)):,} of {count:,} groups lie outside theirs."
+        f"intervals: by chance, about {missed:,} of {count:,} {'misses' if missed == 1 else 'miss'} the dashed line."
     )
     listed = table.assign(
         interval=[
@@ -255,7 +256,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         },
         alt=f"Selected share of each {by}, under- and over-represented first",
     )
-    st.caption("Under- and over-represented groups come first. Mark a row to see its texts.")
+    st.caption("Under- and over-represented groups come first. Mark a group in the table to see its texts.")
 
 
 def open_group(corpus: Corpus, condition: Among) -> None:

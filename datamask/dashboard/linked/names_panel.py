@@ -124,7 +124,7 @@ def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) ->
         sentence, share = f"{region.short}: {region.n:,} rows", ""
         if kept is not None:
             share = words.percent(kept[region.code])
-            sentence += f", {share} selected, {words.percent(everywhere)} of all rows"
+            sentence += f", {share} of them selected (all rows: {words.percent(everywhere)})"
         answer.append(Named(region.code, region.short, share, region.x, region.y, f"{sentence}.{PRESS}"))
     return answer
 

@@ -150,7 +150,7 @@ def _described(times: str, memory: int, cost: Cost) -> str:
     if cost.tokens is None or not cost.exact:
         return text
     return text + (
-        " Tokens: from the rows that stored runs of this objective and size selected."
+        " Tokens: estimated from earlier runs with this objective and about this size."
         if cost.measured
         else " Tokens: one end assumes rows of mean length, the other the rows of best quality."
     )

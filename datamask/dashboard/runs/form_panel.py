@@ -80,8 +80,8 @@ HELP = {
     "amount": "Set the size of the selection as a share of the rows or as a token budget.",
     "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
     "name": "The name of this run in lists and charts. You can change it later.",
-    "learner": "How rows are updated from the scores of sampled masks. Counterfactual computes what each row adds to "
-    "a mask and needs few masks; REINFORCE is the method of the DATAMASK paper.",
+    "learner": "How the logits of the rows are updated from the scores of sampled masks. Counterfactual computes what "
+    "each row adds to a mask and needs few masks; REINFORCE is the method of the DATAMASK paper.",
 }
 """Of every control."""
 

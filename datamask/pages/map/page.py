@@ -182,7 +182,7 @@ def _draw(current: Current) -> None:
                 key="explore_marks",
                 persist_state="session",
                 help=f"Points are single rows, a random {MAX_POINTS:,} of them on larger corpora. Hexagons show "
-                "the mean or the selected share of all rows in them.",
+                "the selected share of their rows, or the mean of the column that colors the map.",
             )
             named_by = names_panel.control(corpus, unplaced)
         strips = st.container(key="explore_figures")

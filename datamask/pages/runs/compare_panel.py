@@ -75,7 +75,7 @@ def show(current: Current | None) -> None:
             key="compare_panels",
             persist_state="session",
             help="Changes: rows that each run gained and lost against A. Selected: rows of each run. Agreement: "
-            "in how many random subsets each row is selected.",
+            "of the repeats on random subsets that contain a row, the share that select it.",
         )
         wanted = preparing_panel.layout_control("compare_layout", "As on the Map. ")
         marks = st.segmented_control(
@@ -85,7 +85,7 @@ def show(current: Current | None) -> None:
             key="compare_marks",
             default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
             persist_state="session",
-            help="Hexagons show the selected share of all rows in them, or the share gained minus the share lost.",
+            help="Hexagons show the selected share of their rows, or the share gained minus the share lost.",
         )
         about = st.container()
     layers: list[Layer] = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]

@@ -59,7 +59,7 @@ function recountNames(map, counts) {
       if (!button.share || (counts && !counts.has("names"))) continue;
       const n = counts?.n("names", code), now = counts ? percent(counts.kept("names", code) / n) : share;
       button.share.textContent = now;
-      button.title = counts ? `${name}: ${many(n)} rows, ${now} selected, ${percent(counts.share)} of all rows` : sentence;
+      button.title = counts ? `${name}: ${many(n)} rows, ${now} of them selected (all rows: ${percent(counts.share)})` : sentence;
     }
 }
 
