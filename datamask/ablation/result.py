@@ -41,6 +41,13 @@ class Method:
         return self.lamb is not None and self.name == f"{self.objective}-{self.lamb:g}"
 
 
+POOL_LABEL, FORMER_LABEL = "held-out text of the corpus", "held-out text of the pool"
+"""Of the target that stands for the whole corpus, now and in results of earlier versions."""
+
+BESIDES, FORMER_NOTES = f"Besides {POOL_LABEL}, ", ("The targets are ", "Each target is ")
+"""How the note on the other targets begins, and how it began."""
+
+
 @dataclass(frozen=True)
 class TargetFacts:
     """A target that methods were compared on.
@@ -284,9 +291,19 @@ class AblationResult:
                 **kept,
                 "question": AblationQuestion.from_dict(data["question"]),
                 "methods": tuple(Method(**method) for method in data["methods"]),
-                "targets": tuple(TargetFacts(**target) for target in data["targets"]),
+                "targets": tuple(_target(target) for target in data["targets"]),
                 "losses": np.array(data["losses"], np.float64),
                 "of_texts": np.array(data["of_texts"], np.float64),
-                "notes": tuple(data["notes"]),
+                "notes": tuple(_note(note) for note in data["notes"]),
             }
         )
+
+
+def _target(data: Mapping[str, Any]) -> TargetFacts:
+    """A stored target; results of earlier versions call the corpus the pool."""
+    return TargetFacts(**{**data, "label": POOL_LABEL if data["label"] == FORMER_LABEL else data["label"]})
+
+
+def _note(note: str) -> str:
+    """A stored note; those of earlier versions overlook that held-out text of the corpus is a target too."""
+    return f"{BESIDES}{note[0].lower()}{note[1:]}" if note.startswith(FORMER_NOTES) else note

@@ -11,14 +11,11 @@ from datamask.ablation.result import AblationResult, MethodSummary
 CIRCULAR = (
     "This target is circular, because it is made from the quality that methods select by. Nothing is recommended."
 )
-POOL_NOTE = (
-    "Random is hard to beat on held-out text of the pool: both are random rows of the corpus. The other targets are "
-    "the values or clusters that have enough rows."
-)
+POOL_NOTE = "Random is hard to beat on held-out text of the corpus, because that text is a random draw of the rows too."
 
 
 def pool_note(result: AblationResult) -> list[str]:
-    """Return the note on held-out text of the pool where it is a target; its wording is today's, not the stored one."""
+    """Return the note on held-out text of the corpus where that is a target, in today's words, not the stored ones."""
     return [POOL_NOTE] if any(target.note for target in result.targets) else []
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.ablation.question import LABEL_REGIONS, AblationQuestion
-from datamask.ablation.result import TargetFacts
+from datamask.ablation.result import BESIDES, POOL_LABEL, TargetFacts
 from datamask.ablation.wording import POOL_NOTE
 from datamask.analyses.ablation.compute.aiming import aim, example_notes, with_quality
 from datamask.analyses.ablation.compute.kept import Kept
@@ -188,7 +188,7 @@ def _kinds(
             )
         return [(name, target.label, kind)], ()
     labels, note = _labels(pool, question, poll)
-    named = [(POOL, "held-out text of the pool", askable)]
+    named = [(POOL, POOL_LABEL, askable)]
     return named + [(name, name, rows & askable) for name, rows in labels], (note,)
 
 
@@ -211,7 +211,7 @@ def _labels(pool: Pool, question: AblationQuestion, poll: Poll) -> tuple[list[tu
                 f"--label {question.label} needs at least two values with {2 * LEAST_TEXTS} rows each, and has "
                 f"{len(values)}; name another column, or {LABEL_REGIONS}"
             )
-        return values, f"Each target is one value of column {question.label}."
+        return values, f"{BESIDES}each target is one value of column {question.label}."
     if not question.label:
         fitting = {
             name: values
@@ -220,7 +220,8 @@ def _labels(pool: Pool, question: AblationQuestion, poll: Poll) -> tuple[list[tu
         }
         if fitting:
             best = max(fitting, key=lambda name: sum(int(rows.sum()) for _, rows in fitting[name]))
-            return fitting[best], f"Each target is one value of {best}, the label column that covers most rows."
+            note = f"{BESIDES}each target is one value of {best}, the label column that covers most rows."
+            return fitting[best], note
     count = int(np.clip(len(corpus) // ROWS_PER_REGION, LEAST_TARGETS, MOST_TARGETS))
     region = kmeans_labels(pool.features, min(count, len(corpus)), question.seed, poll).cpu().numpy()
     found = [(f"region {place + 1}", region == place) for place in range(count)]
@@ -228,8 +229,8 @@ def _labels(pool: Pool, question: AblationQuestion, poll: Poll) -> tuple[list[tu
     large = [(name, rows) for name, rows in found if rows.sum() >= 2 * LEAST_HELD]
     return (
         large if len(large) >= LEAST_TARGETS else [(name, rows) for name, rows in found if rows.sum() >= LEAST_TEXTS],
-        "The targets are k-means regions of the features that methods select by, because no label column was named "
-        f"or has {LEAST_TARGETS} values with {2 * LEAST_HELD} rows each.",
+        f"{BESIDES}the targets are k-means regions of the features that methods select by, because no label column was "
+        f"named or has {LEAST_TARGETS} values with {2 * LEAST_HELD} rows each.",
     )
 
 
