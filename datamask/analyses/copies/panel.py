@@ -40,7 +40,7 @@ def _draw(growth: CopyGrowth) -> None:
         plot(
             copies(tables.copy_curve(growth), dark=session.dark()),
             key="copies_growth",
-            alt=(f"Rows with a semantic duplicate against corpus size, up to {tables.COPY_TIMES:g} times as many rows"),
+            alt=(f"Rows with a semantic duplicate against corpus size, up to {FARTHEST:g} times as many rows"),
         )
     with beside:
         _words(growth)

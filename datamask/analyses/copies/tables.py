@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from datamask.corpus.copy_growth import CopyGrowth
+from datamask.corpus.copy_growth import FARTHEST, CopyGrowth
 
-COPY_PARTS, COPY_TIMES, COPY_POINTS = 64, 10.0, 25
-"""The rate is drawn from so small a part of the corpus to so many times its size, at so many sizes each."""
+COPY_PARTS, COPY_POINTS = 64, 25
+"""The rate is drawn from so small a part of the corpus, at so many sizes, and as far as it can be projected."""
 
 
 def copy_curve(growth: CopyGrowth) -> pd.DataFrame:
@@ -21,7 +21,7 @@ def copy_curve(growth: CopyGrowth) -> pd.DataFrame:
     for rows in inside.tolist():
         rate = growth.within(rows)
         lines.append((rows, rate, rate, rate, "counted", rows == growth.n))
-    for times in np.geomspace(1.0, COPY_TIMES, COPY_POINTS).tolist():
+    for times in np.geomspace(1.0, FARTHEST, COPY_POINTS).tolist():
         value, low, high = growth.beyond(times)
         lines.append((round(growth.n * times), value, low, high, "projected", False))
     return pd.DataFrame(lines, columns=["rows", "rate", "low", "high", "of", "whole"])
