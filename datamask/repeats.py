@@ -136,4 +136,4 @@ def check_amounts(samples: int | None, tokens: float | None) -> None:
     if samples is not None and not 1 <= samples <= MOST:
         raise OptionError(f"--repeats must be a whole number of rows from 1 to {MOST:,}, got {samples:,}")
     if tokens is not None and not 0 < tokens < math.inf:
-        raise OptionError(f"--repeat_tokens must be a number of tokens above 0, such as 150M or 1.5G, got {tokens:g}")
+        raise OptionError(f"--repeat_tokens must be a number of tokens above 0, such as 150M or 1.5B, got {tokens:g}")

@@ -57,7 +57,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         "--machines", type=whole, default=8, metavar="N", help="also forecast the time on this many machines (8)"
     )
     group.add_argument(
-        "--tokens", metavar="TOKENS", help="also forecast a corpus of this many tokens, such as 300G or 15T"
+        "--tokens", metavar="TOKENS", help="also forecast a corpus of this many tokens, such as 300B or 15T"
     )
     add_json(group)
     add_selection(parser)

@@ -98,7 +98,7 @@ def count(number: float) -> str:
 
 def short(number: float) -> str:
     """A large count in few digits: ``1.2 M``."""
-    for unit, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+    for unit, factor in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(number) >= factor:
             scaled = number / factor
             return f"{scaled:.3g}{GAP}{unit}" if abs(scaled) < 999.5 else f"{scaled:,.0f}{GAP}{unit}"
