@@ -35,7 +35,7 @@ from datamask.recipes.quality import total
 from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds
 from datamask.recipes.sharpening import sharpened
 from datamask.recipes.thresholds import thresholds_of
-from datamask.recipes.weights import slope
+from datamask.recipes.weights import Weights
 
 MOST_IDS = 100_000
 """Pinned, banned and given ids that a recipe names, all together."""
@@ -74,7 +74,6 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
         raise OptionError(why[:1].lower() + why[1:].rstrip("."))
     mask = learned.selected | learned.given
     shares = shares_of(learned, mask)
-    rule = _rule(learned, mask, shares, poll)
     columns = corpus.provenance.columns
     under_budget = config.budget is not None
     fixed = learned.pinned | learned.banned | learned.given
@@ -93,7 +92,7 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
         anchors=learned.anchors,
         share=(float(config.budget) if config.budget is not None else float(learned.selected.sum())) / whole,
         of="tokens" if under_budget else "rows",
-        rule=rule,
+        rule=ScoreRule(0.0),
         thresholds=Thresholds(0.0),
         quality=learned.quality,
         features=FeatureColumn(columns["feature"], corpus.dim, learned.center),
@@ -102,6 +101,8 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
         always=tuple(corpus.ids.filter(pa.array(learned.pinned)).to_pylist()),
         never=tuple(corpus.ids.filter(pa.array(learned.banned | learned.given)).to_pylist()),
     )
+    rule = _rule(learned, Weights.of(recipe), mask, shares, poll)
+    recipe = replace(recipe, rule=rule)
     quality = total(recipe.quality, learned.quality_values)
     if rule.direction is not None and rule.moment is None:
         recipe = replace(recipe, rule=sharpened(learned, recipe, quality, amounts, poll))
@@ -130,31 +131,25 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
     return replace(recipe, thresholds=thresholds, learned=provenance, notes=_notes(learned, provenance))
 
 
-def _rule(learned: LearningSelection, mask: np.ndarray, shares: np.ndarray, poll: Poll) -> ScoreRule:
-    config, size, d = learned.config, int(mask.sum()), learned.corpus.dim
-    weights = {
-        name: (1.0 - config.lamb) * weight * slope(learned.anchors, config.scale, name)
-        for name, weight in config.terms
-        if config.lamb < 1
-    }
-    rule: dict[str, Any] = {"quality_weight": config.lamb * slope(learned.anchors, config.scale, "quality")}
-    if (weight := weights.get("pairwise", 0.0)) > 0:
-        if config.budget is None:
-            pairs = size / (size - 1) if size > 1 else 0.0
-        else:
+def _rule(learned: LearningSelection, weights: Weights, mask: np.ndarray, shares: np.ndarray, poll: Poll) -> ScoreRule:
+    config, size, space = learned.config, int(mask.sum()), learned.space
+    rule: dict[str, Any] = {"quality_weight": weights.quality}
+    if weights.pairs > 0:
+        rule["crowding_weight"] = weights.crowding(size) if size > 1 else 0.0
+        rule["direction"] = weighted_mean(space.features, shares, poll)
+        if config.budget is not None:
             lengths = lengths_of(learned)
             most = float(config.budget) + float(lengths[learned.given].sum())
             counted = np.where(lengths <= most, lengths, 0.0)
             omega = float(counted @ (lengths / most)) / float(counted.sum())
             pairs = 1.0 / (1.0 - omega) if omega < 1.0 - 1e-9 else 0.0
-            rule["length_weight"] = weight * pairs / most
-        rule["crowding_weight"] = 2.0 * weight * pairs
-        rule["direction"] = weighted_mean(learned.space.features, shares, poll)
-    if (weight := weights.get("disf_fixed", 0.0)) > 0:
-        mean, inverse_sd = standardisation(learned.space.features, poll)
-        rule["moment_weight"] = 2.0 * weight / max(d * (d - 1), 1)
+            rule["length_weight"] = weights.pairs * pairs / most
+            rule["crowding_weight"] = 2.0 * weights.pairs * pairs
+    if weights.moments > 0:
+        mean, inverse_sd = standardisation(space.features, poll)
+        rule["moment_weight"] = weights.moment_weight(learned.corpus.dim)
         rule["mean"], rule["inverse_sd"] = mean, inverse_sd
-        rule["moment"] = weighted_moment(learned.space.features, shares, mean, inverse_sd, poll)
+        rule["moment"] = weighted_moment(space.features, shares, mean, inverse_sd, poll)
     return ScoreRule(**rule)
 
 
