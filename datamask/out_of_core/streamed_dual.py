@@ -46,7 +46,7 @@ CLOSE = 1e-5
 """Bound less value at which it ends, on the scale of the objective; as in `datamask.learning.newton`. The step before
 led most of the way: the value is nearer to the best than that by far, and further passes swap rows worth the same."""
 
-STILL, TIRED = 0.9, 2
+STILL, TIRED = 0.7, 2
 """Where the gap is more than this share of that so many passes before, no more are made: whole rows come no nearer."""
 
 NEARBY = 1e-3
