@@ -3,6 +3,10 @@
 The dual is ``D(m, M) = const + (1/S) sum of max(0, h_i - t)`` at its best t (`datamask.recipes.refit`): convex, least
 where m and M are the means of their own members. Its gradient is the way to those means, its curvature that of the rows
 near the threshold: moving along a way changes their scores, and whoever crosses the threshold moves the means back.
+
+`datamask.learning.newton` solves the same equations in memory. There the curvature comes from smoothed weights of all
+rows and the length of a step from products that are at hand, so a gap of 1e-8 can be reached. A pass over files knows a
+band of rows and their density only, and pays for every look at the others. One step for both would be the weaker one.
 """
 
 from __future__ import annotations
