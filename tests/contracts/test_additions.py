@@ -165,8 +165,12 @@ def test_what_was_added_is_selected_by_reported_listed_and_drawn(tree):
     assert seen["old record"] is None
 
 
+SOLVES = "tests/test_catalogue.py::test_relaxed_takes_every_rule_so_the_rule_need_not_ask"
+"""Sixteen selections by objectives that it names itself: an objective more changes none, so once is enough."""
+
+
 def test_the_contracts_and_the_rules_of_imports_hold_with_it(tree):
     suite = ("tests/contracts/test_set_functions.py", "tests/test_boundaries.py", "tests/test_catalogue.py")
-    done = run_in(tree, "-m", "pytest", *suite, "-n", "0", "-p", "no:cacheprovider")
+    done = run_in(tree, "-m", "pytest", *suite, "--deselect", SOLVES, "-n", "0", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout[-4000:]
     assert re.search(r"\d+ passed", done.stdout)
