@@ -1,10 +1,11 @@
 """A cluster of Ray of three nodes that share a folder, which loses a node in each phase of a solution and gets another.
 
-    python -m tests.out_of_core.losing_nodes facility|pairwise FOLDER [NODES]
+    python -m tests.out_of_core.losing_nodes KIND[,KIND] FOLDER [NODES]
 
-NODES: how many are lost at most. Prints JSON: ``same``, whether the rows are those that one process selects;
-``phases``, how many could lose a node; ``lost``, how many nodes were; ``repeated``, how many tasks were begun more than
-once, and ``most``, how often one was at most.
+KIND: facility or pairwise; several share the cluster, one after the other. NODES: how many each loses at most. Prints
+a line of JSON for each: ``kind``; ``same``, whether the rows are those that one process selects; ``phases``, how many
+could lose a node; ``lost``, how many nodes were; ``repeated``, how many tasks were begun more than once, and ``most``,
+how often one was at most.
 """
 
 from __future__ import annotations
@@ -67,17 +68,12 @@ def lose_nodes(cluster: Cluster, engine: WatchedEngine, solving: Future) -> int:
     return lost
 
 
-def main(kind: str, folder: Path, most: int = 1000) -> None:
+def outcome_of(kind: str, folder: Path, cluster: Cluster, most: int) -> dict[str, int | bool]:
+    """What a solution came to whose cluster loses nodes meanwhile."""
     solved = {"facility": facility, "pairwise": pairwise}[kind]
     features, quality = clustered(600, seed=3)
     expected = solved(scratch_of(folder / "here", features, quality), SerialEngine())
     scratch = scratch_of(folder / "there", features, quality)
-    # nobody computes on the node of the driver
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE})
-    # while it is the only one: a driver on a node that is lost would be lost with it
-    ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": ONE_THREAD})
-    for _ in range(2):
-        cluster.add_node(num_cpus=1, object_store_memory=STORE)
     every = kind == "pairwise"
     inner = open_engine("ray", address=cluster.address)
     # nodes can be added in the main thread alone
@@ -89,14 +85,25 @@ def main(kind: str, folder: Path, most: int = 1000) -> None:
         lost = lose_nodes(cluster, engine, solving)
         begun = engine.begun()
     times = Counter((each.phase, each.number) for each in begun)
-    outcome = {
+    return {
         "same": bool(np.array_equal(solving.result(), expected)),
         "phases": len({each.phase if every else each.name for each in begun}),
         "lost": lost,
         "repeated": sum(count > 1 for count in times.values()),
         "most": max(times.values()),
     }
-    print(json.dumps(outcome), flush=True)
+
+
+def main(kinds: str, folder: Path, most: int = 1000) -> None:
+    # nobody computes on the node of the driver
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE})
+    # while it is the only one: a driver on a node that is lost would be lost with it
+    ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": ONE_THREAD})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    for kind in kinds.split(","):
+        (folder / kind).mkdir()
+        print(json.dumps({"kind": kind, **outcome_of(kind, folder / kind, cluster, most)}), flush=True)
     ray.shutdown()
     cluster.shutdown()
 
