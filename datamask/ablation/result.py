@@ -6,6 +6,7 @@ Losses are stored; verdicts, regrets and the recommendation are worked out from 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -305,5 +306,6 @@ def _target(data: Mapping[str, Any]) -> TargetFacts:
 
 
 def _note(note: str) -> str:
-    """A stored note; those of earlier versions overlook that held-out text of the corpus is a target too."""
+    """A stored note; earlier versions did not name the held-out text of the corpus, or that a name is a column's."""
+    note = re.sub("targets are values of (?!column )", "targets are values of column ", note)
     return f"{BESIDES}{note[0].lower()}{note[1:]}" if note.startswith(FORMER_NOTES) else note

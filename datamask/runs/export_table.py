@@ -167,7 +167,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="the selected ids with rank, logit and marginals",
         heading="Selected ids",
-        caption="One row per selected id: rank, score, quality, marginal diversity, shard and row number. For fewer "
+        caption="The selected ids with rank, joint score, quality score, marginal diversity, shard and row. For fewer "
         "rows, solve again with a smaller ratio.",
         write=_write_ids,
         downloads=(
@@ -195,8 +195,8 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="How often to repeat each row in training, in proportion to its weight. The weight, from 0 to 1, says "
-        "how clearly the row is selected.",
+        caption="How often to repeat each row in training, in proportion to its weight: the fraction of the row, 0 "
+        "to 1, in the solution before rounding.",
         write=_write_weights,
         downloads=(
             Download(

@@ -128,6 +128,7 @@ def test_a_result_of_an_earlier_version_calls_the_corpus_by_its_name():
     for former in ("The targets are values of source.", "Each target is one value of column source."):
         again = AblationResult.from_dict({**stored, "notes": [former, "Two are small."]})
         assert again.targets[0].label == "held-out text of the corpus" and again.targets[1:] == result.targets[1:]
-        note = f"Besides held-out text of the corpus, {former[0].lower()}{former[1:]}"
+        now = former.replace("values of", "values of column")
+        note = f"Besides held-out text of the corpus, {now[0].lower()}{now[1:]}"
         assert again.notes == (note, "Two are small.")
         assert AblationResult.from_dict(again.to_dict()).notes == again.notes

@@ -59,7 +59,7 @@ def test_next_to_learned_masks_the_track_says_that_it_compares_solved_selections
     keep(opened, store)
     run = shown_run(opened, store, estimator="counterfactual", lamb=0.7)
     reason = parcels(page(corpus=opened.key, run=run.id))["evidence"]["reason"]
-    assert reason.startswith("The ablation did not measure learned masks. It measured Solve")
+    assert reason.startswith("The ablation left out learned masks. The solved selection")
 
 
 def test_another_ratio_leaves_it_dashed_and_offers_to_find_out(page, opened, store, mapped):
@@ -131,7 +131,7 @@ def test_a_lambda_below_random_is_said_on_the_track_in_the_table_and_next_to_sol
     shown_run(opened, store, lamb=0.2, name="high")
     app = page(corpus=opened.key, run=low.id)
     (below,) = [mark for mark in parcels(app)["slider"]["marks"] if mark["kind"] == "below"]
-    assert (below["low"], below["high"]) == (0.9, 0.9) and "Diversity at λ 0.9: down to" in below["words"]
+    assert (below["low"], below["high"]) == (0.9, 0.9) and "λ 0.9: diversity is −12.5" in below["words"]
     said = "At λ 0.9, diversity is below a random selection"
     assert any(said in caption.value for caption in app.caption)
     runs = page("pages/runs.py", corpus=opened.key, run=low.id)

@@ -218,7 +218,7 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     assert titles(app) == ["source", "Marginal diversity in this run"]
     app.get_by_key("explore_marks").set_value("hexagons").run()
     assert not app.exception
-    assert "Hexagons: all 240 rows" in captions(app)
+    assert "Larger hexagons have more of the 240 rows" in captions(app)
     app.get_by_key("explore_layout").set_value("PCA").run()
     assert "PCA keeps 3.0 of each row's 15 nearest neighbors; it shows" in captions(app)
 

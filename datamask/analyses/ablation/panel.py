@@ -245,8 +245,8 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
             )
             st.caption(
                 "Only one proxy model has run.",
-                help="*Confirm* ranks the methods with a second proxy model, a small transformer. The page first "
-                "estimates how long it takes.",
+                help="*Confirm the result* ranks the methods again with a second proxy model, a small transformer. "
+                "The page first estimates how long it takes.",
             )
         else:
             st.button(

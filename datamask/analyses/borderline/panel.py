@@ -52,8 +52,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
         beside = st.container()
     with reading:
         st.caption(
-            "Would you keep or drop this text? Half of these texts are selected and half are not; each answer "
-            "shows which."
+            "Would you keep or drop this text? Half of these texts are selected. Your answer shows whether this one is."
         )
         within = shown
         if shown is not None:

@@ -157,7 +157,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
             key="compare_group_by",
             persist_state="session",
             width=300,
-            help="Columns of your shards with repeated values, bands of length, and clusters of similar rows.",
+            help="A column whose values repeat, bands of text length, or clusters of similar rows.",
         )
         counted = SAMPLES
         if corpus.lengths is not None:

@@ -92,11 +92,12 @@ def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
     )
     why = {
         "facility": "Facility location selects few rows of each crowd. If crowds are unlike the average row, the "
-        "other rows are tighter.",
+        "other rows are more alike.",
         "": "A row can be unlike its nearest neighbors and still be like the average row.",
     }.get(objective, "Only pair-wise similarity minimizes tightness.")
     return (
-        f"Top-diverse rows are tighter than all rows ({diverse.pairwise:.3f} against {pool.pairwise:.3f}).{less} {why}"
+        "Top-diverse rows are more alike than all rows "
+        f"(tightness {diverse.pairwise:.3f} against {pool.pairwise:.3f}).{less} {why}"
     )
 
 

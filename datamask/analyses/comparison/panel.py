@@ -131,7 +131,7 @@ def overlaps(entries: Sequence[Entry]) -> None:
 def _about(pair) -> str:
     text = (
         "Rows that both select, divided by the rows that at least one selects (Jaccard). By chance: the overlap of two "
-        "random selections of the same sizes and rules."
+        "random selections of the same sizes under the same rules."
     )
     if pair is not None and pair.most < 1:
         text += f" Selections of these sizes overlap by at most {words.percent(pair.most)}."

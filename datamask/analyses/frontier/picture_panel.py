@@ -191,7 +191,7 @@ def _curve(line: Line, lines: Sequence[Line], names: dict[str, str]) -> Line:
         keys.index(line.key),
         format_func=names.__getitem__,
         key="frontier_on",
-        help="The curve of the chosen point.",
+        help="The curve on which to choose a point.",
     )
     return next(other for other in lines if other.key == key)
 
@@ -252,7 +252,7 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
             st.markdown(
                 price,
                 help="The slope of the dotted tangent, −λ / (1 − λ): how much diversity a little more quality "
-                "costs. Each percent costs more in a larger step.",
+                "costs. If you raise quality further, each percent costs more.",
             )
         proved = tables.proof_words(spot)
         if proved:

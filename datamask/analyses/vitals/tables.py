@@ -128,7 +128,7 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
             "How much of the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
             + " comes from each term. If one term is near 100 %, the others have no effect. A share below 0 % "
-            "means that the term pulls against the sum.",
+            "means that the term tends to fall when the sum rises.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),

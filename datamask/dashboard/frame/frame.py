@@ -72,14 +72,18 @@ longer name wraps nothing; and a heading that only screen readers meet. Pages wo
 WORDS = (
     ("Quality score", "the number in your quality column, one for each row; higher is better"),
     ("Quality", "the mean quality score of the selected rows; 0 % is random, 100 % the best found for quality alone"),
-    ("Diversity", "how well the selected rows cover the corpus, as the objective measures it; on the same scale"),
+    (
+        "Diversity",
+        "how well the selected rows cover the corpus, as the objective measures it; 0 % is random, 100 % the best "
+        "found for diversity alone",
+    ),
     ("Balance λ", "1 is quality alone, 0 is diversity alone"),
     ("Joint", "λ × quality + (1 − λ) × diversity, the value that methods with λ maximize"),
-    ("Simple baseline", "a method without λ, such as random or top quality; greedy uses λ"),
+    ("Simple baseline", "a method without λ, such as random or top quality; greedy uses λ, so it is not one"),
     ("Gap", "the joint value is at most this far below the best possible one"),
     ("Level with random", "no significant difference from a random selection"),
     ("Ablation", "a comparison of methods by a small proxy model that learns from each selection"),
-    ("Largest regret", "how far a method is behind the best one on its worst target"),
+    ("Largest regret", "how far a method is behind the best one on the target where it is farthest behind"),
     ("The paper", "DATAMASK, arXiv 2512.24265"),
     ("Select ratio", "the share of the rows to select"),
     ("Run", "one selection with its settings and results, stored in a folder"),

@@ -198,7 +198,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         choices,
         key=GROUP_BY,
         persist_state="session",
-        help=ABOUT + " Columns of your shards with repeated values and bands of length are groups too.",
+        help=ABOUT + " You can also choose a column whose values repeat, or bands of text length.",
     )
     codes, names = classes[by]
     table = groups.shares(codes, names, selected, corpus.lengths, view.mask(skip=(by,)))

@@ -96,8 +96,9 @@ def about(name: str) -> str:
             "interchangeable rows in some."
         )
     return (
-        f"*{title_of(BY_PARTS)}*: a stable row is selected in at least {words.percent(CORE)} of the subsets that "
-        f"contain it, an unstable row in {words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
+        f"*{title_of(BY_PARTS)}*: when the run is repeated on random parts of the corpus, a stable row is selected "
+        f"in at least {words.percent(CORE)} of the parts that contain it, an unstable row in "
+        f"{words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
     )
 
 

@@ -55,10 +55,11 @@ class Places:
     def caption(self) -> str:
         """What is drawn, with its number: ``20,000 of 63,666, sampled``."""
         n, m = len(self.points), len(self.drawn)
-        drawn = f"all {n:,} rows" if m == n else f"{m:,} of {n:,} rows at random"
         if self.cells is None:
+            drawn = f"all {n:,} rows" if m == n else f"{m:,} of {n:,} rows at random"
             return f"Drawn: {drawn}. Zoom out to see rows outside the frame."
-        return f"Hexagons: all {n:,} rows; a larger hexagon has more rows. Hover: {drawn}."
+        hover = "any row" if m == n else f"any of {m:,} random rows"
+        return f"Larger hexagons have more of the {n:,} rows. Hover to see {hover}."
 
 
 def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Places:

@@ -379,7 +379,7 @@ def _solver(quality_columns: Sequence[str]) -> str:
         estimators,
         _place_of("estimator", estimators),
         key=_key("estimator"),
-        help=f"{HELP['estimator']} Learn masks has its own learners.",
+        help=f"{HELP['estimator']} This setting does not affect *Learn masks*.",
         format_func=_estimator_label,
         on_change=_estimator_changed,
         args=(before,),

@@ -77,7 +77,7 @@ def numbers(run: Run) -> tuple[Number, ...]:
         "Selected",
         words.count(selected),
         f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else "") + sample_words(run),
-        f"{steps} in {words.duration(effort.seconds)}; {took} with neighbor graph, scales and local search.",
+        f"{steps} in {words.duration(effort.seconds)}; {took} including neighbor graph, scales and local search.",
     )
     return quality, diversity, size
 

@@ -194,7 +194,7 @@ COLUMNS: tuple[Column, ...] = (
         _gap,
     ),
     Column("tokens", "Tokens", COUNT, "Tokens of the selected rows.", _tokens),
-    Column("seconds", "Seconds", SECONDS, "Total time with neighbor graph, scales and local search.", _seconds),
+    Column("seconds", "Seconds", SECONDS, "Total time, including neighbor graph, scales and local search.", _seconds),
     Column("tags", "Tags", TAGS, "Tags of the run.", lambda record: list(record.label.tags) or None),
     Column("age", "Created", MOMENT, "Time of creation.", lambda record: record.status.created),
     Column(

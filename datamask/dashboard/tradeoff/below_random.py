@@ -59,11 +59,13 @@ def marks(points: Sequence[LambdaPoint]) -> list[Mark]:
 
 def _below(term: str, stretch: Sequence[LambdaPoint]) -> Mark:
     low, high = stretch[0].lamb, stretch[-1].lamb
-    where = f"at λ {low:g}" if low == high else f"from λ {low:g} to {high:g}"
-    least = min(getattr(point, term) for point in stretch)
+    least = words.percent(min(getattr(point, term) for point in stretch), 1)
     listed = term == "diversity" and not all(point.exact for point in stretch)
-    on_lists = ", on listed neighbors" if listed else ""
-    said = f"{term.capitalize()} {where}: down to {words.percent(least, 1)} (random: 0 %{on_lists})"
+    random = "0 %, on listed neighbors" if listed else "0 %"
+    if low == high:
+        said = f"λ {low:g}: {term} is {least}, below random ({random})"
+    else:
+        said = f"λ {low:g} to {high:g}: {term} is below random ({random}), at worst {least}"
     return Mark(BELOW, low, high, said)
 
 

@@ -110,8 +110,8 @@ def _amount(run: Run) -> Amount:
             value=tokens,
             format="%.0f",
             key=f"weights_tokens_{run.id}",
-            help="All tokens to train on, repeats included, exact up to one row. It starts at the tokens of the "
-            "selection.",
+            help="The total number of tokens in training, counting repeats, exact up to one row. It starts at the "
+            "tokens of the selection.",
         )
         return Amount(tokens=float(wanted))
     samples = number.number_input(
@@ -120,7 +120,7 @@ def _amount(run: Run) -> Amount:
         max_value=MOST,
         value=selected,
         key=f"weights_samples_{run.id}",
-        help="All rows to train on, repeats included. It starts at the number of selected rows.",
+        help="The total number of rows in training, counting repeats. It starts at the number of selected rows.",
     )
     return Amount(samples=int(samples))
 

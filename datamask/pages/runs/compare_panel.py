@@ -75,7 +75,7 @@ def show(current: Current | None) -> None:
             key="compare_panels",
             persist_state="session",
             help="Changes: rows that each run gained and lost against A. Selected: rows of each run. Agreement: "
-            "of the repeats on random subsets that contain a row, the share that select it.",
+            "the run is repeated on random parts of the corpus; of those with the row, the share that select it.",
         )
         wanted = preparing_panel.layout_control("compare_layout", "As on the Map. ")
         marks = st.segmented_control(

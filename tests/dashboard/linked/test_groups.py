@@ -167,7 +167,7 @@ def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_i
     diverse, pool = (classes.tightness("x", features, mask, crowding, crowding, every) for mask in (thinned, every))
     assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
     said = classes.spread_words(diverse, pool, "facility")
-    assert "are tighter than" in said and "less crowded" in said and "selects few rows of each crowd" in said
+    assert "are more alike than" in said and "less crowded" in said and "selects few rows of each crowd" in said
     assert "Only pair-wise similarity" in classes.spread_words(diverse, pool, "disf")
     assert classes.spread_words(pool, diverse, "facility") == ""
 

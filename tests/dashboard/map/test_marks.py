@@ -182,7 +182,7 @@ def test_many_rows_become_hexagons_and_a_sample():
     places = place(many)
     assert len(places.drawn) == UNDER_HEXAGONS and len(np.unique(places.drawn)) == UNDER_HEXAGONS
     assert places.cells.counts.sum() == len(many)
-    assert "10,000 of 20,005 rows" in places.caption and "all 20,005" in places.caption
+    assert places.caption == "Larger hexagons have more of the 20,005 rows. Hover to see any of 10,000 random rows."
     assert len(place(many, hexagons=False).drawn) == len(many)
     more = place(np.zeros((MAX_POINTS + 5, 2)), hexagons=False)
     assert more.caption == ("Drawn: 50,000 of 50,005 rows at random. Zoom out to see rows outside the frame.")

@@ -71,12 +71,14 @@ def test_stretches_below_random_are_those_of_solved_points():
     points = [point(0, -0.1), point(0.1, -0.02), point(0.2, 0.3), point(0.9, 0.9, -0.2), point(1, 1, -0.4, exact=False)]
     quality, diversity = below_random.marks(points)
     assert (quality.low, quality.high, diversity.low, diversity.high) == (0, 0.1, 0.9, 1)
-    assert "Quality from λ 0 to 0.1: down to −10" in quality.words
+    assert "λ 0 to 0.1: quality is below random (0 %), at worst −10" in quality.words
     assert "−40" in diversity.words and "listed neighbors" in diversity.words
     assert below_random.marks([point(0), point(1)]) == [] == below_random.marks([])
     # two stretches of one term, and one lambda alone
     first, second = below_random.marks([point(0, -1), point(0.5), point(1, -1)])
-    assert (first.low, first.high, second.low, second.high) == (0, 0, 1, 1) and "at λ 0: " in first.words
+    assert (first.low, first.high, second.low, second.high) == (0, 0, 1, 1) and first.words.startswith(
+        "λ 0: quality is −100"
+    )
 
 
 def test_a_lambda_is_below_random_where_the_solved_ones_on_both_sides_are():

@@ -143,7 +143,11 @@ def plan(
     )
     few = [fact.label for fact in facts if fact.texts < LEAST_HELD]
     if few and target is None:
-        more = (*more, f"{len(few)} of {len(facts)} targets have fewer than {LEAST_HELD} held-out texts.")
+        more = (
+            *more,
+            f"{len(few)} of {len(facts)} targets have fewer than {LEAST_HELD} held-out texts, so "
+            "small differences may not show.",
+        )
     return Plan(
         corpus,
         meter,
@@ -220,7 +224,7 @@ def _labels(pool: Pool, question: AblationQuestion, poll: Poll) -> tuple[list[tu
         }
         if fitting:
             best = max(fitting, key=lambda name: sum(int(rows.sum()) for _, rows in fitting[name]))
-            note = f"{BESIDES}each target is one value of {best}, the label column that covers most rows."
+            note = f"{BESIDES}each target is one value of column {best}, the label column that covers most rows."
             return fitting[best], note
     count = int(np.clip(len(corpus) // ROWS_PER_REGION, LEAST_TARGETS, MOST_TARGETS))
     region = kmeans_labels(pool.features, min(count, len(corpus)), question.seed, poll).cpu().numpy()
