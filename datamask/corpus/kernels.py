@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.compiling import compiled
+from datamask.compiling import compiled, compiled_sum
 
 CHUNK = 32
 """Products tested at once before any is looked at: almost no chunk holds one that beats its threshold."""
@@ -309,16 +309,16 @@ def listed_cosines(rows: np.ndarray, of: np.ndarray, indices: np.ndarray, cosine
             cosines[at, place] = cosine(rows, inverses, of[at], rows, inverses, indices[at, place])
 
 
-@compiled
-def true_cosines(features: np.ndarray, indices: np.ndarray, cosines: np.ndarray, low: int, high: int) -> None:
+@compiled_sum
+def true_cosines(features: np.ndarray, indices: np.ndarray, cosines: np.ndarray, rows: np.ndarray) -> None:
     """Set the cosines of listed pairs to the products of their features, never above the entry before.
 
     Args:
         features: float32 ``(N, d)``, unit rows. indices: int32 ``(N, K)``, lists, each row in front of its own.
-        cosines: float32 ``(N, K)``, changed from row `low` to before row `high`.
+        cosines: float32 ``(N, K)``, changed at `rows`, int64.
     """
     d = features.shape[1]
-    for v in range(low, high):
+    for v in rows:
         least = np.float32(1.0)
         for c in range(1, indices.shape[1]):
             i = indices[v, c]

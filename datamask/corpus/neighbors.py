@@ -140,24 +140,28 @@ def build_neighbors(
         work = work.part(CELLS_SHARE, 1.0)
         if cells is not None:
             graph = _build_approximately(rows, k, cells, ties, checkpoint or GraphCheckpoint(), work)
-            return _with_true_cosines(graph, features, work)
+            return _with_true_cosines(graph, features, cells.order, work)
     if str(device) == "cpu":
         lists = all_pairs(rows, k - 1, ties, checkpoint=checkpoint, work=work)
     else:
         lists = on_device(rows, k - 1, str(device), checkpoint=checkpoint, work=work)
-    return _with_true_cosines(graph_of(*sorted_lists(lists, ties)), features, work)
+    return _with_true_cosines(graph_of(*sorted_lists(lists, ties)), features, np.arange(len(rows)), work)
 
 
-def _with_true_cosines(graph: NeighborGraph, features: np.ndarray, work: Work) -> NeighborGraph:
-    """The same graph with cosines of the rows beside those of rounded rows, by which it lists: so lists and what is
-    solved on them are the same in memory and out of core, and values and bounds are of the true ones."""
+def _with_true_cosines(graph: NeighborGraph, features: np.ndarray, order: np.ndarray, work: Work) -> NeighborGraph:
+    """The same graph with cosines of the rows next to those of rounded rows, by which it lists: so lists and what is
+    solved on them are the same in memory and out of core, and values and bounds are of the true ones.
+
+    Args:
+        order: int64 ``(N,)``, of the rows: neighbors of rows that follow one another are fetched once.
+    """
     from datamask.corpus import kernels
 
     true = graph.similarities.copy()
 
     def task(number: int) -> None:
-        low = number * COSINE_ROWS
-        kernels.true_cosines(features, graph.indices, true, low, min(low + COSINE_ROWS, len(features)))
+        rows = order[number * COSINE_ROWS : (number + 1) * COSINE_ROWS]
+        kernels.true_cosines(features, graph.indices, true, rows)
 
     in_threads(task, -(-len(features) // COSINE_ROWS), threads=work.threads, poll=work.poll)
     return replace(graph, similarities=true, listed=graph.similarities)
