@@ -348,7 +348,10 @@ def test_the_strip_says_what_an_ablation_measured(page, opened, store, mapped):
     ("options", "says"),
     [
         ({"objective": "facility", "estimator": "relaxed"}, "ranks, rows and masks"),
-        ({"objective": "pairwise", "estimator": "relaxed"}, "ranks, rows, masks, repeat weights and a recipe"),
+        (
+            {"objective": "pairwise", "estimator": "relaxed"},
+            "ranks, rows, masks, repeat weights and a recipe (per-row rule)",
+        ),
         ({"objective": "vendi", "estimator": "relaxed"}, "ranks, rows, masks and repeat weights"),
     ],
 )
