@@ -135,9 +135,10 @@ def _rule(learned: LearningSelection, weights: Weights, mask: np.ndarray, shares
     config, size, space = learned.config, int(mask.sum()), learned.space
     rule: dict[str, Any] = {"quality_weight": weights.quality}
     if weights.pairs > 0:
-        rule["crowding_weight"] = weights.crowding(size) if size > 1 else 0.0
         rule["direction"] = weighted_mean(space.features, shares, poll)
-        if config.budget is not None:
+        if config.budget is None:
+            rule["crowding_weight"] = weights.crowding(size) if size > 1 else 0.0
+        else:
             lengths = lengths_of(learned)
             most = float(config.budget) + float(lengths[learned.given].sum())
             counted = np.where(lengths <= most, lengths, 0.0)

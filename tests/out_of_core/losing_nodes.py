@@ -95,7 +95,7 @@ def outcome_of(kind: str, folder: Path, cluster: Cluster, most: int) -> dict[str
 
 
 def main(kinds: str, folder: Path, most: int = 1000) -> None:
-    # nobody computes on the node of the driver
+    # the node of the driver computes nothing
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE})
     # while it is the only one: a driver on a node that is lost would be lost with it
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": ONE_THREAD})

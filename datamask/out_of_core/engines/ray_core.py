@@ -7,7 +7,7 @@ The library asks for four things that are not obvious. The processes that `ray.i
 when the *thread* that called it ends, so that thread lives as long as the connection. Called in the main thread it
 would put its own handler in the place of the one by which a polite kill stops a run with a checkpoint. A process has
 one connection at a time. And a process that drops a reference to a result while its connection ends is ended without a
-word, so no reference outlives `RayEngine.run`, not even in the traceback of an error that somebody keeps.
+word, so no reference outlives `RayEngine.run`, not even in the traceback of an error that is kept.
 """
 
 from __future__ import annotations
