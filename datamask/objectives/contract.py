@@ -101,6 +101,10 @@ class SetFunction(abc.ABC):
         """What `exact_value` would be, from rows drawn by `seed`; None where `value` is exact already."""
         return None
 
+    def sampled_value(self, mask: Tensor, seed: int = 0, poll: Poll = no_poll) -> float:
+        """f of one mask, from rows drawn by `seed` where `value` is a lower bound that takes most of a run's time."""
+        return self.value(mask, poll)
+
     def list_by(self, cosines: np.ndarray, error: float) -> None:  # noqa: B027 - most have no lists
         """Take note by which cosines the lists are, for what is solved and proved on them; overridden where that is.
 

@@ -141,14 +141,21 @@ class Joint:
             joint = joint + (1 - self.lamb) * diversity
         return MaskValues(joint, quality, diversity, parts)
 
-    def evaluate(self, mask: Tensor, poll: Poll = no_poll) -> Values:
-        """Values of one mask ``(n,)``: every term, whatever lambda, by `SetFunction.value`.
+    def evaluate(self, mask: Tensor, poll: Poll = no_poll, sampled: bool = False) -> Values:
+        """Values of one mask ``(n,)``: every term, whatever lambda.
+
+        Args:
+            sampled: by `SetFunction.sampled_value` in place of `value`.
 
         Raises:
             InputError: a term's value is no finite number.
         """
         raw_quality = self.quality.value(mask)
-        raw = {term.name: term.function.value(mask, poll) for term in self.terms}
+        functions = {term.name: term.function for term in self.terms}
+        raw = {
+            name: function.sampled_value(mask, poll=poll) if sampled else function.value(mask, poll)
+            for name, function in functions.items()
+        }
         for name, value in (("quality", raw_quality), *raw.items()):
             if not math.isfinite(value):
                 came = f"{float(value):g} for a selection of {int(mask.sum()):,} rows"

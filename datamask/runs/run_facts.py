@@ -97,7 +97,7 @@ def references(posed: PosedProblem, best_quality: Tensor, poll: Poll) -> dict[st
         "diversity": sum(term.weight * term.scale(posed.diversity_anchors[term.name].random) for term in joint.terms),
     }
     at_random["joint"] = joint.lamb * at_random["quality"] + (1 - joint.lamb) * at_random["diversity"]
-    values = joint.evaluate(best_quality, poll)
+    values = joint.evaluate(best_quality, poll, sampled=True)
     return {
         "random": at_random | {"calibrated": {"quality": 0.0, "diversity": 0.0, "joint": 0.0}},
         "top_quality": {

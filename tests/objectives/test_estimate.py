@@ -80,10 +80,37 @@ def test_few_rows_drawn_hold_the_exact_value_between_their_ends(rough, monkeypat
     assert drawn[3] == function.estimate(mask, 3)
 
 
+@pytest.fixture
+def clumped(rough):
+    """The same, with the members side by side, so that many rows list none."""
+    x, function, _, _ = rough
+    members = np.sort((x @ x[0]).argsort()[-120:])
+    mask = torch.zeros(600, dtype=torch.bool)
+    mask[torch.from_numpy(members)] = True
+    assert float((function.coverage(mask).member_count == 0).float().mean()) > 0.2
+    return x, function, members, mask
+
+
+def test_a_sampled_value_of_all_rows_is_the_exact_value(clumped):
+    x, function, members, mask = clumped
+    assert function.sampled_value(mask) == pytest.approx(truth.facility(x, members), abs=2e-6)
+
+
+def test_a_sampled_value_is_right_on_average_and_varies_less_than_a_mean_of_rows(clumped, monkeypatch):
+    x, function, members, mask = clumped
+    monkeypatch.setattr("datamask.objectives.facility.ESTIMATE_ROWS", 100)
+    drawn = np.array([function.sampled_value(mask, seed) for seed in range(200)])
+    assert abs(drawn.mean() - truth.facility(x, members)) < 4 * drawn.std() / 200**0.5
+    nearest = np.maximum((x @ x[members].T).max(axis=1), 0.0)
+    assert drawn.std() < nearest.std() / 100**0.5
+
+
 def test_exact_lists_need_no_estimate(rng):
     features = torch.from_numpy(truth.unit_rows(rng, 50, 4)).float()
     function = Facility(features, *exact_lists(features, 10))
-    assert not function.lower_bound and function.estimate(torch.arange(50) % 3 == 0) is None
+    mask = torch.arange(50) % 3 == 0
+    assert not function.lower_bound and function.estimate(mask) is None
+    assert function.sampled_value(mask) == function.value(mask)
 
 
 def test_scaling_moves_value_and_ends_alike():
