@@ -57,12 +57,14 @@ def built_now(features: np.ndarray, k: int, threads: int) -> NeighborGraph:
     return neighbors.build_neighbors(features, k, search="approximate", work=Work(threads=threads))
 
 
-def coverage(judged: np.ndarray, members: np.ndarray) -> float:
-    """The mean similarity of rows to their nearest member, at least 0."""
+def nearest_members(judged: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The similarity of each row to its nearest member, at least 0, float64."""
     best = np.zeros(len(judged), np.float32)
-    for low in range(0, len(members), PIECE):
-        np.maximum(best, (judged @ members[low : low + PIECE].T).max(axis=1), out=best)
-    return float(best.mean(dtype=np.float64))
+    for first in range(0, len(judged), PIECE):
+        part = slice(first, first + PIECE)
+        for low in range(0, len(members), PIECE):
+            np.maximum(best[part], (judged[part] @ members[low : low + PIECE].T).max(axis=1), out=best[part])
+    return best.astype(np.float64)
 
 
 def measure(corpus: Corpus, ratio: float, lambdas: list[float], threads: int) -> dict[str, object]:
@@ -96,14 +98,14 @@ def measure(corpus: Corpus, ratio: float, lambdas: list[float], threads: int) ->
             return np.flatnonzero(selection.mask), time.process_time() - began
 
         best, _ = selected("cells alone", 0.0)
-        ends = coverage(judged, features[random]), coverage(judged, features[best])
+        ends = nearest_members(judged, features[random]).mean(), nearest_members(judged, features[best]).mean()
         least, most = quality.mean(), np.sort(quality)[-size:].mean()
         for lamb in lambdas:
             for name, found in graphs.items():
                 rows, seconds = selected(name, lamb)
                 shares = {
                     "quality": (quality[rows].mean() - least) / (most - least),
-                    "diversity": (coverage(judged, features[rows]) - ends[0]) / (ends[1] - ends[0]),
+                    "diversity": (nearest_members(judged, features[rows]).mean() - ends[0]) / (ends[1] - ends[0]),
                 }
                 joint = lamb * shares["quality"] + (1 - lamb) * shares["diversity"]
                 found["selections"][f"{lamb:g}"] = {**shares, "joint": joint, "cpu": seconds}
