@@ -30,8 +30,8 @@ is ``stopped`` or ``failed`` keeps its checkpoint and can be resumed.
 for more than `QUEUE_GRACE` seconds and nobody holds ``queue`` or ``lock``, that is, the process that meant to run it is
 gone. The kernel frees both locks when their process ends, however it ends.
 
-*Threads.* `RunStore` and `Run` hold no open files and no state beyond a cache of config.json: share them freely.
-A `RunWriter` belongs to one thread at a time.
+*Threads.* `RunStore` and `Run` hold no open files and no state: share them freely. What a process has read of a
+config.json or status.json it remembers while the file stays as it is. A `RunWriter` belongs to one thread at a time.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ from datamask.runs.folders import (
     sweep_root,
     valid_id,
 )
-from datamask.runs.formats import load_arrays, read_json, read_metrics, reading
+from datamask.runs.formats import MOST_BYTES, load_arrays, read_json, read_metrics, reading
 from datamask.runs.labels import Label, Result, clean_tags
 from datamask.runs.records import RESULTS, RunRecord
 from datamask.runs.status import RunStatus
@@ -82,7 +82,15 @@ from datamask.schemas import check
 from datamask.work.locks import FileLock, is_held
 from datamask.work.memo import FileMemo
 
-_VALID: FileMemo[None] = FileMemo(1000)
+REMEMBERED = 1000
+"""Runs whose files are remembered: a page asks many times how each of them stands."""
+
+REMEMBERED_BYTES = 4 * MOST_BYTES
+"""Of their records: those of runs on a hundred thousand shards are large."""
+
+_RECORDS: FileMemo[RunRecord] = FileMemo(REMEMBERED, REMEMBERED_BYTES)
+_STATUSES: FileMemo[RunStatus] = FileMemo(REMEMBERED)
+_VALID: FileMemo[None] = FileMemo(REMEMBERED)
 """The tables that this process has found whole."""
 
 ROW_COLUMNS: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
@@ -236,12 +244,11 @@ def _remove_scratch(scratch: Sequence[Any], run_id: str) -> None:
 
 
 class Run:
-    """One run folder, read afresh on every call."""
+    """One run folder; every call gives what stands there now."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self.id = self.path.name
-        self._cached: tuple[object, RunRecord] | None = None
 
     def __repr__(self) -> str:
         return f"Run({self.id})"
@@ -332,7 +339,8 @@ class Run:
 
     def _written_status(self) -> RunStatus:
         try:
-            status = RunStatus.from_dict(read_json(self.path / "status.json"))
+            path = self.path / "status.json"
+            status = _STATUSES.get(path, lambda: RunStatus.from_dict(read_json(path)))
             self._record()
             return status
         except FileNotFoundError:
@@ -353,11 +361,7 @@ class Run:
     def _record(self) -> RunRecord:
         path = self.path / "config.json"
         with reading(path):
-            stat = path.stat()
-            key = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            if self._cached is None or self._cached[0] != key:
-                self._cached = (key, RunRecord.from_dict(read_json(path)))
-        return self._cached[1]
+            return _RECORDS.get(path, lambda: RunRecord.from_dict(read_json(path)))
 
     def label(self) -> Label:
         """What people added to it; never raises."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -24,11 +25,13 @@ class FileMemo(Generic[T]):
 
     Args:
         most: files that are remembered; those asked for longest ago are forgotten first.
+        most_bytes: that these files may have together.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, T] = OrderedDict()
+    def __init__(self, most: int, most_bytes: float = math.inf) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._values: OrderedDict[Hashable, tuple[int, T]] = OrderedDict()
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def get(self, file: int | str | os.PathLike[str], make: Callable[[], T], aspect: Hashable = None) -> T:
@@ -47,11 +50,13 @@ class FileMemo(Generic[T]):
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
-                return self._values[key]
+                return self._values[key][1]
         value = make()
         if time.time() - max(stat.st_mtime, stat.st_ctime) > SETTLED_SECONDS:
             with self._lock:
-                self._values[key] = value
-                while len(self._values) > self._most:
-                    self._values.popitem(last=False)
+                self._bytes += 0 if key in self._values else stat.st_size
+                self._values[key] = stat.st_size, value
+                while len(self._values) > self._most or self._bytes > self._most_bytes:
+                    _, (size, _) = self._values.popitem(last=False)
+                    self._bytes -= size
         return value

@@ -19,6 +19,7 @@ from datamask.files import read_bounded
 from datamask.runs import store as store_module
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
+from datamask.work import memo
 from tests.making.run_folders import config, names
 
 # -- creating and finding ---------------------------------------------------------------------------------------------
@@ -137,6 +138,25 @@ def test_two_hundred_runs_are_listed_without_opening_a_table(store, monkeypatch)
             (folder / name).mkdir()
     states = [(run.config.selection.lamb, run.status().state) for run in store.list()]
     assert states == [(0.5, "queued")] * 200
+
+
+def test_the_record_of_a_run_is_read_once_until_it_changes(store, monkeypatch):
+    run = store.create(config())
+    read, opened = store_module.read_json, []
+    monkeypatch.setattr(store_module, "read_json", lambda path: opened.append(path.name) or read(path))
+    monkeypatch.setattr(memo, "SETTLED_SECONDS", -60.0)
+
+    def look():
+        listed = store.list()[0]
+        return listed.facts().get("n"), listed.status().state
+
+    assert [look() for _ in range(2)] == [(None, "queued")] * 2
+    assert sorted(opened) == ["config.json", "status.json"]
+    with run.writer() as writer:
+        writer.update_facts(n=7)
+        writer.set_status("running")
+        assert [look() for _ in range(2)] == [(7, "running")] * 2
+    assert sorted(opened) == ["config.json", "config.json", "status.json", "status.json"]
 
 
 # -- what a reader sees -----------------------------------------------------------------------------------------------

@@ -80,6 +80,21 @@ def test_aspects_are_kept_apart_and_the_longest_unused_is_forgotten(settled, rea
     assert reader.reads == 4, "a, b and c once; b once more, which had made room for c"
 
 
+def test_files_are_forgotten_once_they_have_too_many_bytes_together(settled, tmp_path):
+    contents = FileMemo(9, most_bytes=10)
+    readers = {name: Reader(tmp_path / name) for name in ("a", "b", "c")}
+    for name, reader in readers.items():
+        reader.path.write_text(4 * name)
+        contents.get(reader.path, reader)
+    for name, reads in (("c", 1), ("b", 1), ("a", 2), ("c", 2)):
+        contents.get(readers[name].path, readers[name])
+        assert readers[name].reads == reads
+    (tmp_path / "large").write_text(11 * "x")
+    large = Reader(tmp_path / "large")
+    assert [contents.get(large.path, large) for _ in range(2)] == [11 * "x"] * 2
+    assert large.reads == 2, "it alone has too many bytes"
+
+
 def test_failures_are_raised_and_tried_again_and_a_missing_file_is_makes_own_business(settled, reader):
     contents = FileMemo(2)
 
