@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from datamask.learning.problem import Problem
@@ -128,6 +127,9 @@ def bounded(
 
 def highest(line: Callable[[float], float]) -> float:
     """Where a concave function on [0, 1] is highest, to `SEARCHED` of the way."""
+    # the import takes half a second, and most selections search along no line
+    from scipy.optimize import minimize_scalar
+
     return float(minimize_scalar(lambda share: -line(share), bounds=(0.0, 1.0), options={"xatol": SEARCHED}).x)
 
 
