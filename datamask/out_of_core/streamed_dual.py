@@ -377,7 +377,7 @@ def _after(
     ]
     mean, moment = members.mean, members.moment
     # the means are exact wherever tau is, and the curvature near the threshold expected is nearly that at tau
-    stepped, _ = next_rule(one_pass, weights, size, tau, mean, moment)
+    stepped = next_rule(one_pass, weights, size, mean, moment)
     slope = slope_along(rule, stepped, mean, moment, weights.crowding(size))
     share, moved = pilot.along(rule, stepped, slope, limits, weights)
     dual.rule, dual.expected = between(rule, stepped, share), tau + moved

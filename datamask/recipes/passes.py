@@ -128,14 +128,11 @@ class Pass:
         )
 
     @property
-    def band(self) -> np.ndarray | None:
-        """Unit features of the rows near the expected threshold that are remembered, float32 ``(r, d)``."""
-        return np.concatenate(self.near)[:, 1:] if self.near else None
-
-    @property
-    def band_quality(self) -> np.ndarray | None:
-        """Their quality, float32 ``(r,)``."""
-        return np.concatenate(self.near)[:, 0] if self.near else None
+    def band(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the rows near the expected threshold that are remembered: quality, float32 ``(r,)``, and unit features,
+        float64 ``(r, d)``."""
+        near = np.concatenate(self.near) if self.near else np.empty((0, 1), np.float32)
+        return near[:, 0], near[:, 1:].astype(np.float64)
 
     def add(self, judged: Judged, aim: Aim, place: int, first: int) -> None:
         """Take in the rows of a batch. place, first: by these those of the band are drawn that are remembered."""

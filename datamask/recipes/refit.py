@@ -30,7 +30,7 @@ from datamask.recipes.apply import RECIPE_FILE, footer_digest, shard_stamp
 from datamask.recipes.batches import Judge
 from datamask.recipes.passes import BINS, Pass, pass_over, score_sd
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds, read_recipe
-from datamask.recipes.stepping import next_rule, rule_of
+from datamask.recipes.stepping import next_rule, next_threshold, rule_of
 from datamask.recipes.weights import Weights
 from datamask.storage.address import is_address
 from datamask.work.context import UNWATCHED, Work
@@ -163,4 +163,5 @@ def _stepped(recipe: Recipe, one_pass: Pass, weights: Weights) -> tuple[ScoreRul
     tau = float(one_pass.edges[edge])
     # beyond the cuts nothing is known of the members, nor of the curvature
     within_cuts = bool(one_pass.cuts[0] < edge < one_pass.cuts[-1])
-    return next_rule(one_pass, weights, one_pass.kept(cut), tau, *one_pass.members(cut), known=within_cuts)
+    stepped = next_rule(one_pass, weights, one_pass.kept(cut), *one_pass.members(cut), known=within_cuts)
+    return stepped, next_threshold(one_pass, tau, stepped) if within_cuts else tau

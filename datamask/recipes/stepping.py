@@ -77,33 +77,41 @@ def next_rule(
     one_pass: Pass,
     weights: Weights,
     size: int,
-    tau: float,
     mean: np.ndarray | None,
     moment: np.ndarray | None,
     *,
     known: bool = True,
-) -> tuple[ScoreRule, float]:
-    """The rule for the next pass, and the threshold that is expected for it.
+) -> ScoreRule:
+    """The rule for the next pass.
 
     Args:
-        size: S. tau: the threshold that so many rows reach under the rule of this pass.
+        size: S, rows above the threshold under the rule of this pass.
         mean: float64 ``(d,)``, moment: ``(d, d)``, of these rows; None: the rule has no such part.
-        known: whether the pass looked closely enough at the rows near tau.
+        known: whether the pass looked closely enough at the rows near the threshold.
     """
-    rule, pairs = one_pass.rule, weights.crowding(size)
+    rule, pairs, (_, band) = one_pass.rule, weights.crowding(size), one_pass.band
     weight = pairs if rule.direction is not None else 0.0
-    band, quality = one_pass.band, one_pass.band_quality
-    if not known or band is None or quality is None or len(band) < 2 or not rule.needs_features:
-        return replace(rule, crowding_weight=weight), tau
-    band = band.astype(np.float64)
+    if not known or len(band) < 2:
+        return replace(rule, crowding_weight=weight)
     density = one_pass.in_band / (2.0 * one_pass.width * size)
     if rule.moment is None and rule.direction is not None and mean is not None:
         stepped = replace(rule, direction=newton_step(rule.direction, mean, pairs * density, band))
     else:
         stepped = _moved(rule, mean, moment, band, density, pairs)
-    stepped = replace(stepped, crowding_weight=weight)
-    before, after = (Scorer(each)(quality, band) for each in (rule, stepped))
-    return stepped, float(np.quantile(after, float((before < tau).mean())))
+    return replace(stepped, crowding_weight=weight)
+
+
+def next_threshold(one_pass: Pass, tau: float, stepped: ScoreRule) -> float:
+    """The threshold that is expected under the next rule: where the share of the band below it stays as it is.
+
+    Args:
+        tau: under the rule of this pass, among the rows that it looked at closely.
+    """
+    quality, band = one_pass.band
+    if len(band) < 2:
+        return tau
+    before, after = (Scorer(each)(quality, band) for each in (one_pass.rule, stepped))
+    return float(np.quantile(after, float((before < tau).mean())))
 
 
 def slope_along(
