@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,3 +40,11 @@ class RowRules:
         """Rows that may be in or out, bool ``(N,)``."""
         free: np.ndarray = ~(self.always | self.banned)
         return free
+
+    @property
+    def digest(self) -> str:
+        """Of all that a selection has to obey: by it what is kept of an earlier attempt is known."""
+        digest = hashlib.blake2b(repr(self.budget).encode(), digest_size=12)
+        for each in (self.pinned, self.banned, self.given, self.group, self.low, self.high, self.lengths):
+            digest.update(b"" if each is None else np.ascontiguousarray(each).data)
+        return digest.hexdigest()

@@ -12,7 +12,6 @@ their features in each thread. Sums are in float64.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 import zlib
@@ -175,10 +174,7 @@ def solve(
     limits = _Limits.of(scratch.rows, size, rules)
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
     if rules is not None:
-        digest = hashlib.blake2b(digest_size=12)
-        for rows in (rules.always, rules.banned):
-            digest.update(np.flatnonzero(rows).astype("<i8").tobytes() + b"|")
-        made_of["rules"] = digest.hexdigest()
+        made_of["rules"] = rules.digest
     path = scratch.folder / state
     dual = _kept(path, made_of, scratch.rows)
     pilot = Pilot(scratch, limits.free)

@@ -7,7 +7,6 @@ is kept in a file beside the lists: a run that was killed goes on from there.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -151,7 +150,7 @@ class Limits:
 
     Attributes:
         quality: the term, which under a budget is of the tokens. eligible: int64 ``(m,)``; rules, budget: over these.
-        given: bool ``(N,)``. digest: of all that. lengths: float64 ``(N,)``, tokens, under a budget.
+        given: bool ``(N,)``. lengths: float64 ``(N,)``, tokens, under a budget.
     """
 
     quality: Quality
@@ -159,7 +158,6 @@ class Limits:
     rules: Rules | None
     budget: Budget | None
     given: np.ndarray
-    digest: str = ""
     lengths: np.ndarray | None = None
 
     @classmethod
@@ -174,9 +172,6 @@ class Limits:
             return cls(Quality(rows.quality), torch.arange(n), None, None, np.zeros(n, bool))
         given, pinned = rules.given[rows.row], (rules.pinned | rules.given)[rows.row]
         eligible = np.flatnonzero(~rules.banned[rows.row])
-        digest = hashlib.blake2b(digest_size=12)
-        for each in (given, pinned, eligible, rules.group[rows.row], rules.low, rules.high):
-            digest.update(each.tobytes())
         if rules.budget is None:
             obeyed = Rules(
                 pinned[eligible],
@@ -187,7 +182,7 @@ class Limits:
                 given[eligible],
             )
             obeyed.check(size)
-            return cls(Quality(rows.quality), torch.from_numpy(eligible), obeyed, None, given, digest.hexdigest())
+            return cls(Quality(rows.quality), torch.from_numpy(eligible), obeyed, None, given)
         assert rules.lengths is not None
         lengths = rules.lengths[rows.row]
         if empty := int((lengths[eligible] <= 0).sum()):
@@ -197,9 +192,8 @@ class Limits:
         eligible = eligible[pinned[eligible] | (lengths[eligible] <= most - lengths[pinned].sum())]
         budget = Budget(lengths[eligible], most, pinned[eligible], of_given)
         budget.check()
-        digest.update(f"{most!r}".encode())
         quality = BudgetedQuality(rows.quality, torch.from_numpy(lengths), most)
-        return cls(quality, torch.from_numpy(eligible), None, budget, given, digest.hexdigest(), lengths)
+        return cls(quality, torch.from_numpy(eligible), None, budget, given, lengths)
 
     def free(self, rows: ListedRows, size: int) -> Problem:
         """The problem of so many rows or tokens without any rule, at lambda 0 and on no scale."""
@@ -255,9 +249,10 @@ def solve_listed(
         joint, size, limits.eligible, all_rows.ties(config.seed), rules=limits.rules, budget=limits.budget
     )
     aim, swapping = alone, config.polish != "none"
-    if config.lamb > 0 or config.seed != 0 or limits.digest or not swapping:
+    digest = "" if row_rules is None else row_rules.digest
+    if config.lamb > 0 or config.seed != 0 or digest or not swapping:
         slopes = [scales[0].slope, scales[1].slope]
-        aim = {"size": size, "lamb": config.lamb, "seed": config.seed, "slopes": slopes, "rules": limits.digest}
+        aim = {"size": size, "lamb": config.lamb, "seed": config.seed, "slopes": slopes, "rules": digest}
         aim = aim if swapping else aim | {"swaps": False}
     mask = all_rows.solved(problem, aim, work.part(BEST, SOLVED), swapping)
     values = joint.evaluate(mask, work.poll)
