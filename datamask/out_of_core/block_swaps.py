@@ -8,23 +8,18 @@ others; what is left out against swaps in memory is that no member is swapped fo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from datamask.out_of_core.rounds import BlockAgainstOthers, lists_in
-from datamask.out_of_core.tasks import Argument, Made, once
+from datamask.out_of_core.tasks import Argument, Made, task
 
 FEWEST_SWAPS = 1 / 500
 """Swaps end after a pass over all rows that swapped a smaller share of the members."""
 
 
-def swap(argument: Argument) -> dict[str, Any]:
+@task
+def swap(argument: Argument) -> Made:
     """The members of a block after swaps that help, as many as before."""
-    return once(argument, _swap)
-
-
-def _swap(argument: Argument) -> Made:
     from datamask.learning.eager_swaps import EagerSwaps, Limits
     from datamask.learning.lists import Lists
 

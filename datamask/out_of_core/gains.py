@@ -5,20 +5,15 @@ nearest_members, for each block -> gains, for each block
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from datamask.out_of_core.rounds import lists_in
-from datamask.out_of_core.tasks import Argument, Made, once, opened
+from datamask.out_of_core.tasks import Argument, Made, opened, task
 
 
-def nearest_members(argument: Argument) -> dict[str, Any]:
+@task
+def nearest_members(argument: Argument) -> Made:
     """The two nearest listed members of each row of a block."""
-    return once(argument, _nearest_members)
-
-
-def _nearest_members(argument: Argument) -> Made:
     from datamask.out_of_core import list_kernels
 
     lists, member = opened(argument, "lists"), opened(argument, "members", 0)["member"]
@@ -29,12 +24,9 @@ def _nearest_members(argument: Argument) -> Made:
     return {"best": best, "second": second, "owner": owner}, {}
 
 
-def gains(argument: Argument) -> dict[str, Any]:
+@task
+def gains(argument: Argument) -> Made:
     """What each row of a block would add to the sum over all rows, or, as a member, what would be lost without it."""
-    return once(argument, _gains)
-
-
-def _gains(argument: Argument) -> Made:
     from datamask.out_of_core import list_kernels
 
     number, reverse = argument["number"], opened(argument, "reverse")

@@ -14,13 +14,12 @@ the block itself, how near the nearest one in any other block is.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from datamask.corpus.sampling import hash_under
 from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.tasks import Argument, Made, once, opened
+from datamask.out_of_core.tasks import Argument, Made, opened, task
 
 SIGN = np.uint64(1 << 63)
 
@@ -42,12 +41,9 @@ def shares(starts: np.ndarray, size: int) -> np.ndarray:
     return np.diff(np.floor(rows / rows[-1] * size + 0.5).astype(np.int64), prepend=0)
 
 
-def alone(argument: Argument) -> dict[str, Any]:
+@task
+def alone(argument: Argument) -> Made:
     """Lazy greedy on a block that knows itself alone: rows in the order of picking, and gains, which never rise."""
-    return once(argument, _alone)
-
-
-def _alone(argument: Argument) -> Made:
     from datamask.learning.medoids import greedy, picked_gains
 
     number, reverse = argument["number"], opened(argument, "reverse")
@@ -63,12 +59,9 @@ def _alone(argument: Argument) -> Made:
     return {"picks": picks.astype(np.int32), "gains": gains, "order": order[picks]}, {"picks": len(picks)}
 
 
-def merge(argument: Argument) -> dict[str, Any]:
+@task
+def merge(argument: Argument) -> Made:
     """The S picks with the largest gains over all blocks; where blocks have equal shares, all picks."""
-    return once(argument, _merge)
-
-
-def _merge(argument: Argument) -> Made:
     starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
     solved = [opened(argument, "solved", number) for number in range(argument["blocks"])]
     gains = [each["gains"] for each in solved]
@@ -115,12 +108,9 @@ def _number(rank: int) -> float:
     return float(np.int64(bits).view(np.float64))
 
 
-def cover(argument: Argument) -> dict[str, Any]:
+@task
+def cover(argument: Argument) -> Made:
     """How members cover the rows of a block, and what that and its members' quality come to."""
-    return once(argument, _cover)
-
-
-def _cover(argument: Argument) -> Made:
     from datamask.out_of_core import list_kernels
 
     number, lists = argument["number"], opened(argument, "lists")
@@ -183,34 +173,25 @@ class BlockAgainstOthers:
         return {"picks": np.sort(picks).astype(np.int32)}, {"block": self.number, "changed": changed}
 
 
-def again(argument: Argument) -> dict[str, Any]:
+@task
+def again(argument: Argument) -> Made:
     """A block solved anew by lazy greedy against what the others hold, as many members as before."""
-    return once(argument, _again)
-
-
-def _again(argument: Argument) -> Made:
     from datamask.learning.medoids import greedy
 
     own = BlockAgainstOthers(argument)
     return own.made(greedy(*lists_in(own.reverse), own.bonus, int(own.member.sum()), own.order, best=own.best))
 
 
-def value(argument: Argument) -> dict[str, Any]:
+@task
+def value(argument: Argument) -> Made:
     """What a selection comes to over all blocks."""
-    return once(argument, _value)
-
-
-def _value(argument: Argument) -> Made:
     blocks = [opened(argument, "cover", number).facts for number in range(argument["blocks"])]
     return {}, {name: math.fsum(facts[name] for facts in blocks) for name in ("covered", "quality", "members", "lost")}
 
 
-def turn(argument: Argument) -> dict[str, Any]:
+@task
+def turn(argument: Argument) -> Made:
     """The selection after a turn: new members in the blocks whose turn it was."""
-    return once(argument, _turn)
-
-
-def _turn(argument: Argument) -> Made:
     starts = opened(argument, "atlas", 0)["block_starts"]
     member = np.array(opened(argument, "members", 0)["member"])
     changed = 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from datamask.corpus.sampling import uniform_rows
 from datamask.corpus.threads import one_blas_thread
 from datamask.out_of_core.neighbour_lists import nearest_of_blocks
 from datamask.out_of_core.partition import of_all, rows_of, unit_float32
-from datamask.out_of_core.tasks import Argument, Made, once, opened
+from datamask.out_of_core.tasks import Argument, Made, opened, task
 
 PIECE = 1024
 
@@ -26,22 +25,16 @@ ROUNDING = 1e-6
 """Cosines of the same pair may differ by so much, where they were computed by different products."""
 
 
-def sample(argument: Argument) -> dict[str, Any]:
+@task
+def sample(argument: Argument) -> Made:
     """So many uniformly drawn rows: where they are, and their features."""
-    return once(argument, _sample)
-
-
-def _sample(argument: Argument) -> Made:
     positions = uniform_rows(np.asarray(opened(argument, "atlas", 0)["ties"]), argument["drawn"], argument["draw"])
     return {"positions": positions, "features": rows_of(argument)[positions]}, {}
 
 
-def nearest(argument: Argument) -> dict[str, Any]:
+@task
+def nearest(argument: Argument) -> Made:
     """How near the nearest member in a block is to each of the sampled rows, 0 at least."""
-    return once(argument, _nearest)
-
-
-def _nearest(argument: Argument) -> Made:
     rows = unit_float32(opened(argument, "sample", 0)["features"])
     features = opened(argument, "block")["features"]
     low, high = opened(argument, "atlas", 0)["block_starts"][argument["number"] :][:2]
@@ -56,12 +49,9 @@ def _nearest(argument: Argument) -> Made:
     return {"best": best}, {}
 
 
-def true_lists(argument: Argument) -> dict[str, Any]:
+@task
+def true_lists(argument: Argument) -> Made:
     """The nearest rows of a block to each of the sampled rows, and how near they are."""
-    return once(argument, _true_lists)
-
-
-def _true_lists(argument: Argument) -> Made:
     sampled, atlas = opened(argument, "sample", 0), opened(argument, "atlas", 0)
     rows, own = np.asarray(sampled["features"]), np.asarray(sampled["positions"])
     ties, first = np.asarray(atlas["ties"]), int(atlas["block_starts"][argument["number"]])
@@ -70,12 +60,9 @@ def _true_lists(argument: Argument) -> Made:
     return dict(zip(("positions", "near"), near)), {}
 
 
-def shortfalls(argument: Argument) -> dict[str, Any]:
+@task
+def shortfalls(argument: Argument) -> Made:
     """How much nearer the nearest of all members is to each sampled row than the nearest listed one."""
-    return once(argument, _shortfalls)
-
-
-def _shortfalls(argument: Argument) -> Made:
     covers = [opened(argument, "cover", number) for number in range(argument["blocks"])]
     best = np.max([opened(argument, "nearest", number)["best"] for number in range(argument["blocks"])], axis=0)
     listed = of_all(argument, "cover", "best")[np.asarray(opened(argument, "sample", 0)["positions"])]
@@ -84,12 +71,9 @@ def _shortfalls(argument: Argument) -> Made:
     return {"shortfalls": short}, {"covered": math.fsum(each.facts["covered"] for each in covers)}
 
 
-def recall(argument: Argument) -> dict[str, Any]:
+@task
+def recall(argument: Argument) -> Made:
     """The share of the true nearest rows that the sampled rows' lists hold."""
-    return once(argument, _recall)
-
-
-def _recall(argument: Argument) -> Made:
     _, near = nearest_of_blocks(argument, opened(argument, "atlas", 0)["ties"])
     listed = of_all(argument, "lists", "similarities")[np.asarray(opened(argument, "sample", 0)["positions"])]
     # of rows that are equally near, any may be listed
@@ -97,24 +81,18 @@ def _recall(argument: Argument) -> Made:
     return {}, {"recall": float(held.mean()) if held.size else 1.0, "rows": len(held)}
 
 
-def random(argument: Argument) -> dict[str, Any]:
+@task
+def random(argument: Argument) -> Made:
     """A uniformly random selection of S rows."""
-    return once(argument, _random)
-
-
-def _random(argument: Argument) -> Made:
     ties = np.asarray(opened(argument, "atlas", 0)["ties"])
     positions, member = uniform_rows(ties, argument["size"], argument["draw"]), np.zeros(len(ties), np.uint8)
     member[positions] = 1
     return {"member": member}, {"members": len(positions)}
 
 
-def selected(argument: Argument) -> dict[str, Any]:
+@task
+def selected(argument: Argument) -> Made:
     """A selection by row of the scratch, in the place of position."""
-    return once(argument, _selected)
-
-
-def _selected(argument: Argument) -> Made:
     starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
     member = opened(argument, "members", 0)["member"]
     by_row = np.zeros(len(member), np.uint8)

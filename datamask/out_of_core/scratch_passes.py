@@ -22,7 +22,7 @@ from datamask.errors import StoreError
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.scratch import ROWS_READ, Scratch, Shuffled, open_scratch
-from datamask.out_of_core.tasks import Argument, Made, Phase, file_of, once, opened
+from datamask.out_of_core.tasks import Argument, Made, Phase, file_of, opened, task
 from datamask.polling import Poll
 from datamask.recipes.batches import Judged
 from datamask.recipes.passes import Aim, Batch, Batches, Pass, pass_of, summed
@@ -157,12 +157,9 @@ class Passes:
         return Phase("datamask.out_of_core.scratch_passes:part", self._feed.tasks, folder, settings)
 
 
-def part(argument: Argument) -> dict[str, Any]:
+@task
+def part(argument: Argument) -> Made:
     """The scores of a part of the rows, and the sums of a pass over it."""
-    return once(argument, _part)
-
-
-def _part(argument: Argument) -> Made:
     scratch = _scratch_in(str(Path(argument["folder"]).parent), argument["scratch"])
     if argument["shuffled"]:
         scratch = Shuffled(scratch)

@@ -8,6 +8,7 @@ word. See `datamask.out_of_core.engines` for what does them.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -150,6 +151,16 @@ def facts_of(path: Path) -> dict[str, Any] | None:
         return ArrayFile(path).facts
     except FileNotFoundError:
         return None
+
+
+def task(make: Callable[[Argument], Made]) -> Callable[[Argument], dict[str, Any]]:
+    """Turn what makes the file of a call into a task: called by its name, it gives the facts of the file back."""
+
+    @functools.wraps(make)
+    def done_once(argument: Argument) -> dict[str, Any]:
+        return once(argument, make)
+
+    return done_once
 
 
 def once(argument: Argument, make: Callable[[Argument], Made]) -> dict[str, Any]:
