@@ -132,15 +132,15 @@ def main() -> None:
     for name, solution in solved.items():
         shares = [
             (value - ends[term]["random"]) / (ends[term]["best"] - ends[term]["random"])
-            for term, value in (("quality", solution.quality), ("facility", solution.estimate.value))
+            for term, value in (("quality", solution.raw["quality"]), ("facility", solution.estimate.value))
         ]
         record[name] |= {
             "quality": shares[0],
             "diversity": shares[1],
             "joint": LAMB * shares[0] + (1 - LAMB) * shares[1],
         }
-    record["lists"]["gap"] = solved["lists"].proof.upper_bound - solved["lists"].proof.value
-    record["recall"] = solved["lists"].facts["recall"]
+    record["lists"]["gap"] = solved["lists"].upper_bound - solved["lists"].bounded[1]
+    record["recall"] = solved["lists"].graph.recall
     print(json.dumps(record, indent=1))
     if options.output:
         options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ The shards are read once, into raw files that every later pass reads in their pl
 |---|---|
 | `whole_corpus` | all rows of a corpus, not held: shards, columns, how features and quality are made |
 | `scratch`, `scratch_writing` | its raw files: read by ranges, from any process; written shard by shard, resumable |
-| `solvers` | the table: who solves what over all rows, what a solver is given and gives back |
+| `solvers`, `solution` | the table: who solves what over all rows, and what a solver is given; what it gives back |
 | `streamed_dual`, `rounding` | pair-wise similarity and DiSF with fixed scale, by passes; rows at the threshold |
 | `scratch_passes` | one pass, in threads or by tasks of an engine |
 | `facility` | facility location over all rows: on the lists of all rows, or in rounds of blocks |

@@ -21,12 +21,14 @@ from datamask.corpus.neighbors import compares_all, search_for
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
+from datamask.measured import FOUND, Anchor, Anchors, GraphFacts
 from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import Estimate, Facility, FacilitySolution
+from datamask.out_of_core.facility_values import JUDGES, Facility
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.solution import WholeSolution
 from datamask.recipes.weights import slope_between
 from datamask.work.context import UNWATCHED, Work
 
@@ -63,7 +65,7 @@ def solve_facility(
     rules: RowRules | None = None,
     whole: bool | None = None,
     listed_rows: int = LISTED_BLOCK_ROWS,
-) -> FacilitySolution:
+) -> WholeSolution:
     """Select S of all rows.
 
     Args:
@@ -99,13 +101,13 @@ def solve_facility(
     low, twice = low + RANDOM, config.lamb > 0
     middle = (1 + low) / 2 if twice else 1.0
     known: list[State] = []
-    scale = _Scale(scratch, config, size, random, cells.rows)
+    scale = _Scale(scratch, config, size, random)
     for state in by_diversity.run(engine, work.part(low, middle)):
         known.append(state)
         if not twice:
             step(scale.of_step(state))
     best = max(known, key=lambda each: each.covered)
-    scale.close(best, facility.estimate(best.members, DRAWS - 2) if alone else None)
+    scale.close(facility.estimate(best.members, DRAWS - 2).value if alone else best.covered / cells.rows)
     chosen = best
     if twice:
         aim = scale.aim()
@@ -115,22 +117,21 @@ def solve_facility(
             step(scale.of_step(state))
         chosen, known = max(states, key=lambda each: each.worth(aim)), states
     estimate = facility.estimate(chosen.members, DRAWS - 2)
-    quality = chosen.quality / size
-    worth = _worth(facility, chosen, scale)
+    quality, covered = chosen.quality / size, estimate.value if alone else chosen.covered / cells.rows
     kind = f"{cells.blocks:,} random blocks, each alone" if alone else f"{cells.blocks:,} blocks of cells"
     ending = kind if alone else f"{kind}, {rounds} rounds" + (f" and {swaps} of swaps" if swaps else "")
-    facts = prepared | {"rounds": len(known), "recall": recall, "lost": chosen.lost}
-    covered = estimate.value if alone else estimate.listed
-    return FacilitySolution(
+    graph = GraphFacts("approximate", prepared.pop("listed"), recall, JUDGES)
+    return WholeSolution(
         facility.selected(chosen.members),
-        quality,
-        estimate,
-        covered,
         scale.joint(quality, covered),
-        scale.anchors(),
-        worth,
+        {"quality": quality, "facility": covered},
+        None,
+        _worth(facility, chosen, scale),
         ending,
-        facts,
+        scale.anchors(),
+        prepared | {"rounds": len(known), "lost": chosen.lost},
+        estimate=estimate,
+        graph=graph,
     )
 
 
@@ -218,49 +219,56 @@ def check_solvable(scratch: Scratch, config: SelectionConfig, size: int) -> None
         raise InputError(f"a selection from {scratch.rows:,} rows has from 1 to {scratch.rows - 1:,}, got {size:,}")
 
 
+def check_weighable(config: SelectionConfig, diversity: Anchor) -> None:
+    """Refuse to weigh quality against what has no scale.
+
+    Raises:
+        InputError: no selection covers more than another.
+    """
+    if config.scale == "calibrated" and config.lamb > 0 and diversity.constant:
+        raise InputError(
+            "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
+            "against quality; take --lamb 0, --scale raw, or another objective"
+        )
+
+
 class _Scale:
     """The ends of the scales, as far as they are known."""
 
-    def __init__(self, scratch: Scratch, config: SelectionConfig, size: int, random: float, rows: int) -> None:
-        quality = scratch.quality
-        self.lamb, self.calibrated, self.size, self.rows = config.lamb, config.scale == "calibrated", size, rows
-        self.mean_quality = float(quality.mean())
-        self.best_quality = float(np.partition(quality, rows - size)[rows - size :].mean())
-        self.random, self.best, self.known = random, random, not self.calibrated
+    def __init__(self, scratch: Scratch, config: SelectionConfig, size: int, random: float) -> None:
+        self.config, self.size, self.rows = config, size, scratch.rows
+        self.lamb, self.calibrated, self.known = config.lamb, config.scale == "calibrated", config.scale == "raw"
+        self.quality, self.diversity = scratch.quality_ends(size), Anchor(random, random, FOUND)
 
-    def close(self, best: State, estimate: Estimate | None) -> None:
+    def close(self, best: float) -> None:
         """Take note of the best that diversity alone reaches.
 
         Raises:
             InputError: no selection covers more than another, and quality cannot be weighed against that.
         """
-        self.best = max(self.random, best.covered / self.rows if estimate is None else estimate.value)
-        self.known = True
-        if self.calibrated and self.lamb > 0 and slope_between(self.random, self.best) == 0:
-            raise InputError(
-                "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
-                "against quality; take --lamb 0, --scale raw, or another objective"
-            )
+        self.diversity, self.known = Anchor(self.diversity.random, max(self.diversity.random, best), FOUND), True
+        check_weighable(self.config, self.diversity)
 
     @property
     def slopes(self) -> tuple[float, float]:
         """Of quality and of diversity."""
         if not self.calibrated:
             return 1.0, 1.0
-        return slope_between(self.mean_quality, self.best_quality), slope_between(self.random, self.best)
+        of_quality, of_diversity = (slope_between(ends.random, ends.best) for ends in (self.quality, self.diversity))
+        return of_quality, of_diversity
 
     def aim(self) -> Aim:
         """What a member adds by itself."""
         of_quality, of_diversity = self.slopes
         bonus = self.lamb * of_quality / ((1 - self.lamb) * of_diversity) * self.rows / self.size
-        return Aim(self.size, bonus, self.mean_quality)
+        return Aim(self.size, bonus, self.quality.random)
 
     def parts(self, quality: float, covered: float) -> tuple[float, float]:
         """Mean quality and mean coverage on the run's scale."""
         of_quality, of_diversity = self.slopes
         if not self.calibrated:
             return quality, covered
-        return (quality - self.mean_quality) * of_quality, (covered - self.random) * of_diversity
+        return (quality - self.quality.random) * of_quality, (covered - self.diversity.random) * of_diversity
 
     def joint(self, quality: float, covered: float) -> float:
         """The joint value."""
@@ -278,14 +286,11 @@ class _Scale:
 
     def anchors(self) -> dict[str, Any]:
         """As runs keep them."""
-        return {
-            "quality": {"random": self.mean_quality, "best": self.best_quality, "best_kind": "proved"},
-            "diversity": {"facility": {"random": self.random, "best": self.best, "best_kind": "best found"}},
-        }
+        return Anchors(self.quality, {"facility": self.diversity}).to_dict()
 
 
 def _worth(facility: Facility, chosen: State, scale: _Scale) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """What rows are worth beside the others, as `FacilitySolution.worth` says it."""
+    """What rows are worth beside the others, as `WholeSolution.scores` says it."""
     of_quality, of_diversity = scale.slopes
     scratch, gains = facility.cells.scratch, facility.gains(chosen.members)
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from datamask.corpus.sampling import DRAWS
+from datamask.measured import Estimate
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
-
-if TYPE_CHECKING:
-    from datamask.learning.bounds import Certificate
 
 ESTIMATE_ROWS = 10_000
 """Rows that are compared with all members for an estimate."""
@@ -31,22 +29,6 @@ RANDOM_DRAWS = 3
 
 JUDGES = 400
 """Rows whose true nearest rows say what share of them the lists hold."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a selection covers, a mean over all rows.
-
-    Attributes:
-        listed: by listed members, a lower bound. value: an estimate of it by all members, between low and high with a
-            confidence of 95 %. rows: it was made from.
-    """
-
-    listed: float
-    value: float
-    low: float
-    high: float
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -69,7 +51,7 @@ class Facility:
         return {"block": self.cells.block.name, "atlas": self.cells.atlas.name}
 
     def estimate(self, members: Phase, draw: int) -> Estimate:
-        """Estimate what a selection covers.
+        """Estimate what a selection covers, a mean over all rows.
 
         Args:
             members: the phase of its file. draw: which uniform sample of the rows it is made from.
@@ -95,9 +77,7 @@ class Facility:
                 self._done(phase)
             nearest.remove()
         file = ArrayFile(shortfalls.path(0))
-        mean = float(file.facts["covered"]) / cells.rows
-        outcome = estimated(mean, np.asarray(file["shortfalls"]), 1.0)
-        return Estimate(mean, outcome.value, outcome.low, outcome.high, outcome.rows)
+        return estimated(float(file.facts["covered"]) / cells.rows, np.asarray(file["shortfalls"]), 1.0)
 
     def random_end(self, size: int, work: Work = UNWATCHED) -> float:
         """What random selections of S rows cover on average, estimated."""
@@ -162,30 +142,3 @@ class Facility:
             return outcome
 
         return of
-
-
-@dataclass(frozen=True)
-class FacilitySolution:
-    """What came out.
-
-    Attributes:
-        selected: bool ``(N,)``, exactly S rows, by row of the scratch.
-        quality: mean over the members. estimate: what they cover. covered: the listed value of it where blocks know of
-            each other, else the estimate. joint: of these two, on the scale of `anchors`.
-        anchors: ends of the scale by term, as runs keep them.
-        worth: of rising rows of the scratch, what each is worth beside the others: parts of quality and diversity.
-        ending: why it ended.
-        facts: counts of blocks, pairs, rounds; ``listed``: K; ``recall``: the share of the true nearest rows in lists.
-        proof: of the value over listed pairs; None: nothing is proved.
-    """
-
-    selected: np.ndarray
-    quality: float
-    estimate: Estimate
-    covered: float
-    joint: float
-    anchors: dict[str, Any]
-    worth: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    ending: str
-    facts: dict[str, Any]
-    proof: Certificate | None = None

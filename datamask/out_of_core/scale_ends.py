@@ -19,7 +19,7 @@ import numpy as np
 
 from datamask.errors import StoreError
 from datamask.files import read_bounded, write_text
-from datamask.measured import PROVED, Anchor, is_bound
+from datamask.measured import Anchor, is_bound
 from datamask.out_of_core import streamed_dual
 from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.exact_values import Candidate, ExactValues, PoolSquares
@@ -140,7 +140,7 @@ class ScaleEnds:
             valid = is_bound(bound, max(best, random))
             diversity[name] = Anchor.found(random, best, bound if valid else np.inf).to_dict()
         return {
-            "quality": _quality_ends(scratch.quality, size),
+            "quality": scratch.quality_ends(size).to_dict(),
             "diversity": {name: diversity[name] for name in self._names},
         }
 
@@ -207,11 +207,6 @@ def _naming(work: Work, name: str) -> Work:
     """The same work, which says of what term it is."""
     report = work.report
     return replace(work, report=lambda share, what: report(share, f"Best {name} alone: {what[:1].lower()}{what[1:]}"))
-
-
-def _quality_ends(quality: np.ndarray, size: int) -> dict[str, Any]:
-    best = float(np.partition(quality, len(quality) - size)[len(quality) - size :].mean())
-    return Anchor(float(quality.mean()), best, PROVED).to_dict()
 
 
 def _random(scratch: Scratch, name: str, size: int, squares: PoolSquares | None) -> float:

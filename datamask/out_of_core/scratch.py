@@ -24,6 +24,7 @@ from datamask.corpus.rounded_rows import rounded
 from datamask.corpus.sampling import row_hash
 from datamask.errors import StoreError
 from datamask.files import open_regular, read_bounded
+from datamask.measured import PROVED, Anchor
 from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll, no_poll
@@ -94,6 +95,11 @@ class Scratch:
             number = int(np.searchsorted(self.starts, int(np.isfinite(quality).argmin()), side="right")) - 1
             raise self._damaged(f"has a {number:06d}.quality with values that are no finite numbers")
         return quality
+
+    def quality_ends(self, size: int) -> Anchor:
+        """The ends of the scale of the mean quality of S rows."""
+        best = np.partition(self.quality, self.rows - size)[self.rows - size :]
+        return Anchor(float(self.quality.mean()), float(best.mean()), PROVED)
 
     @functools.cached_property
     def id_hash(self) -> np.ndarray:

@@ -17,14 +17,15 @@ import numpy as np
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.measured import Estimate, GraphFacts, is_bound
-from datamask.out_of_core import engines, facility, facility_values, streamed_dual
+from datamask.measured import is_bound
+from datamask.out_of_core import engines, facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.exact_values import Candidate, exact_values
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scale_ends import ScaleEnds, Start
 from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.solution import WholeSolution
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll
 from datamask.recipes.derive import MOST_IDS
@@ -77,39 +78,6 @@ class WholeProblem:
     def members(self) -> int:
         """S and the given rows: as in memory, these count among the members that are valued, and in the ends."""
         return self.size + (0 if self.rules is None else int(self.rules.given.sum()))
-
-
-@dataclass(frozen=True)
-class WholeSolution:
-    """What came out.
-
-    Attributes:
-        selected: bool ``(N,)``, exactly S rows, or rows that fill the budget; no given ones.
-        joint: value on the run's scale. raw: ``quality`` and every objective, each as it defines itself.
-        upper_bound: what no such selection exceeds, on the run's scale; None: nothing is proved.
-        bounded: what the bound is of, ``exact`` (the objective) or ``listed`` (its value over listed pairs), and what
-            the selection has of that; None: of `joint`.
-        scores: of some rising rows, what each is worth beside the others, in parts: the quality's and the diversity's,
-            float64 ``(k,)`` each, first order, on the run's scale, before they are weighed by lambda.
-        ending: why it ended, in a few words. facts: counts for the run's record: ``passes``, ``blocks``.
-        rule: recipe and threshold by which rows are selected, but for some near it; None: no rule says so.
-        anchors: ends of the scales over all rows.
-        estimate: of the exact diversity, where `raw` holds a lower bound or an estimate of it; None: it is exact.
-        graph: what is known about the neighbor lists; None: there are none.
-    """
-
-    selected: np.ndarray
-    joint: float
-    raw: dict[str, float]
-    upper_bound: float | None
-    scores: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    ending: str
-    anchors: dict[str, Any]
-    facts: dict[str, int] = field(default_factory=dict)
-    rule: tuple[Recipe, Thresholds] | None = None
-    estimate: Estimate | None = None
-    graph: GraphFacts | None = None
-    bounded: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -301,7 +269,7 @@ def driving(config: SelectionConfig) -> contextlib.AbstractContextManager[None]:
 def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
     """Facility location, on lists of all rows or by blocks of neighbouring cells."""
     with engine_of(problem.config) as engine:
-        solved = facility.solve_facility(
+        return facility.solve_facility(
             problem.scratch,
             replace(problem.config, block_rows=problem.block_rows),
             problem.members,
@@ -310,21 +278,6 @@ def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
             step,
             rules=problem.rules,
         )
-    estimate, facts = solved.estimate, dict(solved.facts)
-    listed, recall, proof = facts.pop("listed"), facts.pop("recall"), solved.proof
-    return WholeSolution(
-        solved.selected,
-        solved.joint,
-        {"quality": solved.quality, "facility": solved.covered},
-        None if proof is None else proof.upper_bound,
-        solved.worth,
-        solved.ending,
-        solved.anchors,
-        facts,
-        estimate=Estimate(estimate.value, estimate.low, estimate.high, estimate.rows),
-        graph=GraphFacts("approximate", listed, recall, facility_values.JUDGES),
-        bounded=None if proof is None else (proof.holds_for, proof.value),
-    )
 
 
 def _facility_memory(config: SelectionConfig, rows: int, dim: int, size: int) -> int:

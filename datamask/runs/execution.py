@@ -20,7 +20,7 @@ from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
-from datamask.out_of_core.solvers import WholeSolution
+from datamask.out_of_core.solution import WholeSolution
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.runs import phases, run_facts
 from datamask.runs.callbacks import Callbacks

@@ -110,8 +110,8 @@ def test_no_selection_exceeds_the_bound(tmp_path, seed):
         for members in itertools.combinations(range(11), 3)
     )
     # blocks hold rows rounded to whole numbers
-    assert solution.proof.holds_for == "listed" and solution.proof.upper_bound >= best - 1e-4
-    assert solution.joint <= best + 1e-4 and solution.proof.upper_bound - best < 0.05
+    assert solution.bounded[0] == "listed" and solution.upper_bound >= best - 1e-4
+    assert solution.joint <= best + 1e-4 and solution.upper_bound - best < 0.05
 
 
 def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, monkeypatch):
@@ -136,9 +136,9 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, monkeypat
             attempts, most = attempts + 1, most + 12
     assert attempts > 3
     np.testing.assert_array_equal(solution.selected, expected.selected)
-    assert (solution.joint, solution.anchors, solution.proof.upper_bound) == (
+    assert (solution.joint, solution.anchors, solution.upper_bound) == (
         expected.joint,
         expected.anchors,
-        expected.proof.upper_bound,
+        expected.upper_bound,
     )
     assert not list((scratch.folder / "blocks").glob("*-at"))

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.corpus.sampling import DRAWS, hash_under
-from datamask.errors import InputError, OptionError
+from datamask.errors import OptionError
 from datamask.learning.bounds import Certificate, Effort, dual_bound
 from datamask.learning.budget import Budget
 from datamask.learning.facility_solver import State, medoids
@@ -27,19 +27,21 @@ from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
-from datamask.measured import FOUND, PROVED, RANDOM_DRAWS, Anchor
+from datamask.measured import FOUND, PROVED, RANDOM_DRAWS, Anchor, Anchors, Estimate, GraphFacts
 from datamask.objectives.budgeted import BudgetedQuality
+from datamask.objectives.estimate import estimated
 from datamask.objectives.facility import ROUNDING, Coverage
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import ESTIMATE_ROWS, Facility, FacilitySolution
-from datamask.out_of_core.facility_values import Estimate as Estimated
+from datamask.out_of_core.facility import check_weighable
+from datamask.out_of_core.facility_values import ESTIMATE_ROWS, JUDGES, Facility
 from datamask.out_of_core.listed.mapped_facility import MappedFacility, RowsOfCells
 from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
 from datamask.out_of_core.row_rules import RowRules
+from datamask.out_of_core.solution import WholeSolution
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
 
@@ -224,7 +226,7 @@ def solve_listed(
     work: Work = UNWATCHED,
     step: Callable[[dict[str, float]], None] = lambda numbers: None,
     row_rules: RowRules | None = None,
-) -> FacilitySolution:
+) -> WholeSolution:
     """As `datamask.out_of_core.facility.solve_facility`, on whole lists."""
     facility, whole = Facility(cells, engine, work), WholeLists(cells)
 
@@ -235,14 +237,10 @@ def solve_listed(
     all_rows, facts = ListedRows.opened(whole, make, work.part(PREPARED, LISTS))
     function, limits = all_rows.function, Limits.of(all_rows, size, row_rules)
     of_quality, of_diversity, alone = all_rows.ends(size, limits, work.part(LISTS, BEST))
+    check_weighable(config, of_diversity)
     scales = Scale(), Scale()
     if config.scale == "calibrated":
         scales = Scale.calibrated(of_quality), Scale.calibrated(of_diversity)
-        if config.lamb > 0 and of_diversity.constant:
-            raise InputError(
-                "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
-                "against quality; take --lamb 0, --scale raw, or another objective"
-            )
     work.report(BEST, "Greedy and swaps")
     joint = all_rows.joint(limits, config.lamb, scales)
     problem = Problem(
@@ -267,17 +265,19 @@ def solve_listed(
     lost = int((coverage.member_count == 0).sum())
     del coverage
     quality, diversity = (all_rows.by_row(part.numpy()) for part in joint.final_marginals(mask, work.poll))
-    return FacilitySolution(
+    graph = GraphFacts("approximate", facts.pop("listed"), facts.pop("recall"), JUDGES)
+    return WholeSolution(
         all_rows.by_row(mask.numpy() & ~limits.given),
-        values.raw_quality,
-        estimate,
-        covered,
         values.joint,
-        {"quality": of_quality.to_dict(), "diversity": {"facility": of_diversity.to_dict()}},
+        {"quality": values.raw_quality, "facility": covered},
+        None if proof is None else proof.upper_bound,
         lambda rows: (quality[rows], diversity[rows]),
-        f"greedy{', then swaps until few helped' if swapping else ''}, on lists of {facts['listed']:,} of all rows",
+        f"greedy{', then swaps until few helped' if swapping else ''}, on lists of {graph.k:,} of all rows",
+        Anchors(of_quality, {"facility": of_diversity}).to_dict(),
         facts | {"lost": lost},
-        proof,
+        estimate=estimate,
+        graph=graph,
+        bounded=None if proof is None else (proof.holds_for, proof.value),
     )
 
 
@@ -289,10 +289,8 @@ def _proof(problem: Problem, mask: Tensor, value: float, function: MappedFacilit
     return replace(proof, upper_bound=max(proof.upper_bound, proof.value))
 
 
-def _estimate(facility: Facility, rows: ListedRows, members: Phase, coverage: Coverage, covered: float) -> Estimated:
+def _estimate(facility: Facility, rows: ListedRows, members: Phase, coverage: Coverage, covered: float) -> Estimate:
     """What the members cover, from rows that are compared with all of them."""
-    from datamask.objectives.estimate import estimated
-
     cells = facility.cells
     sample = cells.sample(DRAWS - 2, ESTIMATE_ROWS)
     placed = {"block": cells.block.name, "atlas": cells.atlas.name}
@@ -306,5 +304,4 @@ def _estimate(facility: Facility, rows: ListedRows, members: Phase, coverage: Co
     listed[inside] = np.maximum(rows.rows.products(positions[inside], owner[inside]), 0.0)
     short = best - listed
     short[short < ROUNDING] = 0.0
-    outcome = estimated(covered, short, 1.0)
-    return Estimated(covered, outcome.value, outcome.low, outcome.high, outcome.rows)
+    return estimated(covered, short, 1.0)
