@@ -7,7 +7,6 @@ decoded. It is no uniform sample: rows that come first in a shard, and rows of s
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,11 +22,11 @@ from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes
 from datamask.corpus.row_plan import RowPlan
 from datamask.corpus.shards import LOOK_BYTES, Source, list_files, threads_for
-from datamask.corpus.threads import in_threads, thread_count
+from datamask.corpus.threads import Tally, thread_count
 from datamask.errors import InputError
 from datamask.memory import memory_bytes
 from datamask.parquet import SPAN_BYTES
-from datamask.polling import Poll, poll_of
+from datamask.polling import Poll
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import ledger
 
@@ -142,19 +141,16 @@ def _opened(paths: Sequence[str], left_out: list[str], work: Work) -> list[Shard
     Raises:
         InputError: there is none.
     """
-    stop = threading.Event()
+    what = f"First look at {len(paths):,} file{'s' if len(paths) != 1 else ''}"
+    tally = Tally(work, len(paths), lambda rows: what)
 
     def look(place: int) -> Shard | InputError:
         try:
-            return open_shard(paths[place], poll_of(stop.is_set), LOOK_BYTES // max(WHOLE, len(paths)))
+            return open_shard(paths[place], tally.poll, LOOK_BYTES // max(WHOLE, len(paths)))
         except InputError as error:
             return error
 
-    def tick() -> None:
-        work.report(0.0, f"First look at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
-
-    threads = threads_for(paths, len(paths))
-    answers = in_threads(look, len(paths), threads=threads, poll=work.poll, stop=stop, tick=tick)
+    answers = tally.in_threads(look, len(paths), threads_for(paths, len(paths)))
     left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
     shards = [answer for answer in answers if isinstance(answer, Shard) and answer.rows]
     if not shards:
@@ -196,11 +192,9 @@ def _read(
         InputError: none could be read.
     """
     reader = row_reader("input", {"input": source}, columns, dim)
-    stop, lock = threading.Event(), threading.Lock()
-    done = 0
+    tally = Tally(work, rows_each * len(shards), "First look: {:,} rows".format)
 
     def read(place: int) -> Rows | InputError:
-        nonlocal done
         shard = shards[place]
         names = set(shard.schema.names)
         rows = np.arange(min(rows_each, next(count for count in shard.group_rows if count)))
@@ -208,18 +202,13 @@ def _read(
         into.room = room_of()
         own = replace(reader, source=_source([shard]), metadata=[name for name in reader.metadata if name in names])
         try:
-            read_rows(own, Targets.of(rows), into, work=Work(poll_of(stop.is_set)))
+            read_rows(own, Targets.of(rows), into, work=Work(tally.poll))
         except InputError as error:
             return error
-        with lock:
-            done += len(rows)
+        tally.add(len(rows))
         return into
 
-    def tick() -> None:
-        work.report(done / (rows_each * len(shards)), f"First look: {done:,} rows")
-
-    threads = threads_for((shard.path for shard in shards), len(shards))
-    answers = in_threads(read, len(shards), threads=threads, poll=work.poll, stop=stop, tick=tick)
+    answers = tally.in_threads(read, len(shards), threads_for((shard.path for shard in shards), len(shards)))
     left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
     kept = [(shard, answer) for shard, answer in zip(shards, answers, strict=True) if isinstance(answer, Rows)]
     if not kept:

@@ -8,7 +8,6 @@ batches are sized by bytes, so that memory does not depend on the row-group size
 from __future__ import annotations
 
 import os
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,17 +20,11 @@ from datamask.corpus.listing import ListingLimit, files_below, files_matching, i
 from datamask.corpus.readers import READERS, Reader, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.remote_listing import file_stamps, remote_files
-from datamask.corpus.threads import (
-    Result,
-    Speed,
-    in_threads,
-    one_blas_thread,
-    thread_count,
-)
+from datamask.corpus.threads import Result, Tally, one_blas_thread, thread_count
 from datamask.errors import InputError
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
-from datamask.polling import Poll, no_poll, poll_of
+from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, is_address, refuse_secrets
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.memo import FileMemo
@@ -197,22 +190,13 @@ def threads_for(paths: Iterable[str], tasks: int) -> int | None:
     return max(thread_count(tasks), min(REMOTE_THREADS, tasks)) if any(map(is_address, paths)) else None
 
 
-def in_shard_threads(
-    shards: Sequence[Shard],
-    task: Callable[[int], Result],
-    *,
-    stop: threading.Event,
-    poll: Poll,
-    tick: Callable[[], None],
-) -> list[Result]:
+def in_shard_threads(shards: Sequence[Shard], task: Callable[[int], Result], tally: Tally) -> list[Result]:
     """Call a task for the number of every shard, in as many threads as their stores allow, each with one of BLAS.
 
     Args, Returns, Raises: as `datamask.corpus.threads.in_threads`.
     """
-    count = len(shards)
-    threads = threads_for((shard.path for shard in shards), count)
     with one_blas_thread():
-        return in_threads(task, count, threads=threads, poll=poll, stop=stop, tick=tick)
+        return tally.in_threads(task, len(shards), threads_for((shard.path for shard in shards), len(shards)))
 
 
 _LOOKS: FileMemo[Shard] = FileMemo(4096)
@@ -229,30 +213,21 @@ def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit:
     listed = list_files(inputs, name, work.poll)
     paths = listed[:limit]
     enough = None if limit is None else LOOK_BYTES // max(1, len(paths))
-    stop = threading.Event()
-
-    lock, speed = threading.Lock(), Speed()
-    read = 0  # bytes of files that are read to their end for that; of parquet it is the footers, in moments
     sizes = _sizes(paths, work.poll)
+    what = f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}"
+    tally = Tally(work, sum(sizes), lambda rows: what)
 
     def look(index: int) -> Shard:
-        nonlocal read
         path = paths[index]
         if enough is None:
-            shard = _LOOKS.get(path, lambda: open_shard(path, poll_of(stop.is_set)), path)
+            shard = _LOOKS.get(path, lambda: open_shard(path, tally.poll), path)
         else:
-            shard = open_shard(path, poll_of(stop.is_set), enough)
-        with lock:
-            read += sizes[index]
+            shard = open_shard(path, tally.poll, enough)
+        # bytes of files that are read to their end for that; of parquet it is the footers, in moments
+        tally.add(0, sizes[index], sizes[index])
         return shard
 
-    def tick() -> None:
-        what = f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}"
-        work.report(read / max(1, sum(sizes)), what + (speed.words(read) if read else ""))
-
-    shards = tuple(
-        in_threads(look, len(paths), threads=threads_for(paths, len(paths)), poll=work.poll, stop=stop, tick=tick)
-    )
+    shards = tuple(tally.in_threads(look, len(paths), threads_for(paths, len(paths))))
     source = Source(
         name,
         shards,
@@ -410,28 +385,18 @@ def scan(
     # rows of one shard may be many times as long as those of another
     weights = [max(1.0, shard.facts.row_bytes) for shard in source.shards]
     whole = sum(piece.until * weights[piece.shard] for piece in todo)
-    stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    stopped = poll_of(stop.is_set)
-    done, done_bytes, decoded = 0, 0.0, 0
+    tally = Tally(work, whole, lambda rows: f"{what} {rows:,} of {total:,} rows")
 
     def task(index: int) -> None:
-        nonlocal done, done_bytes, decoded
         piece = todo[index]
         # of the first rows of a row group alone, small batches: the last one holds rows that nobody wants
         most = batch_rows if piece.until == piece.rows else min(batch_rows, max(FEW_ROWS, piece.until // 8))
         left = piece.until
-        for rows, batch in read_piece(source, piece, columns, most, stopped):
-            stopped()
+        for rows, batch in read_piece(source, piece, columns, most, tally.poll):
+            tally.poll()
             take(rows, batch)
             wanted = min(len(rows), left)
             left -= wanted
-            with lock:
-                done += wanted
-                done_bytes += wanted * weights[piece.shard]
-                decoded += batch.nbytes
+            tally.add(wanted, batch.nbytes, wanted * weights[piece.shard])
 
-    def tick() -> None:
-        work.report(done_bytes / max(whole, 1.0), f"{what} {done:,} of {total:,} rows{speed.words(decoded)}")
-
-    threads = threads_for((shard.path for shard in source.shards), len(todo))
-    in_threads(task, len(todo), threads=threads, poll=work.poll, stop=stop, tick=tick)
+    tally.in_threads(task, len(todo), threads_for((shard.path for shard in source.shards), len(todo)))

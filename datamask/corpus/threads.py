@@ -14,7 +14,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from datamask.errors import Stopped
-from datamask.polling import Poll, no_poll
+from datamask.polling import Poll, no_poll, poll_of
+from datamask.work.context import Work
 
 Result = TypeVar("Result")
 
@@ -41,6 +42,39 @@ class Speed:
             return ""
         rate = (total - before) / (now - then) / 1e6
         return f", {rate:,.0f} MB/s" if rate >= 9.5 else f", {rate:.1f} MB/s"
+
+
+class Tally:
+    """What threads have done so far, and when they are to end; one thread waits for them, is asked and is told.
+
+    Args:
+        work: its poll and report are called from the thread that waits. whole: what is to be done, in rows, or in what
+            `add` calls done. what: the words for so many rows.
+
+    Attributes:
+        poll: for the threads: raises Stopped when they are to end. decoded: bytes so far.
+    """
+
+    def __init__(self, work: Work, whole: float, what: Callable[[int], str]) -> None:
+        self._work, self._whole, self._what = work, max(whole, 1.0), what
+        self._stop, self._lock, self._speed = threading.Event(), threading.Lock(), Speed()
+        self.poll = poll_of(self._stop.is_set)
+        self._rows, self._done, self.decoded = 0, 0.0, 0
+
+    def add(self, rows: int, decoded: int = 0, done: float | None = None) -> None:
+        """Count rows and bytes. done: part of the whole that these are; None: the rows."""
+        with self._lock:
+            self._rows += rows
+            self.decoded += decoded
+            self._done += rows if done is None else done
+
+    def in_threads(self, task: Callable[[int], Result], count: int, threads: int | None = None) -> list[Result]:
+        """As `in_threads`."""
+        return in_threads(task, count, threads=threads, poll=self._work.poll, stop=self._stop, tick=self._tell)
+
+    def _tell(self) -> None:
+        speed = self._speed.words(self.decoded) if self.decoded else ""
+        self._work.report(self._done / self._whole, self._what(self._rows) + speed)
 
 
 class _OneBlasThread:

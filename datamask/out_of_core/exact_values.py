@@ -8,7 +8,6 @@ of selections. Sums are in float64, in the order of the shards.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.shards import in_shard_threads
-from datamask.corpus.threads import Speed
+from datamask.corpus.threads import Tally
 from datamask.out_of_core.rounding import Members
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.out_of_core.scratch_writing import check_unchanged, rewritten
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.polling import poll_of
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.passes import FINENESS, REACH, InOrder, highest
 from datamask.recipes.recipe import Recipe, ScoreRule
@@ -142,13 +140,10 @@ def exact_values(
         )
 
     total = fresh()
-    stop, speed = threading.Event(), Speed()
-    poll = poll_of(stop.is_set)
-    joined = InOrder(total.join, poll)
-    rows_done = decoded = 0
+    tally = Tally(work, source.rows, lambda rows: f"Valuing exactly: {rows:,} of {source.rows:,} rows read")
+    joined, poll = InOrder(total.join, tally.poll), tally.poll
 
     def task(number: int) -> None:
-        nonlocal rows_done, decoded
         gathered, shard = fresh(), source.shards[number]
         for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll):
             numbers, qualities = corpus.read(source.span(number, first, batch.num_rows), batch)
@@ -163,16 +158,11 @@ def exact_values(
                     scratch.check_shard_changed(number, shard, kinds or ["source_row"], poll)
                     raise rewritten(shard.path)
                 gathered.add(rows, quality, units, standard)
-            rows_done += batch.num_rows  # what is shown may be a batch behind
-            decoded += batch.nbytes
+            tally.add(batch.num_rows, batch.nbytes)
         joined.put(number, gathered)
 
-    def tick() -> None:
-        what = f"Valuing exactly: {rows_done:,} of {source.rows:,} rows read{speed.words(decoded)}"
-        work.report(rows_done / max(source.rows, 1), what)
-
     _ = scratch.quality  # here, in one thread, before many want it
-    in_shard_threads(source.shards, task, stop=stop, poll=work.poll, tick=tick)
+    in_shard_threads(source.shards, task, tally)
     check_unchanged(corpus, scratch, work.poll)
     return [sums.values(size) for sums in total.sums], total.squares
 

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +22,7 @@ import pyarrow as pa
 from datamask.corpus.quality import check_sum
 from datamask.corpus.refused_rows import first_complaint, valid_rows
 from datamask.corpus.shards import in_shard_threads
-from datamask.corpus.threads import Speed
+from datamask.corpus.threads import Tally
 from datamask.errors import InputError, OptionError, StoreError
 from datamask.files import folder_bytes, read_bounded, replacing, sweep, write_text
 from datamask.out_of_core.feature_moments import FeatureMoments
@@ -42,7 +41,7 @@ from datamask.out_of_core.scratch import (
     scratch_bytes,
 )
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.polling import Poll, no_poll, poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.apply import shard_stamp
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
@@ -71,18 +70,14 @@ def write_scratch(
     place, source, reader = Path(folder), corpus.source, corpus.reader
     _claim(place, corpus, beside)
     settings = corpus.settings
-    stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    poll = poll_of(stop.is_set)
-    rows_done = decoded = 0
+    tally = Tally(work, source.rows, lambda rows: f"Reading all rows: {rows:,} of {source.rows:,}")
 
     def task(number: int) -> dict[str, Any]:
-        nonlocal rows_done, decoded
         shard = source.shards[number]
-        made_of = _made_of(corpus, settings, number, poll)
+        made_of = _made_of(corpus, settings, number, tally.poll)
         note = _written(place, number, made_of, corpus.dim, reader.length is not None)
         if note is not None:
-            with lock:
-                rows_done += shard.rows
+            tally.add(shard.rows)
             return note
         note = {"made_of": made_of, "rows": 0, "dropped": Counter()}
         moments = FeatureMoments.none(corpus.dim)
@@ -90,20 +85,14 @@ def write_scratch(
             for stale in (place / RECORD, file_of(place, number, "json")):
                 stale.unlink(missing_ok=True)
         with _sinks(place, number, reader.length is not None) as sinks:
-            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, poll):
+            for first, batch in shard_batches(shard, reader.columns, 64 + 4 * corpus.dim, tally.poll):
                 moments = _add(corpus, number, first, batch, sinks, note).after(moments)
-                with lock:
-                    rows_done += batch.num_rows
-                    decoded += batch.nbytes
+                tally.add(batch.num_rows, batch.nbytes)
         note["moments"] = moments.to_dict()
         write_text(file_of(place, number, "json"), json.dumps(note))
         return note
 
-    def tick() -> None:
-        what = f"Reading all rows: {rows_done:,} of {source.rows:,}{speed.words(decoded)}"
-        work.report(rows_done / max(source.rows, 1), what)
-
-    notes = in_shard_threads(source.shards, task, stop=stop, poll=work.poll, tick=tick)
+    notes = in_shard_threads(source.shards, task, tally)
     return _finished(corpus, place, notes, work.poll)
 
 
@@ -122,19 +111,18 @@ def centered(
     """
     place, source, reader = Path(folder), corpus.source, corpus.reader
     _claim(place, corpus, beside)
-    settings, stop, done = corpus.settings, threading.Event(), 0
-    poll = poll_of(stop.is_set)
+    settings = corpus.settings
+    tally = Tally(work, source.rows, lambda rows: f"Averaging features: {rows:,} of {source.rows:,} rows")
 
     def task(number: int) -> tuple[int, np.ndarray]:
-        nonlocal done
-        made_of = _made_of(corpus, settings, number, poll)
+        made_of = _made_of(corpus, settings, number, tally.poll)
         path = file_of(place, number, "mean")
         with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError, RecursionError):
             note = json.loads(read_bounded(path, MOST_BYTES))
             if note["made_of"] == made_of and len(note["total"]) == corpus.dim:
                 return int(note["rows"]), np.array(note["total"], float)
         rows, total = 0, np.zeros(corpus.dim)
-        for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, poll):
+        for first, batch in shard_batches(source.shards[number], reader.columns, 64 + 4 * corpus.dim, tally.poll):
             numbers, quality = corpus.read(corpus.source.span(number, first, batch.num_rows), batch)
             clean, _ = valid_rows(reader.refused(numbers, np.isfinite(quality)), len(quality))
             for low in range(0, batch.num_rows, ROWS_AT_ONCE):
@@ -143,14 +131,11 @@ def centered(
                 valid = clean[part] & (norms > 0)
                 rows += int(valid.sum())
                 total += norms[valid] @ units[valid]
-            done += batch.num_rows  # what is shown may be a batch behind
+            tally.add(batch.num_rows)
         write_text(path, json.dumps({"made_of": made_of, "rows": rows, "total": total.tolist()}))
         return rows, total
 
-    def tick() -> None:
-        work.report(done / max(source.rows, 1), f"Averaging features: {done:,} of {source.rows:,} rows")
-
-    parts = in_shard_threads(source.shards, task, stop=stop, poll=work.poll, tick=tick)
+    parts = in_shard_threads(source.shards, task, tally)
     rows = sum(count for count, _ in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         center = np.sum([total for _, total in parts], axis=0) / max(rows, 1)

@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -29,11 +28,11 @@ import pyarrow.parquet as pq
 from datamask.corpus.readers.shard import Shard, output_names
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import Source
-from datamask.corpus.threads import Speed, in_threads, one_blas_thread
+from datamask.corpus.threads import Tally, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import check_regular, open_regular, replacing, sweep
 from datamask.parquet import UNREADABLE, Gathering, gathering, schema_without_views, without_views
-from datamask.polling import Poll, no_poll, poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
 from datamask.storage.address import is_address, path_of
@@ -192,44 +191,37 @@ def apply(judge: Judge, output: str | Path, kind: str = "ids", work: Work = UNWA
 def _written_shards(judge: Judge, targets: Sequence[Path], kind: str, work: Work) -> tuple[list[Counts], int]:
     """Write every file that is not there yet; the counts of all of them, and the bytes that were decoded."""
     source = judge.source
-    sizes = [max(1.0, shard.rows * max(1.0, shard.facts.row_bytes)) for shard in source.shards]
-    stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    poll = poll_of(stop.is_set)
-    share_done, decoded, rows_done, shards_done = [0.0] * len(targets), 0, 0, 0
+    sizes = [shard.rows * max(1.0, shard.facts.row_bytes) for shard in source.shards]
+    finished: list[int] = []
+
+    def what(rows: int) -> str:
+        return f"Applied to {rows:,} of {source.rows:,} rows, {len(finished):,} of {len(targets):,} shards"
+
+    tally = Tally(work, sum(sizes), what)
 
     def task(place: int) -> Counts:
-        nonlocal decoded, rows_done, shards_done
         shard = source.shards[place]
-        expected = made_of(judge, shard, kind, poll)
+        expected = made_of(judge, shard, kind, tally.poll)
         counts = written(targets[place], expected)
         if counts is None:
             counts = Counts(0, 0, 0.0, 0.0, Counter())
             with replacing(targets[place]) as part:
-                for first, batch in _written_batches(part, judge, place, kind, expected, counts, poll):
-                    with lock:
-                        decoded += batch.nbytes
-                        rows_done += batch.num_rows
-                        share_done[place] = (first + batch.num_rows) / shard.rows
-        with lock:
-            shards_done += 1
-            rows_done += counts.rows if counts.reused else 0
-            share_done[place] = 1.0
+                for batch in _written_batches(part, judge, place, kind, expected, counts, tally.poll):
+                    tally.add(batch.num_rows, batch.nbytes, sizes[place] * batch.num_rows / shard.rows)
+        else:
+            tally.add(counts.rows, 0, sizes[place])
+        finished.append(place)
         return counts
-
-    def tick() -> None:
-        share = sum(map(float.__mul__, share_done, sizes)) / sum(sizes)
-        what = f"Applied to {rows_done:,} of {source.rows:,} rows, {shards_done:,} of {len(targets):,} shards"
-        work.report(share, what + speed.words(decoded))
 
     try:
         with one_blas_thread():
-            of_shards = in_threads(task, len(targets), poll=work.poll, stop=stop, tick=tick)
+            of_shards = tally.in_threads(task, len(targets))
     except Stopped as stopped:
         raise Stopped(
-            f"applying was stopped after {shards_done:,} of {len(targets):,} shards; the same command goes on from "
+            f"applying was stopped after {len(finished):,} of {len(targets):,} shards; the same command goes on from "
             "there"
         ) from stopped
-    return of_shards, decoded
+    return of_shards, tally.decoded
 
 
 def _written_batches(
@@ -254,7 +246,7 @@ def _written_batches(
                 ids.append((row_hash(judged.ids, 0)[judged.valid], judged.valid))
             sink.write(how.table(judge, shard.path, first, batch, judged))
             counts.add(judged)
-            yield first, batch
+            yield batch
         _check_unique(ids, judge, shard)
         _note(sink, expected, counts)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.threads import Speed, in_threads, one_blas_thread
+from datamask.corpus.threads import Tally, one_blas_thread
 from datamask.errors import InputError
-from datamask.polling import Poll, no_poll, poll_of
+from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import ScoreRule
 from datamask.recipes.weights import Weights
@@ -344,26 +344,14 @@ def pass_of(feed: Feed, aim: Aim, what: str, work: Work = UNWATCHED) -> Pass:
         Stopped: on request.
     """
     batches = feed.under(aim.rule)
-    stop, lock, speed = threading.Event(), threading.Lock(), Speed()
-    poll = poll_of(stop.is_set)
-    total = Pass.none(aim)
-    joined = InOrder(total.join, poll)
-    decoded = rows_done = 0
-
-    def count(rows: int, size: int) -> None:
-        nonlocal decoded, rows_done
-        with lock:
-            decoded += size
-            rows_done += rows
+    total, tally = Pass.none(aim), Tally(work, feed.rows, lambda rows: f"{what} {rows:,} of {feed.rows:,} rows")
+    joined = InOrder(total.join, tally.poll)
 
     def task(place: int) -> None:
-        joined.put(place, summed(batches, place, aim, poll, count))
-
-    def tick() -> None:
-        work.report(rows_done / feed.rows, f"{what} {rows_done:,} of {feed.rows:,} rows{speed.words(decoded)}")
+        joined.put(place, summed(batches, place, aim, tally.poll, tally.add))
 
     with one_blas_thread():
-        in_threads(task, feed.tasks, poll=work.poll, stop=stop, tick=tick)
+        tally.in_threads(task, feed.tasks)
     if total.rows == 0:
         raise InputError("no row of the input can be used, so nothing can be estimated from it")
     return total
