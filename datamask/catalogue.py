@@ -221,7 +221,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     ),
     EstimatorEntry(
         "relaxed",
-        "datamask.learning.relaxed:Relaxed",
+        "datamask.learning.relaxed:relaxed",
         "Relaxed (no masks)",
         "It weighs rows instead of drawing masks, takes seconds and proves how near its result is to the best.",
         weighs=True,

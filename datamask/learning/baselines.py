@@ -9,18 +9,18 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.learning.inclusion_weights import of_logits
+from datamask.learning.loop import Estimator
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.polling import Poll, no_poll
 
 
-class Baseline:
+class Baseline(Estimator):
     """Ends before its first step; the result is a cut of fixed scores over the eligible rows."""
 
     ending = "nothing to learn"
     total_steps = 0
-    warm = False
 
     def __init__(self, problem: Problem, config: SelectionConfig) -> None:
         self.problem = problem
@@ -58,14 +58,6 @@ class Baseline:
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The subset, bool ``(n,)``."""
         return self.problem.subset(self.scores())
-
-    def logits(self, state: State) -> Tensor | None:
-        """None: there are none."""
-        return None
-
-    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
-        """None: a cut of fixed scores knows in and out alone."""
-        return None
 
 
 class Scored(Baseline, abc.ABC):

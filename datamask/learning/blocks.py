@@ -14,6 +14,7 @@ from datamask.errors import OptionError
 from datamask.learning.block_greedy import BlockGreedy
 from datamask.learning.cell_blocks import CELLS_PER_BLOCK, block_of_cells, cell_centres, nearest_centre
 from datamask.learning.facility_solver import facility_arrays
+from datamask.learning.loop import Estimator
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_state
@@ -27,16 +28,13 @@ ROWS_PER_CELL = 64
 """Rows that k-means looks at, per cell."""
 
 
-class Blocks:
+class Blocks(Estimator):
     """Scope global: blocks of neighbouring cells; a step is a round (`datamask.learning.block_greedy`), the first of
     blocks that know themselves alone. Scope block: the paper's way, random blocks, each alone, equal shares; one step.
 
     The state's logits are no logits: they keep the block of each eligible row, so that a run that is gone on with has
     the very same blocks.
     """
-
-    warm = False
-    """It always begins anew."""
 
     def __init__(self, problem: Problem, config: SelectionConfig) -> None:
         """Raises OptionError: not facility location alone, or under pins, quotas or a token budget."""
@@ -53,15 +51,10 @@ class Blocks:
             )
         self.problem, self.config, self.device = problem, config, joint.device
         self.alone = config.scope == "block"
-        self._ceiling = 1 if self.alone else required(config.n_epochs, "n_epochs")
+        self.total_steps = 1 if self.alone else required(config.n_epochs, "n_epochs")
         self._solver: BlockGreedy | None = None
         m = len(problem.eligible)
         self.blocks = min(math.ceil(m / required(config.block_rows, "block_rows")), m)
-
-    @property
-    def total_steps(self) -> int:
-        """Rounds."""
-        return self._ceiling
 
     def init(self) -> State:
         """The blocks, nothing selected yet."""
@@ -71,7 +64,7 @@ class Blocks:
     def check(self, state: State) -> None:
         """Refuse a state that none of these rounds can have left. Raises ValueError: what is wrong with it."""
         m = len(self.problem.eligible)
-        check_state(state, self.problem, logits=(m,), kinds=(torch.float64,), rng=0, steps=self._ceiling)
+        check_state(state, self.problem, logits=(m,), kinds=(torch.float64,), rng=0, steps=self.total_steps)
         known = torch.arange(self.blocks, dtype=torch.float64, device=self.device)
         if not bool(torch.isin(state.logits, known).all()):
             raise ValueError(f"logits must be numbers of {self.blocks:,} blocks, and some are not")
@@ -101,7 +94,7 @@ class Blocks:
 
     def finished(self, state: State) -> str | None:
         """Done after the last round."""
-        if state.step < self._ceiling:
+        if state.step < self.total_steps:
             return None
         blocks = f"{self.blocks:,} {'random blocks' if self.alone else 'blocks of cells'}"
         return f"{blocks}, each alone" if self.alone else f"{blocks}, {state.step:,} rounds"
@@ -111,14 +104,6 @@ class Blocks:
         if state.best is None:
             raise ValueError("a selection is there after the first step, and none was taken; call step first")
         return state.best if self.config.polish == "none" else polish(self.problem, state.best, poll, trace)
-
-    def logits(self, state: State) -> Tensor | None:
-        """None: blocks have none."""
-        return None
-
-    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
-        """None: greedy knows in and out alone."""
-        return None
 
     def _cut(self) -> np.ndarray:
         """The block of each eligible row, int64 ``(m,)``."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.errors import InputError
+from datamask.learning.loop import Estimator
 from datamask.learning.pickers import Picker, SortedPicker
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
@@ -33,7 +34,7 @@ FEWEST = 3
 """Picks before which there is nothing to measure: two samples have a pair and no correlations."""
 
 
-class Greedy:
+class Greedy(Estimator):
     """Grow a subset by the candidate with the highest joint value of the subset with it; ties by the seeded hash.
 
     Values are those of the subset at its present size, the mean quality of its members included; for pair-wise and the
@@ -44,19 +45,13 @@ class Greedy:
     the k-th pick is ``-(k - 1)``; exact in float32 up to 16 million picks.
     """
 
-    warm = False
-
     def __init__(self, problem: Problem, config: SelectionConfig) -> None:
         self.problem = problem
         self.config = config
         self.device = problem.joint.device
+        self.total_steps = problem.size  # a step is a pick
         self._picker: Picker | None = None
         self._reached: Tensor | None = None
-
-    @property
-    def total_steps(self) -> int:
-        """S: a step is a pick."""
-        return self.problem.size
 
     def init(self) -> State:
         """Nothing is picked: all logits are ``-inf``."""
@@ -140,10 +135,6 @@ class Greedy:
         full = torch.full((self.problem.joint.n,), torch.nan, device=self.device)
         full[self.problem.eligible] = torch.where(torch.isfinite(state.logits), state.logits, torch.nan)
         return full
-
-    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
-        """None: greedy knows in and out alone."""
-        return None
 
 
 def picks_of(logits: Tensor) -> np.ndarray:

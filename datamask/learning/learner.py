@@ -15,6 +15,7 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.inclusion_weights import of_logits
+from datamask.learning.loop import Estimator
 from datamask.learning.masks import gumbel_orders, gumbel_top_k, inclusion, ordered_scores
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
@@ -37,7 +38,7 @@ STILL = 0.005
 the rows that steps look at. Swaps by blocks then find what is left in less time than another two steps."""
 
 
-class Learner(abc.ABC):
+class Learner(Estimator, abc.ABC):
     """Learns one logit per eligible sample by sampled masks; the subclass says how a batch turns into a step.
 
     Attributes:
@@ -57,7 +58,6 @@ class Learner(abc.ABC):
             start: that end, for a warm start; `warm` says after `init` whether it was taken up.
             steps: the ceiling on steps; None: as the settings plan it for so many rows.
         """
-        self.warm = False
         self.problem = problem
         self.config = config
         self.start = start

@@ -31,11 +31,9 @@ class Estimator(Protocol):
         problem: what it solves.
     """
 
-    warm: bool
+    warm: bool = False
+    total_steps: int
     problem: Problem
-
-    @property
-    def total_steps(self) -> int: ...
 
     def init(self) -> State: ...
 
@@ -47,9 +45,13 @@ class Estimator(Protocol):
 
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor: ...
 
-    def logits(self, state: State) -> Tensor | None: ...
+    def logits(self, state: State) -> Tensor | None:
+        """The logits over all n rows, NaN where not eligible; None: what it keeps are no logits."""
+        return None
 
-    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None: ...
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """The chance of each row to be selected, float64 ``(n,)``; None: it knows in and out alone."""
+        return None
 
 
 @dataclass(frozen=True)

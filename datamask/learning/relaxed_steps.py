@@ -15,7 +15,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from datamask.config import SelectionConfig
 from datamask.learning.inclusion_weights import adding_to, over_all
+from datamask.learning.loop import Estimator
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import Iterate, advance, begin, even_weights, rounded
@@ -24,17 +26,17 @@ from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.learning.warm_start import MOST_MOVED, WarmStart, first_step
 from datamask.objectives.joint import Values
-from datamask.polling import Poll
+from datamask.options.checks import required
+from datamask.polling import Poll, no_poll
 
 CLOSED = 1e-6
 """Gap, on the run's scale, at which there is nothing left to find."""
 
 
-class RelaxedSteps(abc.ABC):
-    """One way to solve a problem in inclusion weights.
+class RelaxedSteps(Estimator, abc.ABC):
+    """One way to solve a problem in inclusion weights. The state's logits are no logits: see the module.
 
     Args:
-        steps: the ceiling on steps.
         start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up.
     """
 
@@ -44,9 +46,9 @@ class RelaxedSteps(abc.ABC):
     tolerance = CLOSED
     """Gap at which the relaxation is solved."""
 
-    def __init__(self, problem: Problem, steps: int, start: WarmStart | None = None) -> None:
-        self.warm = False
-        self.problem, self.steps, self.start, self.device = problem, steps, start, problem.joint.device
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
+        self.problem, self.config, self.start, self.device = problem, config, start, problem.joint.device
+        self.total_steps = required(config.n_epochs, "n_epochs")
 
     @abc.abstractmethod
     def init(self) -> State:
@@ -57,15 +59,15 @@ class RelaxedSteps(abc.ABC):
         """Refuse a state that none of these steps can have left. Raises ValueError: what is wrong with it."""
 
     @abc.abstractmethod
-    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
-        """One step."""
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
+        """One step; for facility, the whole direct solution."""
 
     def finished(self, state: State) -> str | None:
-        """Done when the gap is closed, or at the ceiling on steps."""
+        """Done when the gap is closed, when facility is solved, or at the ceiling on steps."""
         if state.quiet:
             return f"the relaxation is solved to {self.tolerance:g}"
-        if state.step >= self.steps:
-            return f"all {self.steps:,} steps done"
+        if state.step >= self.total_steps:
+            return f"all {self.total_steps:,} steps done"
         return None
 
     def best(self, state: State, poll: Poll) -> Tensor:
@@ -78,9 +80,14 @@ class RelaxedSteps(abc.ABC):
             raise ValueError("a selection is there after the first step, and none was taken; call step first")
         return state.best
 
-    def inclusion(self, state: State, poll: Poll) -> Tensor | None:
-        """The inclusion weights where these steps have come to, float64 ``(n,)``; None: they solve for none."""
-        return None
+    def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
+        """The best rounding met, polished by swaps, bool ``(n,)``."""
+        from datamask.learning.polish import polish  # which asks the table of solvers, and that has these steps
+
+        best = self.best(state, poll)
+        if self.config.polish == "none" or not self.polishes:
+            return best
+        return polish(self.problem, best, poll, trace)
 
     def check_shape(self, state: State, length: int, steps: int) -> None:
         """Refuse a state whose arrays cannot be those of a problem with logits of that length."""
@@ -112,8 +119,8 @@ class NewtonSteps(RelaxedSteps):
 
     tolerance = TOLERANCE
 
-    def __init__(self, problem: Problem, steps: int, start: WarmStart | None = None) -> None:
-        super().__init__(problem, steps, start)
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
+        super().__init__(problem, config, start)
         self._dual = PairwiseDual(problem)
 
     def init(self) -> State:
@@ -126,11 +133,11 @@ class NewtonSteps(RelaxedSteps):
 
     def check(self, state: State) -> None:
         modular = self._dual.modular
-        self.check_shape(state, 0 if modular else self._dual.x.shape[1] + 2, self.steps)
+        self.check_shape(state, 0 if modular else self._dual.x.shape[1] + 2, self.total_steps)
         if not modular and not float(state.logits[-2]) > 0:
             raise ValueError(f"mu, the last but one of the logits, must be above 0, got {float(state.logits[-2])}")
 
-    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         dual, joint = self._dual, self.problem.joint
         if dual.modular:
             mask = self.problem.subset(dual.b)
@@ -156,7 +163,7 @@ class NewtonSteps(RelaxedSteps):
                 return careful
         return super().best(state, poll)
 
-    def inclusion(self, state: State, poll: Poll) -> Tensor | None:
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
         dual, problem = self._dual, self.problem
         if dual.modular:
             return problem.subset(dual.b).double()
@@ -167,8 +174,8 @@ class NewtonSteps(RelaxedSteps):
 class FrankWolfeSteps(RelaxedSteps):
     """Frank-Wolfe; a warm start enters the steps at the last third."""
 
-    def __init__(self, problem: Problem, steps: int, start: WarmStart | None = None) -> None:
-        super().__init__(problem, steps, start)
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
+        super().__init__(problem, config, start)
         self._reached: tuple[int, Iterate] | None = None
 
     def init(self) -> State:
@@ -180,13 +187,15 @@ class FrankWolfeSteps(RelaxedSteps):
         if not self.warm:
             return cold
         weights = self.start.inclusion(self.problem)[self.problem.eligible]
-        return State(weights, first_step(self.steps), _no_rng(), best, best, self.problem.joint.evaluate(best).joint)
+        return State(
+            weights, first_step(self.total_steps), _no_rng(), best, best, self.problem.joint.evaluate(best).joint
+        )
 
     def check(self, state: State) -> None:
-        self.check_shape(state, len(self.problem.eligible), self.steps)
+        self.check_shape(state, len(self.problem.eligible), self.total_steps)
         _check_weights(state.logits)
 
-    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         if self._reached is not None and self._reached[0] == state.step:
             iterate = self._reached[1]
         else:
@@ -201,7 +210,8 @@ class FrankWolfeSteps(RelaxedSteps):
             state, after.weights[self.problem.eligible], mask, values, gap <= CLOSED, iterate.value + max(gap, 0.0)
         )
 
-    def inclusion(self, state: State, poll: Poll) -> Tensor | None:
+    def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
+        """Under a budget the tokens of the weights fill it, as a selection's do: up to the longest row less."""
         problem, weights = self.problem, state.logits.clamp(0.0, 1.0)
         if problem.rules is not None:
             return over_all(problem, _kept_sums(problem.rules, weights, problem.size))
@@ -217,13 +227,13 @@ class DirectSteps(RelaxedSteps):
     def __init__(
         self,
         problem: Problem,
-        steps: int,
+        config: SelectionConfig,
         start: WarmStart | None = None,
         *,
         direct: Callable[[Problem, Poll, Trace], Tensor],
         polish: Callable[[Problem, Tensor, Poll, Trace], Tensor],
     ) -> None:
-        super().__init__(problem, steps, start)
+        super().__init__(problem, config, start)
         self._solve, self._polish = direct, polish
 
     def init(self) -> State:
@@ -239,7 +249,7 @@ class DirectSteps(RelaxedSteps):
         self.check_shape(state, len(self.problem.eligible), 1)
         _check_weights(state.logits)
 
-    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         mask = (
             self._solve(self.problem, poll, trace)
             if state.best is None

@@ -14,7 +14,7 @@ from datamask.errors import Stopped
 from datamask.learning.newton import TOLERANCE, PairwiseDual, _spread
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
-from datamask.learning.relaxed import Relaxed
+from datamask.learning.relaxed import relaxed
 from datamask.learning.solvers import solver_of
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
@@ -116,14 +116,14 @@ def test_the_learner_steps_from_its_state_alone_and_starts_where_it_is_told(lamb
     config = SelectionConfig.from_options(estimator="relaxed", objective="pairwise", lamb=lamb)
 
     def run(problem, state=None, start=None, write_down=False):
-        learner = Relaxed(problem, config, start)
+        learner = relaxed(problem, config, start)
         state = learner.init() if state is None else state
         while learner.finished(state) is None:
             state, record = learner.step(state)
             assert record.metrics["upper_bound"] >= record.values.joint - 1e-9
             if write_down:
                 arrays, values = state.arrays()
-                state, learner = State.from_arrays(arrays, values, learner.device), Relaxed(problem, config)
+                state, learner = State.from_arrays(arrays, values, learner.device), relaxed(problem, config)
         return state, learner.result(state)
 
     problem, _ = make(np.random.default_rng(5), 3000, 16, 700, lamb)
@@ -140,7 +140,7 @@ def test_the_learner_steps_from_its_state_alone_and_starts_where_it_is_told(lamb
 def test_steps_beyond_the_solution_stay_finite(seed):
     """Although at some of them every row is decided, and nothing has any spread."""
     problem, _ = make(np.random.default_rng(seed), 30, 8, 6, 0.95)
-    estimator = Relaxed(problem, SelectionConfig.from_options(estimator="relaxed", objective="pairwise", lamb=0.95))
+    estimator = relaxed(problem, SelectionConfig.from_options(estimator="relaxed", objective="pairwise", lamb=0.95))
     state = estimator.init()
     for _ in range(40):
         state, _ = estimator.step(state)
@@ -185,7 +185,7 @@ def test_the_bound_of_every_step_holds_for_those_rows_too():
     _, kept = with_common_offset(np.random.default_rng(6), 400, 8, 30.0)
     joint = Joint(Quality(torch.zeros(400)), (Term("pairwise", 1.0, objectives.load("pairwise").bind(kept)),), 0.0)
     problem = Problem(joint, 80, torch.arange(400), torch.arange(400))
-    learner, dual = Relaxed(problem, SelectionConfig.from_options(estimator="relaxed", lamb=0.0)), PairwiseDual(problem)
+    learner, dual = relaxed(problem, SelectionConfig.from_options(estimator="relaxed", lamb=0.0)), PairwiseDual(problem)
     state, record = learner.step(learner.init())
     y = state.logits[:-2]
     assert record.metrics["upper_bound"] == pytest.approx(dual.upper_bound(y), abs=1e-13)

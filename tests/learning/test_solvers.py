@@ -19,7 +19,7 @@ from datamask.learning.bounds import Certificate
 from datamask.learning.budget import Budget
 from datamask.learning.loop import learn
 from datamask.learning.problem import Problem
-from datamask.learning.relaxed import Relaxed
+from datamask.learning.relaxed import relaxed
 from datamask.learning.relaxed_steps import DirectSteps
 from datamask.learning.rules import Rules
 from datamask.learning.solvers import Solver, alone, solver_of
@@ -127,8 +127,8 @@ SORTED = Solver(
     lambda problem: alone(problem, Spacing),
     bound=bound_by_sorting,
     direct=by_sorting,
-    relaxed=lambda problem, steps, start: DirectSteps(
-        problem, steps, start, direct=by_sorting, polish=lambda problem, mask, poll, trace: mask
+    relaxed=lambda problem, config, start: DirectSteps(
+        problem, config, start, direct=by_sorting, polish=lambda problem, mask, poll, trace: mask
     ),
 )
 
@@ -141,7 +141,7 @@ def test_a_new_objective_with_its_own_solver_is_one_entry(monkeypatch):
     start = torch.arange(N) < SIZE
     assert solver_of(problem) is solvers.MASKS and certificates.certify(problem, start, 0.0) is None
     monkeypatch.setattr(solvers, "SOLVERS", (SORTED, *solvers.SOLVERS))
-    found = learn(Relaxed(problem, config)).mask
+    found = learn(relaxed(problem, config)).mask
     value = problem.joint.evaluate(found).joint
     masks = [torch.isin(torch.arange(N), torch.tensor(members)) for members in itertools.combinations(range(N), SIZE)]
     best = max(problem.joint.evaluate(mask).joint for mask in masks)
