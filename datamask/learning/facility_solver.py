@@ -122,15 +122,12 @@ class _Known:
 
     def picks(self, size: int, fixed: np.ndarray, poll: Poll, kept: Kept) -> np.ndarray:
         """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates."""
-        best = self.lists.uncovered()
-        solver = LazyGreedy(*self.lists.reverse, self.bonus, size, self.place, picks=fixed, best=best)
-        before = -1
-        while before < solver.done < size:
-            poll()
-            before = solver.done
-            solver.advance()
+
+        def told(solver: LazyGreedy) -> None:
             kept.keep(lambda: {"picks": solver.picks[: solver.done]})
-        return solver.picks[: solver.done]
+
+        best = self.lists.uncovered()
+        return greedy(*self.lists.reverse, self.bonus, size, self.place, poll, fixed, best, told)
 
     def spending(self, room: float, lengths: np.ndarray, fixed: np.ndarray, poll: Poll) -> np.ndarray:
         """The members, bool ``(n,)``, of greedy by gain per token."""

@@ -123,13 +123,20 @@ class DiSFFixedGains(MarginalGains):
         self.picks.append(place)
 
 
-class FacilityGains(MarginalGains):
-    """Gains over the listed pairs, kept up to date: a pick changes those of candidates near the rows it serves."""
+class ListedGains(MarginalGains):
+    """Those of an objective on neighbor lists, which stand beside who lists whom."""
 
-    def __init__(self, function: Facility, rows: Tensor) -> None:
+    def __init__(self, function: Facility | GraphCut, rows: Tensor) -> None:
         self.rows, self.device = rows.cpu().numpy(), function.device
         self.lists = (function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy())
         self.reverse = reverse_lists(*self.lists)
+
+
+class FacilityGains(ListedGains):
+    """Gains over the listed pairs, kept up to date: a pick changes those of candidates near the rows it serves."""
+
+    def __init__(self, function: Facility, rows: Tensor) -> None:
+        super().__init__(function, rows)
         self.best = np.zeros(function.n)
         self.gain = np.zeros(function.n)
         offsets, _, near = self.reverse
@@ -143,13 +150,11 @@ class FacilityGains(MarginalGains):
         _serve(*self.lists, *self.reverse, self.best, self.gain, self.rows[place])
 
 
-class GraphCutGains(MarginalGains):
+class GraphCutGains(ListedGains):
     """``f(U + i) = -(listed similarity inside U + c_i) / (S + 1)``, c_i that between i and U, listed by either side."""
 
     def __init__(self, function: GraphCut, rows: Tensor) -> None:
-        self.rows, self.device = rows.cpu().numpy(), function.device
-        self.lists = (function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy())
-        self.reverse = reverse_lists(*self.lists)
+        super().__init__(function, rows)
         self.crowding = np.zeros(function.n)
         self.size = 0
 

@@ -20,31 +20,47 @@ from datamask.compiling import compiled
 def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Turn row -> listed candidates ``(n, K)`` into candidate -> rows: offsets ``(n + 1,)``, rows and similarities."""
     kind = np.float32 if similarities.dtype.kind == "f" else similarities.dtype
-    return _reverse(np.ascontiguousarray(indices, dtype=np.int32), np.ascontiguousarray(similarities, dtype=kind))
+    lists = np.ascontiguousarray(indices, dtype=np.int32), np.ascontiguousarray(similarities, dtype=kind)
+    offsets = np.zeros(len(indices) + 1, dtype=np.int64)
+    count_listed(lists[0], 0, offsets)
+    np.cumsum(offsets, out=offsets)
+    rows, listed = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], kind)
+    put_listed(*lists, 0, offsets[:-1].copy(), rows, listed)
+    return offsets, rows, listed
 
 
 @compiled
-def _reverse(indices: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    n, k = indices.shape
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    for v in range(n):
-        for c in range(k):
-            # a short list ends with the row itself again
-            if c == 0 or indices[v, c] != v:
-                offsets[indices[v, c] + 1] += 1
-    for i in range(n):
-        offsets[i + 1] += offsets[i]
-    place = offsets[:-1].copy()
-    rows = np.empty(offsets[n], dtype=np.int32)
-    listed = np.empty(offsets[n], dtype=near.dtype)
-    for v in range(n):
-        for c in range(k):
+def count_listed(indices: np.ndarray, first: int, offsets: np.ndarray) -> None:
+    """Add to ``offsets[i + 1]`` how many of the rows from `first` on list i."""
+    for v in range(indices.shape[0]):
+        for c in range(indices.shape[1]):
             i = indices[v, c]
-            if c == 0 or i != v:
-                rows[place[i]] = v
-                listed[place[i]] = max(near[v, c], 0)
+            # a short list ends with the row itself again
+            if c == 0 or i != first + v:
+                offsets[i + 1] += 1
+
+
+@compiled
+def put_listed(
+    indices: np.ndarray,
+    near: np.ndarray,
+    first: int,
+    place: np.ndarray,
+    listing: np.ndarray,
+    listed_near: np.ndarray,
+) -> None:
+    """Set who lists each row, for the rows from `first` on, and how near: 0 at least.
+
+    Args:
+        place: int64 ``(N,)``, where the next entry of each row goes; raised.
+    """
+    for v in range(indices.shape[0]):
+        for c in range(indices.shape[1]):
+            i = indices[v, c]
+            if c == 0 or i != first + v:
+                listing[place[i]] = first + v
+                listed_near[place[i]] = max(near[v, c], 0)
                 place[i] += 1
-    return offsets, rows, listed
 
 
 PAIRS_AT_ONCE = 20_000_000
@@ -140,14 +156,20 @@ def greedy(
     poll: Callable[[], None] = lambda: None,
     picks: np.ndarray | None = None,
     best: np.ndarray | None = None,
+    told: Callable[[LazyGreedy], None] = lambda solver: None,
 ) -> np.ndarray:
-    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates."""
+    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates.
+
+    Args:
+        told: gets the solver between two polls.
+    """
     solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks, best=best)
     before = -1
     while before < solver.done < size:
         poll()
         before = solver.done
         solver.advance()
+        told(solver)
     return solver.picks[: solver.done]
 
 

@@ -189,36 +189,3 @@ def lists_with_elsewhere(
             indices[v, at] = first + i
             similarities[v, at] = near[e]
             filled[v] += 1
-
-
-@compiled
-def count_listed(indices: np.ndarray, first: int, offsets: np.ndarray) -> None:
-    """Add to ``offsets[i + 1]`` how many of the rows from `first` on list i."""
-    for v in range(indices.shape[0]):
-        for c in range(indices.shape[1]):
-            i = indices[v, c]
-            if c == 0 or i != first + v:
-                offsets[i + 1] += 1
-
-
-@compiled
-def put_listed(
-    indices: np.ndarray,
-    near: np.ndarray,
-    first: int,
-    place: np.ndarray,
-    listing: np.ndarray,
-    listed_near: np.ndarray,
-) -> None:
-    """Set who lists each row, for the rows from `first` on.
-
-    Args:
-        place: int64 ``(N,)``, where the next entry of each row goes; raised.
-    """
-    for v in range(indices.shape[0]):
-        for c in range(indices.shape[1]):
-            i = indices[v, c]
-            if c == 0 or i != first + v:
-                listing[place[i]] = first + v
-                listed_near[place[i]] = near[v, c]
-                place[i] += 1

@@ -18,7 +18,7 @@ import numpy as np
 from datamask.errors import StoreError
 from datamask.files import read_bounded, replacing, write_text
 from datamask.learning.lists import Lists, bits_for, lowest, put_steps, scale_of
-from datamask.out_of_core import list_kernels
+from datamask.learning.medoids import count_listed, put_listed
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.work.context import UNWATCHED, Work
@@ -126,14 +126,14 @@ class WholeLists:
         offsets = np.zeros(rows + 1, np.int64)
         for some in parts:
             work.poll()
-            list_kernels.count_listed(indices[some], some.start, offsets)
+            count_listed(indices[some], some.start, offsets)
         np.cumsum(offsets, out=offsets)
         entries, place = int(offsets[-1]), offsets[:-1].copy()
         with self._made("listing", np.int32, entries) as listing, self._made("listed_near", np.uint16, entries) as by:
             for some in parts:
                 work.report(some.start / rows, "Who lists whom")
                 work.poll()
-                list_kernels.put_listed(indices[some], near[some], some.start, place, listing, by)
+                put_listed(indices[some], near[some], some.start, place, listing, by)
         with self._made("offsets", np.int64, rows + 1) as kept:
             kept[:] = offsets
 
