@@ -16,7 +16,7 @@ from datamask.cli.streams import print_aside, print_text
 from datamask.evaluation.result import RunResult
 from datamask.options.amounts import parse_tokens
 from datamask.polling import poll_of
-from datamask.repeats import Amount, check_amounts
+from datamask.repeat_counts import Amount, check_amounts
 from datamask.runs import exports
 from datamask.runs.store import Run, default_root
 from datamask.work.context import Work

@@ -28,7 +28,7 @@ from datamask.cli.streams import print_text
 from datamask.config import RunConfig
 from datamask.errors import InputError, OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT
-from datamask.repeats import AS_SELECTED, refusal
+from datamask.repeat_counts import AS_SELECTED, refusal
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.detached import start_detached

@@ -18,7 +18,6 @@ from datamask.errors import InputError, OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor, quality_best
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
-from datamask.feasibility import quota_groups
 from datamask.learning.budget import Budget
 from datamask.learning.masks import top
 from datamask.learning.problem import Problem
@@ -26,6 +25,7 @@ from datamask.learning.rules import Rules
 from datamask.measured import Anchor, Anchors, TermValues
 from datamask.objectives.joint import Joint, Scale, Term, Values
 from datamask.polling import Poll, no_poll
+from datamask.quotas import quota_groups
 
 NEAR_COPY_NEIGHBORS = 64
 

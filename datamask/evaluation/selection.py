@@ -27,7 +27,7 @@ from datamask.learning.solvers import solver_of
 from datamask.learning.trace import Trace, no_trace
 from datamask.measured import TermValues, WeightTotals
 from datamask.polling import Poll, no_poll
-from datamask.repeats import repeats, weightless
+from datamask.repeat_counts import repeats, weightless
 
 SETTLING = 1e-3
 """A gap between bound and value, on the run's scale, from which on no row is worth trying to settle. One of 1e-5

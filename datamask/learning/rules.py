@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.feasibility import check_rules
+from datamask.quotas import check_rules
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.row_reader import RowReader
 from datamask.corpus.shards import Source, counted_batches
 from datamask.errors import InputError
-from datamask.feasibility import NO_VALUE
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS
 from datamask.polling import Poll, no_poll
+from datamask.quotas import NO_VALUE
 from datamask.recipes.quality import total
 from datamask.recipes.recipe import Recipe
 from datamask.recipes.scoring import Scorer

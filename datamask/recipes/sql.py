@@ -8,7 +8,7 @@ import json
 import numpy as np
 
 from datamask.errors import InputError
-from datamask.feasibility import NO_VALUE
+from datamask.quotas import NO_VALUE
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe
 

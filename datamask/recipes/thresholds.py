@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.errors import InputError
-from datamask.feasibility import quota_groups
+from datamask.quotas import quota_groups
 from datamask.recipes.learned import LearningSelection
 from datamask.recipes.recipe import Thresholds
 

@@ -20,7 +20,6 @@ from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.errors import OptionError, StoreError
-from datamask.feasibility import NO_VALUE
 from datamask.files import existing_parent
 from datamask.memory import memory_bytes
 from datamask.out_of_core.plan import Planned, plan_run
@@ -29,6 +28,7 @@ from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
 from datamask.polling import Poll, no_poll
+from datamask.quotas import NO_VALUE
 from datamask.recipes.batches import shard_batches
 from datamask.runs.contents import changed
 from datamask.runs.detached import start_run

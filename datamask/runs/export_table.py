@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from datamask.repeats import AS_SELECTED, Amount
+from datamask.repeat_counts import AS_SELECTED, Amount
 from datamask.runs import exports
 from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
@@ -64,8 +64,8 @@ class Export:
         bounded: whether its size, or the work, grows with the shards', so that those of large ones are written to the
             folder only.
         missing: why a run has no such thing, in a sentence; "" where it has.
-        amounts: whether there is as much of it as somebody asks for: `write` then takes ``amount``, an
-            `datamask.repeats.Amount`, and ``report``, to be given a sentence; a download's content takes ``amount``.
+        amounts: whether there is as much of it as somebody asks for: `write` then takes ``amount``, an `Amount` of
+            `datamask.repeat_counts`, and ``report``, to be given a sentence; a download's content takes ``amount``.
     """
 
     name: str

@@ -23,7 +23,7 @@ from datamask.evaluation.result import NO_RESULT
 from datamask.files import replacing
 from datamask.parquet import gathering
 from datamask.polling import Poll
-from datamask.repeats import refusal
+from datamask.repeat_counts import refusal
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run

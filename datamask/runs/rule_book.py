@@ -21,9 +21,9 @@ import pyarrow as pa
 
 from datamask.config import Quota, SelectionConfig
 from datamask.errors import DatamaskError, InputError, OptionError
-from datamask.feasibility import check_rules, quota_groups
 from datamask.files import check_regular, read_bounded, write_text
 from datamask.parquet import UNREADABLE, read_table, reason
+from datamask.quotas import check_rules, quota_groups
 from datamask.runs.formats import MOST_BYTES, parse_json, write_table
 
 if TYPE_CHECKING:

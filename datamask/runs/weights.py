@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from datamask.corpus.sampling import row_hash
 from datamask.errors import OptionError, StoreError
 from datamask.files import replacing
-from datamask.repeats import AS_SELECTED, Amount, repeats
+from datamask.repeat_counts import AS_SELECTED, Amount, repeats
 from datamask.runs.exports import no_weights, table_csv
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
@@ -23,7 +23,7 @@ def weights_table(run: Run, amount: Amount = AS_SELECTED) -> pa.Table:
     """How often to repeat each sample, in input order: the rows that have a weight.
 
     The columns: the id; ``weight``, float64, the inclusion weight, adding to the number of selected samples, or under a
-    budget to rows that fill it; ``repeat``, int64, whole counts (`datamask.repeats`), 0 among them;
+    budget to rows that fill it; ``repeat``, int64, whole counts (`datamask.repeat_counts`), 0 among them;
     ``selected``, whether the run's selection has the row; ``tokens``, where the corpus has lengths; source file and
     row. What it all adds to stands as JSON under the metadata key ``weights``.
 

@@ -15,11 +15,11 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import scan
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import distinct_ids
-from datamask.feasibility import quota_labels, quota_limits
 from datamask.options import OPTIONS
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.quotas import quota_labels, quota_limits
 from datamask.work.context import Work
 
 LABEL_BYTES = 64

@@ -11,12 +11,12 @@ import torch
 from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.feasibility import quota_bounds
 from datamask.learning.certificates import certify
 from datamask.learning.masks import gumbel_top_k
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
+from datamask.quotas import quota_bounds
 from tests.learning.test_certificates import PROVED, make, mask_of
 
 

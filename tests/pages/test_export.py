@@ -15,7 +15,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
 from datamask.evaluation import score_selection
 from datamask.pages.export import report_panel
-from datamask.repeats import Amount
+from datamask.repeat_counts import Amount
 from datamask.runs import exports
 from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, Download, Export, filtered, zip_of_masks

@@ -14,7 +14,7 @@ from datamask.corpus.column_kinds import metadata_columns
 from datamask.dashboard.linked.facets import columns_of
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import read_rows
-from datamask.feasibility import quota_groups
+from datamask.quotas import quota_groups
 from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleStore, rule_words
 from tests.making.runs import write_shard
 

@@ -9,7 +9,7 @@ from datamask.cli.common import DONE, command_work, repeat_amount
 from datamask.cli.output import print_json, say
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
-from datamask.repeats import AS_SELECTED
+from datamask.repeat_counts import AS_SELECTED
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.store import RunStore

@@ -1,6 +1,6 @@
 """What a run will cost, before it starts: rows, tokens, memory, and about how long it takes.
 
-Time is `run_time`'s.
+Time is `time_estimate`'s.
 
 Tokens come from runs with this objective on this corpus, at this lambda or on both sides of it. Without any, nobody
 knows how long the rows will be that an objective prefers: two ends are said, average rows and the rows of best quality.
@@ -18,7 +18,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.runs import run_time
+from datamask.dashboard.runs import time_estimate
 from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
 
@@ -77,7 +77,7 @@ def estimate(
     needs_graph = any(catalogue.objective(name).needs_neighbors for name, _ in config.terms)
     masks = (config.n_rollout or 1) * n * (config.partial or 1.0)
     memory = n * dim * 4 + (n * 64 * 8 if needs_graph else 0) + int(masks * 5)
-    seconds, basis = run_time.expected(config, n, dim, selected, fingerprint, runs)
+    seconds, basis = time_estimate.expected(config, n, dim, selected, fingerprint, runs)
     best = None if best_tokens is None or tokens is None or config.budget is not None else best_tokens(selected)
     length = None if tokens is None or config.budget is not None else _length(config, selected, fingerprint, runs)
     filled: float | None

@@ -12,7 +12,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
 from datamask.dashboard.shell import background, downloads, session
 from datamask.evaluation.result import NO_RESULT
-from datamask.repeats import MOST, Amount
+from datamask.repeat_counts import MOST, Amount
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from datamask import catalogue, repeats
+from datamask import catalogue, repeat_counts
 from datamask.analyses.report.current import kept, report_of
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
@@ -77,7 +77,7 @@ def _kept_only(settings: SelectionConfig) -> str:
     *first, last = [
         "rows",
         "masks",
-        *([] if repeats.refusal(settings) else ["repeat weights"]),
+        *([] if repeat_counts.refusal(settings) else ["repeat weights"]),
         *(["a recipe (per-row rule)"] if all(name in catalogue.RULED for name, _ in settings.terms) else []),
     ]
     return f"ranks, {', '.join(first)} and {last}"

@@ -1,4 +1,6 @@
-"""Whether any selection can obey pins, given rows and quotas: counted, and refused with the reason. Loads no torch.
+"""Groups of quotas, and whether any selection can obey them, pins and given rows: counted, and refused with the reason.
+
+Loads no torch.
 
 Posing a problem asks here, and so does a page before a run is started.
 """

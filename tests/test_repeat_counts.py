@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
-from datamask import repeats as module
+from datamask import repeat_counts as module
 from datamask.api import select
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.quotas import Quota
-from datamask.repeats import refusal, repeats
+from datamask.repeat_counts import refusal, repeats
 from tests.making.pools import corpus_of
 
 

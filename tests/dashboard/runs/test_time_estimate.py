@@ -8,7 +8,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data import demo
-from datamask.dashboard.runs import cost, run_time
+from datamask.dashboard.runs import cost, time_estimate
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.making.runs import write_shard
@@ -39,7 +39,7 @@ def made(store, stepping=1.0, after=0.5, graph=0.0, ends=0.0, rest=0.25, steps=5
 
 def expected(store, **options):
     config = SelectionConfig.from_options(**options)
-    return run_time.expected(config, N, DIM, config.size(N), "f", store.list())[0]
+    return time_estimate.expected(config, N, DIM, config.size(N), "f", store.list())[0]
 
 
 def test_graph_and_ends_are_kept_for_later_runs_of_their_size(tmp_path):
@@ -109,7 +109,7 @@ def test_the_run_that_the_demo_brings_was_measured_elsewhere(tmp_path):
     assert run.config.selection.estimator == "counterfactual"
     assert expected(store, estimator="counterfactual", n_epochs=50) is None
     config = SelectionConfig.from_options(estimator="counterfactual", n_epochs=50)
-    _, why = run_time.expected(config, N, DIM, config.size(N), "f", store.list())
+    _, why = time_estimate.expected(config, N, DIM, config.size(N), "f", store.list())
     assert why.endswith("finishes on this machine; a listed run was made on another")
     made(store, stepping=3.0, estimator="counterfactual", n_epochs=50)
     assert expected(store, estimator="counterfactual", n_epochs=50) == pytest.approx(3.75)
