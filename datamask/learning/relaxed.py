@@ -22,11 +22,11 @@ def relaxed(problem: Problem, config: SelectionConfig, start: WarmStart | None =
     Raises:
         OptionError: the objective is not concave in inclusion weights.
     """
-    steps = solver_of(problem).relaxed
-    if steps is None:
+    solver = solver_of(problem)
+    if solver.relaxed is None:
         fit = [e.name for e in catalogue.OBJECTIVES if e.proof == "relaxation"]
         raise OptionError(
             f"--estimator relaxed needs a concave objective, got --objective {config.objective}; use one or a sum "
             f"of {', '.join(fit)}, facility alone, or --estimator counterfactual"
         )
-    return steps(problem, config, start)
+    return solver.relaxed(problem, config, start, solver.polish)

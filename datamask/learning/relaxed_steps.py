@@ -9,6 +9,7 @@ DirectSteps       facility location: one step, the whole solution; its relaxatio
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -29,6 +30,9 @@ from datamask.objectives.joint import Values
 from datamask.options.checks import required
 from datamask.polling import Poll, no_poll
 
+Polish = Callable[[Problem, Tensor, Poll, Trace], Tensor]
+"""Improves a selection, bool ``(n,)``, by swaps."""
+
 CLOSED = 1e-6
 """Gap, on the run's scale, at which there is nothing left to find."""
 
@@ -38,6 +42,7 @@ class RelaxedSteps(Estimator, abc.ABC):
 
     Args:
         start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up.
+        polish: improves a selection by swaps, as that of the problem's solver.
     """
 
     polishes = True
@@ -46,8 +51,9 @@ class RelaxedSteps(Estimator, abc.ABC):
     tolerance = CLOSED
     """Gap at which the relaxation is solved."""
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None, polish: Polish) -> None:
         self.problem, self.config, self.start, self.device = problem, config, start, problem.joint.device
+        self.polish = polish
         self.total_steps = required(config.n_epochs, "n_epochs")
 
     @abc.abstractmethod
@@ -82,12 +88,10 @@ class RelaxedSteps(Estimator, abc.ABC):
 
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The best rounding met, polished by swaps, bool ``(n,)``."""
-        from datamask.learning.polish import polish  # which asks the table of solvers, and that has these steps
-
         best = self.best(state, poll)
         if self.config.polish == "none" or not self.polishes:
             return best
-        return polish(self.problem, best, poll, trace)
+        return self.polish(self.problem, best, poll, trace)
 
     def check_shape(self, state: State, length: int, steps: int) -> None:
         """Refuse a state whose arrays cannot be those of a problem with logits of that length."""
@@ -119,9 +123,9 @@ class NewtonSteps(RelaxedSteps):
 
     tolerance = TOLERANCE
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
-        super().__init__(problem, config, start)
-        self._dual = PairwiseDual(problem)
+    @functools.cached_property
+    def _dual(self) -> PairwiseDual:
+        return PairwiseDual(self.problem)
 
     def init(self) -> State:
         weights = torch.zeros(0, dtype=torch.float64, device=self.device)
@@ -174,9 +178,7 @@ class NewtonSteps(RelaxedSteps):
 class FrankWolfeSteps(RelaxedSteps):
     """Frank-Wolfe; a warm start enters the steps at the last third."""
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
-        super().__init__(problem, config, start)
-        self._reached: tuple[int, Iterate] | None = None
+    _reached: tuple[int, Iterate] | None = None
 
     def init(self) -> State:
         cold = State(even_weights(self.problem), 0, _no_rng())
@@ -228,13 +230,13 @@ class DirectSteps(RelaxedSteps):
         self,
         problem: Problem,
         config: SelectionConfig,
-        start: WarmStart | None = None,
+        start: WarmStart | None,
+        polish: Polish,
         *,
         direct: Callable[[Problem, Poll, Trace], Tensor],
-        polish: Callable[[Problem, Tensor, Poll, Trace], Tensor],
     ) -> None:
-        super().__init__(problem, config, start)
-        self._solve, self._polish = direct, polish
+        super().__init__(problem, config, start, polish)
+        self._solve = direct
 
     def init(self) -> State:
         even = even_weights(self.problem)
@@ -253,7 +255,7 @@ class DirectSteps(RelaxedSteps):
         mask = (
             self._solve(self.problem, poll, trace)
             if state.best is None
-            else self._polish(self.problem, state.best, poll, trace)
+            else self.polish(self.problem, state.best, poll, trace)
         )
         values = self.problem.joint.evaluate(mask, poll)
         weights = mask.double()[self.problem.eligible]

@@ -51,7 +51,7 @@ class Solver:
         polish: improves a selection by swaps, bool ``(n,)``; never worse in exact joint value.
         picker: goes on with greedy after given picks, positions among the eligible rows.
         bound: the certificate of a selection and its value; None: nothing bounds these problems.
-        relaxed: what a step of the estimator `relaxed` is, from the problem, the settings and a warm start;
+        relaxed: what a step of the estimator `relaxed` is, from the problem, the settings, a warm start and `polish`;
             None: it has none.
         direct: the whole solution at once, bool ``(n,)``.
         dual: a search whose `solve` goes on from the dual solution of a nearby problem.
@@ -103,7 +103,7 @@ SOLVERS: tuple[Solver, ...] = (
         polish=medoid_swaps,
         picker=LazyPicker,
         bound=dual_bound,
-        relaxed=partial(DirectSteps, direct=medoids, polish=medoid_swaps),
+        relaxed=partial(DirectSteps, direct=medoids),
         direct=medoids,
     ),
     Solver(

@@ -24,7 +24,7 @@ from datamask.files import folder_bytes
 from datamask.measured import FOUND, Anchor, Anchors, GraphFacts
 from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import JUDGES, Facility
+from datamask.out_of_core.facility_values import JUDGES, Facility, check_weighable
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
@@ -217,19 +217,6 @@ def check_solvable(scratch: Scratch, config: SelectionConfig, size: int) -> None
         )
     if not 1 <= size < scratch.rows:
         raise InputError(f"a selection from {scratch.rows:,} rows has from 1 to {scratch.rows - 1:,}, got {size:,}")
-
-
-def check_weighable(config: SelectionConfig, diversity: Anchor) -> None:
-    """Refuse to weigh quality against what has no scale.
-
-    Raises:
-        InputError: no selection covers more than another.
-    """
-    if config.scale == "calibrated" and config.lamb > 0 and diversity.constant:
-        raise InputError(
-            "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
-            "against quality; take --lamb 0, --scale raw, or another objective"
-        )
 
 
 class _Scale:

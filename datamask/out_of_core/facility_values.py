@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from datamask.config import SelectionConfig
 from datamask.corpus.sampling import DRAWS
-from datamask.measured import Estimate
+from datamask.errors import InputError
+from datamask.measured import Anchor, Estimate
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.contract import Engine
@@ -142,3 +144,16 @@ class Facility:
             return outcome
 
         return of
+
+
+def check_weighable(config: SelectionConfig, diversity: Anchor) -> None:
+    """Refuse to weigh quality against what has no scale.
+
+    Raises:
+        InputError: no selection covers more than another.
+    """
+    if config.scale == "calibrated" and config.lamb > 0 and diversity.constant:
+        raise InputError(
+            "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
+            "against quality; take --lamb 0, --scale raw, or another objective"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -127,9 +128,7 @@ SORTED = Solver(
     lambda problem: alone(problem, Spacing),
     bound=bound_by_sorting,
     direct=by_sorting,
-    relaxed=lambda problem, config, start: DirectSteps(
-        problem, config, start, direct=by_sorting, polish=lambda problem, mask, poll, trace: mask
-    ),
+    relaxed=partial(DirectSteps, direct=by_sorting),
 )
 
 

@@ -36,8 +36,7 @@ from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility import check_weighable
-from datamask.out_of_core.facility_values import ESTIMATE_ROWS, JUDGES, Facility
+from datamask.out_of_core.facility_values import ESTIMATE_ROWS, JUDGES, Facility, check_weighable
 from datamask.out_of_core.listed.mapped_facility import MappedFacility, RowsOfCells
 from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
 from datamask.out_of_core.row_rules import RowRules
