@@ -384,7 +384,7 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     require((names[:, 1:] > names[:, :-1]).all(), "a row is listed twice")
     for row in rows:
         cosines = features[indices[row, 1:]] @ features[row]
-        for each in (similarities, listed):
+        for each in (similarities,) if graph.listed is None else (similarities, listed):
             require(
                 np.abs(cosines - each[row, 1:]).max(initial=0.0) <= rounding,
                 "the similarities are not those of the rows",
