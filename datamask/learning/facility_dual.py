@@ -16,7 +16,7 @@ the descent only finds the prices: `proved` evaluates the bound at them in float
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -96,46 +96,6 @@ def descend(
         zero: what similarity 0 is; value, prices and bound count from where `similarities` do.
         threads: above one, the halves of many rows are gone through side by side; the bound is the same.
     """
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        # with one thread, or one part, the caller's own is the quickest
-        each_of = pool.map if threads > 1 and len(indices) >= HALVED_FROM else map
-        return _descended(
-            indices,
-            similarities,
-            size,
-            value,
-            start,
-            bonus,
-            choose,
-            steps,
-            tolerance,
-            progress,
-            poll,
-            on_bound,
-            zero,
-            exact_lists,
-            each_of,
-        )
-
-
-def _descended(
-    indices: np.ndarray,
-    similarities: np.ndarray,
-    size: int,
-    value: float,
-    start: np.ndarray,
-    bonus: np.ndarray | None,
-    choose: Callable[[np.ndarray], np.ndarray] | None,
-    steps: int,
-    tolerance: float,
-    progress: float,
-    poll: Poll,
-    on_bound: Callable[[int, float], None],
-    zero: float,
-    exact_lists: bool,
-    each_of: Callable[[Callable[[slice], np.ndarray], list[slice]], Iterable[np.ndarray]],
-) -> DualBound:
-    """`descend`; ``each_of(function, parts)`` gives the function's values of all parts, in order."""
     n, k = indices.shape
     if similarities.dtype.kind == "f":
         similarities = np.ascontiguousarray(similarities, dtype=np.float32)
@@ -160,49 +120,52 @@ def _descended(
     def slope_of(part: slice) -> np.ndarray:
         return _slope(indices[part], heads[part], member_weights)
 
-    while step_count < steps:
-        poll()
-        bounds.append(float(best))
-        if len(bounds) > LAST_STEPS // STEPS_AT_ONCE and bounds[-1 - LAST_STEPS // STEPS_AT_ONCE] - best < progress:
-            break
-        for _ in range(min(STEPS_AT_ONCE, steps - step_count)):
-            scores = functools.reduce(np.add, each_of(surplus_of, parts))
-            scores /= n
-            scores += own
-            member_weights = _largest(scores, size) if choose is None else choose(scores)
-            members = np.flatnonzero(member_weights)  # barred rows have a score of -inf
-            bound = theta.mean() + scores[members] @ member_weights[members]
-            step_count += 1
-            stalled += 1
-            if bound < best:
-                # a gain of a millionth of what is left to gain is no progress
-                if best == np.inf or bound <= best - 1e-6 * (best - value):
-                    stalled = 0
-                best = bound
-                best_theta[:] = theta
-            if step_count <= STEPS_AT_ONCE or step_count % STEPS_AT_ONCE == 0:
-                on_bound(step_count, best)
-            if best - value <= tolerance:
-                return DualBound(best, best_theta, step_count)
-            if stalled > PATIENCE:
-                length, stalled = length / 2, 0
-                theta, direction = best_theta.copy(), None
-                continue
-            slope = np.concatenate(list(each_of(slope_of, parts)))
-            # a price at its floor cannot fall further
-            slope[(theta <= floor) & (slope > 0)] = 0.0
-            if not slope.any():
-                return DualBound(best, best_theta, step_count)
-            if direction is not None:
-                direction *= MEMORY
-                slope += direction
-            direction, square = slope, float(slope @ slope)
-            if square == 0.0:  # the two cancel: begin anew from here
-                direction = None
-                continue
-            step = length * n * (bound - value) / square
-            theta -= step * direction
-            np.maximum(theta, floor, out=theta)
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        # with one thread, or one part, the caller's own is the quickest
+        each_of = pool.map if threads > 1 and n >= HALVED_FROM else map
+        while step_count < steps:
+            poll()
+            bounds.append(float(best))
+            if len(bounds) > LAST_STEPS // STEPS_AT_ONCE and bounds[-1 - LAST_STEPS // STEPS_AT_ONCE] - best < progress:
+                break
+            for _ in range(min(STEPS_AT_ONCE, steps - step_count)):
+                scores = functools.reduce(np.add, each_of(surplus_of, parts))
+                scores /= n
+                scores += own
+                member_weights = _largest(scores, size) if choose is None else choose(scores)
+                members = np.flatnonzero(member_weights)  # barred rows have a score of -inf
+                bound = theta.mean() + scores[members] @ member_weights[members]
+                step_count += 1
+                stalled += 1
+                if bound < best:
+                    # a gain of a millionth of what is left to gain is no progress
+                    if best == np.inf or bound <= best - 1e-6 * (best - value):
+                        stalled = 0
+                    best = bound
+                    best_theta[:] = theta
+                if step_count <= STEPS_AT_ONCE or step_count % STEPS_AT_ONCE == 0:
+                    on_bound(step_count, best)
+                if best - value <= tolerance:
+                    return DualBound(best, best_theta, step_count)
+                if stalled > PATIENCE:
+                    length, stalled = length / 2, 0
+                    theta, direction = best_theta.copy(), None
+                    continue
+                slope = np.concatenate(list(each_of(slope_of, parts)))
+                # a price at its floor cannot fall further
+                slope[(theta <= floor) & (slope > 0)] = 0.0
+                if not slope.any():
+                    return DualBound(best, best_theta, step_count)
+                if direction is not None:
+                    direction *= MEMORY
+                    slope += direction
+                direction, square = slope, float(slope @ slope)
+                if square == 0.0:  # the two cancel: begin anew from here
+                    direction = None
+                    continue
+                step = length * n * (bound - value) / square
+                theta -= step * direction
+                np.maximum(theta, floor, out=theta)
     return DualBound(best, best_theta, step_count)
 
 
