@@ -33,7 +33,7 @@ class Baseline(Estimator):
 
     def init(self) -> State:
         """A state without anything learned."""
-        return State(torch.zeros(0, device=self.device), 0, torch.zeros(0, dtype=torch.uint8))
+        return State(torch.zeros(0, device=self.device), 0)
 
     def check(self, state: State) -> None:
         """Refuse a state that is not of this baseline on this problem.

@@ -58,8 +58,7 @@ class Blocks(Estimator):
 
     def init(self) -> State:
         """The blocks, nothing selected yet."""
-        no_generator = torch.zeros(0, dtype=torch.uint8)
-        return State(torch.from_numpy(self._cut().astype(np.float64)).to(self.device), 0, no_generator)
+        return State(torch.from_numpy(self._cut().astype(np.float64)).to(self.device), 0)
 
     def check(self, state: State) -> None:
         """Refuse a state that none of these rounds can have left. Raises ValueError: what is wrong with it."""

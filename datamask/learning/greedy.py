@@ -109,7 +109,7 @@ class Greedy(Estimator):
     def _state(self, picks: np.ndarray, stuck: bool = False) -> State:
         logits = torch.full((len(self.problem.eligible),), -torch.inf, device=self.device)
         logits[torch.from_numpy(picks).to(self.device)] = -torch.arange(len(picks), device=self.device).float()
-        return State(logits, len(picks), torch.zeros(0, dtype=torch.uint8), quiet=int(stuck))
+        return State(logits, len(picks), quiet=int(stuck))
 
     def finished(self, state: State) -> str | None:
         """Finished with the last pick, or where what any further one would add is no finite number."""

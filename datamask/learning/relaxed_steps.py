@@ -133,7 +133,7 @@ class NewtonSteps(RelaxedSteps):
             y = None if self.start is None else self.start.dual(self.problem)
             self.warm = y is not None
             weights = _packed(self._dual.begin(y))
-        return State(weights, 0, _no_rng())
+        return State(weights, 0)
 
     def check(self, state: State) -> None:
         modular = self._dual.modular
@@ -181,17 +181,15 @@ class FrankWolfeSteps(RelaxedSteps):
     _reached: tuple[int, Iterate] | None = None
 
     def init(self) -> State:
-        cold = State(even_weights(self.problem), 0, _no_rng())
+        cold = State(even_weights(self.problem), 0)
         if self.start is None:
             return cold
         best = self.start.subset(self.problem)
         self.warm = self.start.moved(best) <= MOST_MOVED
         if not self.warm:
             return cold
-        weights = self.start.inclusion(self.problem)[self.problem.eligible]
-        return State(
-            weights, first_step(self.total_steps), _no_rng(), best, best, self.problem.joint.evaluate(best).joint
-        )
+        weights, step = self.start.inclusion(self.problem)[self.problem.eligible], first_step(self.total_steps)
+        return State(weights, step, subset=best, best=best, best_joint=self.problem.joint.evaluate(best).joint)
 
     def check(self, state: State) -> None:
         self.check_shape(state, len(self.problem.eligible), self.total_steps)
@@ -242,10 +240,10 @@ class DirectSteps(RelaxedSteps):
         even = even_weights(self.problem)
         self.warm = self.start is not None
         if self.start is None:
-            return State(even, 0, _no_rng())
+            return State(even, 0)
         best = self.start.subset(self.problem)
         # a part of the state: the run it comes from may be gone when this one is resumed
-        return State(even, 0, _no_rng(), best, best, self.problem.joint.evaluate(best).joint)
+        return State(even, 0, subset=best, best=best, best_joint=self.problem.joint.evaluate(best).joint)
 
     def check(self, state: State) -> None:
         self.check_shape(state, len(self.problem.eligible), 1)
@@ -279,10 +277,6 @@ def _kept_sums(rules: Rules, weights: Tensor, size: int) -> Tensor:
             total = size - int(rules.pinned.sum())
         kept[members] = adding_to(weights[members], total)
     return kept
-
-
-def _no_rng() -> Tensor:
-    return torch.zeros(0, dtype=torch.uint8)
 
 
 def _check_weights(weights: Tensor) -> None:

@@ -21,7 +21,7 @@ class State:
     Attributes:
         logits: float32 ``(m,)`` over the eligible rows.
         step: steps done.
-        rng: state of the generator, uint8.
+        rng: state of the generator, uint8; empty where nothing is drawn.
         subset: bool ``(n,)``, the readout at the last evaluation; None before the first.
         best: bool ``(n,)``, the best evaluated readout; best_joint: its value.
         quiet: evaluations in a row that left the readout as it was, or nearly.
@@ -29,7 +29,7 @@ class State:
 
     logits: Tensor
     step: int
-    rng: Tensor
+    rng: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.uint8))
     subset: Tensor | None = None
     best: Tensor | None = None
     best_joint: float = float("-inf")
