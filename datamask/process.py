@@ -58,3 +58,9 @@ def _holder() -> Any:
 def _begin(holder: Any) -> None:
     """Nothing is held yet; in a forked child the lock may have been another thread's, which is not there."""
     holder.__dict__.update(things={}, lock=threading.RLock())
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of a process that is to import this very datamask."""
+    root = str(Path(__file__).parents[1])
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}

@@ -7,7 +7,6 @@ the run folder alone: whoever wants to look, to stop or to resume does so as wit
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from datamask.config import RunConfig
 from datamask.errors import RunStateError, StoreError
+from datamask.process import child_environment
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore, default_root
 from datamask.work.locks import FileLock
@@ -83,8 +83,6 @@ def start_detached(run: Run, objectives: Sequence[str] = ()) -> int:
 
 
 def _start_driver(run: Run, lock: FileLock, objectives: Sequence[str]) -> int:
-    root = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
     handle = lock.handle
     try:
         with (run.path / LOG).open("ab") as log:
@@ -93,7 +91,7 @@ def _start_driver(run: Run, lock: FileLock, objectives: Sequence[str]) -> int:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment,
+                env=child_environment(),
                 pass_fds=[handle],
                 # no signal that a terminal sends to what runs in it, and no hang-up when it closes
                 start_new_session=True,

@@ -24,6 +24,7 @@ from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
 from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, fitting
 from datamask.corpus.projections.contract import Projection
 from datamask.errors import DatamaskError, Stopped, StoreError
+from datamask.process import child_environment
 from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.result_file import Content, Entry, require
@@ -174,8 +175,6 @@ class _Computation:
         if fit is None:
             raise ValueError(f"{self._projection.name} has nothing to fit")
         fit_work = self._work.part(0.35, fit_ends)
-        root = str(Path(__file__).parents[3])
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
         with (
             (place / "stderr").open("wb") as errors,
             subprocess.Popen(
@@ -183,7 +182,7 @@ class _Computation:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=environment,
+                env=child_environment(),
             ) as child,
         ):
             try:

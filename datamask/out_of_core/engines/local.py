@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from datamask.out_of_core.engines.contract import (
@@ -29,6 +28,7 @@ from datamask.out_of_core.engines.contract import (
 )
 from datamask.out_of_core.engines.replies import call_text, result_of
 from datamask.polling import Poll
+from datamask.process import child_environment
 
 COMMAND = (sys.executable, "-m", "datamask.out_of_core.engines.worker")
 
@@ -122,14 +122,12 @@ class _Worker:
     """
 
     def __init__(self) -> None:
-        root = str(Path(__file__).parents[3])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
+            env=child_environment() | ONE_THREAD,
             # Ctrl-C in a terminal is for whoever waits for the workers, and would reach all of its group
             process_group=0,
         )

@@ -20,7 +20,6 @@ import threading
 import traceback
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -38,6 +37,7 @@ from datamask.out_of_core.engines.contract import (
 )
 from datamask.out_of_core.engines.replies import call_text, reply_to, result_of
 from datamask.polling import Poll
+from datamask.process import child_environment
 
 IN_FLIGHT = 1000
 """Tasks that the cluster is given at once: more than it has cores, or it would not grow where it can."""
@@ -271,8 +271,7 @@ class _Connection:
         environment = dict(ONE_THREAD)
         options: dict[str, Any] = {"address": self.address}
         if self.address is None:
-            root = str(Path(__file__).parents[3])
-            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+            environment["PYTHONPATH"] = child_environment()["PYTHONPATH"]
             options = {
                 "address": "local",
                 "num_cpus": self._workers or usable_cores(),
