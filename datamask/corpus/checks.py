@@ -124,19 +124,18 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> None:
-    """Raise on repeated ids.
+def check_unique(ids: pa.Array, place: Place, column: str) -> None:
+    """Raise on repeated ids. They are hashed first, and only rows with equal hashes are compared.
 
     Args:
         ids: without nulls.
         place: row -> ``FILE row K``.
         column: the id column's name.
-        seed: any; the ids are hashed first, and only rows with equal hashes are compared.
 
     Raises:
         InputError: an id occurs twice; names how many, the first ones and where two of them are.
     """
-    hashes = row_hash(ids, seed)
+    hashes = row_hash(ids, 0)
     order = np.argsort(hashes, kind="stable")
     same = hashes[order][1:] == hashes[order][:-1]
     if not same.any():

@@ -25,7 +25,6 @@ without it in 85 to 95 %. Whether it does is tried where it can be: the half of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -208,9 +207,7 @@ def copy_counts(graph: NeighborGraph, cosine: float) -> np.ndarray:
     return count
 
 
-def copy_growth(
-    graph: NeighborGraph, cosine: float = 0.95, *, seed: int = 0, cosines: Sequence[float] = COSINES
-) -> CopyGrowth:
+def copy_growth(graph: NeighborGraph, cosine: float = 0.95, *, seed: int = 0) -> CopyGrowth:
     """How the near-copy rate grows with the corpus.
 
     Args:
@@ -230,7 +227,7 @@ def copy_growth(
     n = len(counts)
     held = np.bincount(counts, minlength=graph.k)
     rates = []
-    for other in cosines:
+    for other in COSINES:
         at = np.bincount(copy_counts(graph, other), minlength=3)
         rates.append(Law.of(*(at[:3] / n)))
     return CopyGrowth(

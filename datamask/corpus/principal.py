@@ -15,13 +15,12 @@ FIT_WORK = 3e11
 BLOCK = 8192
 
 
-def principal_axes(features: np.ndarray, k: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The mean and the k directions of largest variance.
+def principal_axes(features: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The mean and the k directions of largest variance, of a sample where N is large.
 
     Args:
         features: float32 ``(N, d)``.
         k: how many; at most d.
-        seed: of the sample that is used where N is large.
 
     Returns:
         Mean float32 ``(d,)`` and axes float32 ``(d, k)``, by falling variance. The sign of an axis is arbitrary; here
@@ -34,7 +33,7 @@ def principal_axes(features: np.ndarray, k: int, *, seed: int = 0) -> tuple[np.n
     limit = int(min(FIT_ROWS, max(2 * dim, FIT_WORK / dim**2)))
     rows = np.arange(n)
     if n > limit:
-        rows = np.sort(np.random.default_rng(seed).choice(n, limit, replace=False))
+        rows = np.sort(np.random.default_rng(0).choice(n, limit, replace=False))
     mean = np.zeros(dim)
     for low in range(0, len(rows), BLOCK):
         mean += features[rows[low : low + BLOCK]].sum(axis=0, dtype=np.float64)

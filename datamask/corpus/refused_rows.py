@@ -54,7 +54,7 @@ def first_complaint(refused: dict[str, np.ndarray], rows: Sequence[int], place: 
     return f"{place(rows[int(mask.argmax())])} has {reason}; repair it, or leave such rows out with --drop_invalid"
 
 
-def first_ids(ids: pa.Array, rows: np.ndarray, at_most: int = 3) -> str:
-    """Return the first few ids of `rows`, for a message."""
-    first = ", ".join(repr(value) for value in ids.take(pa.array(rows[:at_most])).to_pylist())
-    return first + (", ..." if len(rows) > at_most else "")
+def first_ids(ids: pa.Array, rows: np.ndarray) -> str:
+    """Return the first three ids of `rows`, for a message."""
+    first = ", ".join(repr(value) for value in ids.take(pa.array(rows[:3])).to_pylist())
+    return first + (", ..." if len(rows) > 3 else "")
