@@ -38,7 +38,6 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             1,
             key=f"{KEY}_count",
             persist_state="session",
-            help="Half of the texts were barely selected and half were barely missed. Their order is random.",
         )
         seed = st.number_input(
             "Seed",
@@ -47,12 +46,12 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             0,
             key=f"{KEY}_seed",
             persist_state="session",
-            help="The seed of the order. Another seed shuffles the texts and starts again.",
+            help="Another seed starts again in another order.",
         )
         beside = st.container()
     with reading:
         st.caption(
-            "Would you keep or drop this text? Half of these texts are selected. Your answer shows whether this one is."
+            "Would you keep this text? Half of the texts were barely selected, half barely missed. Answer to see which."
         )
         within = shown
         if shown is not None:

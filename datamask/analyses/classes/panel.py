@@ -56,8 +56,7 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
                 required=True,
                 key="classes_drawn",
                 persist_state="session",
-                help="Apart: one panel for each class. Together: one picture, in which a row of several classes "
-                "is drawn as one of them, at random.",
+                help="Together: a row of several classes is drawn as one of them, at random.",
             )
             == "together"
         )
@@ -67,19 +66,18 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
             key="classes_diverse",
             persist_state="session",
             format_func=lambda choice: names.get(choice, choice),
-            help="The rows to call top-diverse: the selection of a finished run with λ 0 and the same number of "
-            "rows, or the rows least similar to their 15 nearest neighbors.",
+            help="The rows least similar to their neighbors, or the selection of a run at λ 0 of the same size.",
         )
         outliers, best = _masks(corpus.fingerprint, size, corpus, crowding)
         sets = (outliers if diverse == OUTLIERS else alone[diverse], best, selected)
         rows = _tightness(corpus.fingerprint, f"{run.id} {diverse}", size, corpus, crowding, sets)
         _table(rows)
-        sentence = tightness.spread_words(rows[0], rows[-1], objectives.get(diverse, ""))
+        sentence = tightness.spread_words(rows[0], rows[-1])
         if sentence:
             st.caption(sentence)
         st.caption(
-            f"{size:,} rows in each class. Tightness: mean cosine of all pairs in the class. Crowding: mean "
-            "similarity to the 15 nearest neighbors. Selected: share of the class that is selected."
+            f"{size:,} rows in each class. Tightness: mean cosine of all pairs of rows in the class. Crowding: mean "
+            "cosine of a row to its 15 nearest rows of the corpus."
         )
     with picture:
         canvas_map.canvas_map(
@@ -106,7 +104,7 @@ def _table(rows: list[Tightness]) -> None:
             "tightness": [row.pairwise for row in rows],
             "crowding": [row.crowding for row in rows],
             "quality": [row.quality for row in rows],
-            "selected": [words.percent(row.shared / row.size) for row in rows],
+            "selected share": [words.percent(row.shared / row.size) for row in rows],
         }
     )
     digits = st.column_config.NumberColumn(format="%.3f")

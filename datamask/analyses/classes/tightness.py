@@ -73,31 +73,23 @@ def tightness(
     )
 
 
-def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
-    """Why the most diverse class is, or is not, less tight than all samples; empty where there is nothing to explain.
+def spread_words(diverse: Tightness, pool: Tightness) -> str:
+    """How the most diverse class is tighter than all samples; empty where it is not.
 
     Measured on a sample corpus: what facility location selects for diversity alone is tighter than the pool, because
     crowds of copies far from the centre lower the mean cosine of the pool and are thinned out to one of each; the pool
     without copies is about as tight.
-
-    Args:
-        objective: by which the class was selected; empty: the samples least similar to their neighbours.
     """
     if not diverse.pairwise > pool.pairwise:
         return ""
     less = (
-        f" They are less crowded, though ({diverse.crowding:.2f} against {pool.crowding:.2f})."
+        f", but less crowded (crowding {diverse.crowding:.2f} against {pool.crowding:.2f})"
         if diverse.crowding < pool.crowding
         else ""
     )
-    why = {
-        "facility": "Facility location selects few rows of each crowd. If crowds are unlike the average row, the "
-        "other rows are more alike.",
-        "": "A row can be unlike its nearest neighbors and still be like the average row.",
-    }.get(objective, "Only pair-wise similarity minimizes tightness.")
     return (
         "Top-diverse rows are more alike than all rows "
-        f"(tightness {diverse.pairwise:.3f} against {pool.pairwise:.3f}).{less} {why}"
+        f"(tightness {diverse.pairwise:.3f} against {pool.pairwise:.3f}){less}."
     )
 
 

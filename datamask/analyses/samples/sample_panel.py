@@ -102,7 +102,7 @@ def neighbours(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
     inside = "" if selected is None else f", {int(selected[rows].sum())} of {len(rows)} selected"
     st.markdown(
         f"**Nearest rows**{inside}",
-        help="The nearest rows of the whole corpus by cosine of their features, filtered or not. Press one to read it.",
+        help="Nearest rows of the whole corpus by cosine. Press one to read it.",
     )
     taken = pa.array(rows)
     texts = corpus.texts

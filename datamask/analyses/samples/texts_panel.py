@@ -24,8 +24,8 @@ ROW_HEIGHT = 76
 
 WHICH = ("all", "selected", "not selected")
 ABOUT = (
-    "Draw a lasso or a box on the map, search the texts, or choose a range or a group. The map, the list and the "
-    "distributions follow. Mark a row, or click a point on the map, to read it."
+    "Draw a lasso or a box on the map, search the texts, or choose a range or a group to filter the rows. Check a row, "
+    "or click a point on the map, to read it."
 )
 
 
@@ -97,7 +97,6 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
                 required=True,
                 key=f"{name}_which",
                 persist_state="session",
-                help="Which rows to list and download.",
             )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
@@ -106,7 +105,6 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
             key=f"{name}_order",
             persist_state="session",
             width="stretch",
-            help="The order of the list. Ties stay in input order.",
         )
         pages = max(1, -(-len(listing.rows) // PAGE))
         page = st.number_input(
@@ -117,7 +115,6 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
             key=f"{name}_page_{pages}",
             persist_state="session",  # whoever reads a sample comes back to the page it stood on
             width=115,
-            help=f"{PAGE} rows a page, {pages:,} pages.",
         )
     if not listing.shown:
         st.caption("No row meets all conditions. Remove one of them below the map.")
@@ -125,7 +122,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
     if not len(listing.rows):
         st.caption("No shown row is in this list. Set *Show* to all.")
         return
-    st.caption("Check a row to read it.", help=ABOUT)
+    st.caption("Check a row to read it.")
     page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
     config = {

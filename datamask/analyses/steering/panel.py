@@ -27,11 +27,11 @@ KEY = "rules"
 SAID = {PIN: "Pinned", BAN: "Banned", GIVEN: "You have", QUOTA: "Quota"}
 ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inventory_2:", QUOTA: ":material/percent:"}
 OFFERS = {
-    PIN: ("Pin these {:,}", "The next run selects all of these rows, regardless of score."),
-    BAN: ("Ban these {:,}", "The next run selects none of these rows."),
+    PIN: ("Pin these {:,}", "select all of these rows."),
+    BAN: ("Ban these {:,}", "select none of these rows."),
     GIVEN: (
         "I have these {:,}",
-        "You have these rows already. The next run selects rows that complement them, and exports the new rows only.",
+        "select rows that complement these, and export only the new ones.",
     ),
 }
 
@@ -59,10 +59,9 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
         st.markdown(
             "**In the next run**",
             width="content",
-            help="Filter rows on the map, by a search, a distribution or a group. Then pin or ban the rows "
-            "shown, or add a quota. The rules apply to the next run. "
+            help="Filter rows, then press a rule for the next run. "
             + " ".join(f"*{label.removesuffix(' {:,}')}*: {about}" for label, about in OFFERS.values())
-            + " *Quota*: The minimum and maximum share of a group in the next selection.",
+            + " *Quota*: limit the share of a group in the selection.",
         )
         if view.filters and count:
             description = ", ".join(condition.description for condition in view.filters.conditions)
@@ -189,7 +188,6 @@ def _quota(view: Linked, columns: list[str]) -> None:
         order,
         place,
         key=f"quota_value_{column}_{place}",
-        help="The group to limit; the largest is first.",
     )
     count = int(counts[list(map(str, names)).index(value)])
     share = count / len(codes)
@@ -202,7 +200,6 @@ def _quota(view: Linked, columns: list[str]) -> None:
         1.0,
         format="%.4g",
         key=f"quota_low_{value}",
-        help="The group has at least this share of the next selection.",
     )
     high = st.number_input(
         "At most, % of the selection",
@@ -212,7 +209,6 @@ def _quota(view: Linked, columns: list[str]) -> None:
         1.0,
         format="%.4g",
         key=f"quota_high_{value}",
-        help="The group has at most this share of the next selection.",
     )
     st.button(
         "Add quota",

@@ -19,7 +19,7 @@ def pca(features: np.ndarray) -> np.ndarray:
 PCA = Projection(
     "PCA",
     "pca",
-    "PCA keeps directions of largest variance and needs no waiting.",
+    "PCA needs no waiting.",
     "it shows the two directions of largest variance",
     at_once=pca,
 )

@@ -58,7 +58,7 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
 TSNE = Projection(
     "t-SNE",
     "tsne",
-    "t-SNE, as in the paper's figures, spreads rows evenly. On large corpora it takes minutes, once.",
+    "t-SNE does too, as in the paper's figures, and takes minutes on large corpora.",
     "cluster sizes and distances mean nothing",
     fit=fit,
     fit_all=MOST,

@@ -66,7 +66,7 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
 UMAP = Projection(
     "UMAP",
     "umap",
-    "UMAP tries to keep neighbors together and is computed once per corpus.",
+    "UMAP places similar rows near each other.",
     "cluster sizes and distances mean nothing",
     fit=fit,
     fit_all=300_000,

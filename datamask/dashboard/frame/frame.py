@@ -70,23 +70,22 @@ it lies at the window's lower edge. There the links have no icons and the corpus
 longer name wraps nothing; and a heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
-    ("Quality score", "the number in your quality column, one for each row; higher is better"),
-    ("Quality", "the mean quality score of the selected rows; 0 % is random, 100 % the best found for quality alone"),
+    ("Quality score", "the number in your quality column; higher is better"),
+    ("Quality", "mean quality score of the selected rows; 0 % is random, 100 % the best found for quality alone"),
     (
         "Diversity",
-        "how well the selected rows cover the corpus, as the objective measures it; 0 % is random, 100 % the best "
-        "found for diversity alone",
+        "how well the selected rows cover the corpus, by the objective's measure; on the same scale",
     ),
-    ("Balance λ", "1 is quality alone, 0 is diversity alone"),
-    ("Joint", "λ × quality + (1 − λ) × diversity, the value that methods with λ maximize"),
-    ("Simple baseline", "a method without λ, such as random or top quality; greedy uses λ, so it is not one"),
-    ("Gap", "the joint value is at most this far below the best possible one"),
+    ("Balance λ", "the weight of quality: 1 is quality alone, 0 is diversity alone"),
+    ("Joint", "λ × quality + (1 − λ) × diversity, the value to maximize"),
+    ("Gap", "no selection has a joint value higher by more than this"),
+    ("Simple baseline", "a method without λ, such as random or top quality"),
+    ("Ablation", "compares methods by a small proxy model that learns from each selection"),
     ("Level with random", "no significant difference from a random selection"),
-    ("Ablation", "a comparison of methods by a small proxy model that learns from each selection"),
-    ("Largest regret", "how far a method is behind the best one on the target where it is farthest behind"),
+    ("Largest regret", "how far a method is behind the best method, on its worst target"),
     ("The paper", "DATAMASK, arXiv 2512.24265"),
     ("Select ratio", "the share of the rows to select"),
-    ("Run", "one selection with its settings and results, stored in a folder"),
+    ("Run", "a stored selection with its settings and results"),
 )
 """What the help of the menu explains on every page."""
 

@@ -63,15 +63,8 @@ def show(
         return
     caption = "Gray: all rows. Blue: rows that pass the filter."
     if selected is not None:
-        caption += (
-            " Dark: selected rows. The number at a group is its selected share."
-            if not session.dark()
-            else " White: selected rows. The number at a group is its selected share."
-        )
-    st.caption(
-        f"{caption} The bars of a color add up to 100 %. Drag over a histogram to filter by a range, or press a bar "
-        "to filter by a group."
-    )
+        caption += f" {'White' if session.dark() else 'Dark'}: selected rows; the number is the selected share."
+    st.caption(f"{caption} The bars of each color add up to 100 %. Drag over a range or press a group to filter by it.")
 
 
 def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:

@@ -24,7 +24,7 @@ def search(view: Linked) -> None:
             placeholder="words",
             on_change=brushing.search,
             args=(view.corpus,),
-            help="Shows rows whose text contains all of these words, in any order.",
+            help="Finds texts that contain all of these words.",
         )
 
 

@@ -30,10 +30,7 @@ BESIDE = 8
 
 NOTHING_SHOWN = "The filter shows no rows."
 
-ABOUT = (
-    "Clusters are groups of similar rows, found by k-means on the features. Their names are the words that are "
-    "more frequent in them than in the corpus."
-)
+ABOUT = "Clusters are groups of similar rows (k-means), named by the words frequent in them."
 
 
 def show(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
@@ -86,9 +83,8 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
 
     st.markdown(
         "**Under- and over-represented**",
-        help=f"The line is the selected share of the corpus, {words.percent(ratio)}. The chart shows the "
-        f"{len(drawn):,} of {len(table):,} groups farthest from it. With a filter, it counts only the rows "
-        "shown.",
+        help=f"Line: {words.percent(ratio)}, the selected share of the corpus. Bars: the {len(drawn):,} of "
+        f"{len(table):,} groups farthest from it.",
     )
     component("strips", STRIPS)(
         key=FEW,
@@ -131,7 +127,7 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
     corpus = view.corpus
     st.markdown(
         "**Clusters by quality and crowding**",
-        help=f"The color is the selected share. {ABOUT}",
+        help=ABOUT,
     )
     if CLUSTER not in view.rows.classes:
         if _clusters(corpus, cache_dir) is not None:
@@ -159,8 +155,8 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         alt="Selected share over mean quality and crowding of the clusters",
     )
     st.caption(
-        f"Orange: less than {words.percent(heat.ratio)}, the selected share of the corpus. Blue: "
-        f"more.{_counted(view, CLUSTER)} Press a square to see its texts."
+        f"Selected share: orange is below {words.percent(heat.ratio)}, the share of the corpus, blue above."
+        f"{_counted(view, CLUSTER)} Press a square to see its texts."
     )
 
 
@@ -198,7 +194,6 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         choices,
         key=GROUP_BY,
         persist_state="session",
-        help=ABOUT + " You can also choose a column whose values repeat, or bands of text length.",
     )
     codes, names = classes[by]
     table = groups.shares(codes, names, selected, corpus.lengths, view.mask(skip=(by,)))
@@ -215,8 +210,8 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
     missed = max(1, round(0.05 * count))
     more = f" Shows the {len(drawn):,} of {count:,} groups farthest from it." if len(drawn) < count else ""
     st.caption(
-        f"Dashed: {words.percent(ratio)}, the selected share of the corpus.{more}{_counted(view, by)} 95 % Wilson "
-        f"intervals: by chance, about {missed:,} of {count:,} {'misses' if missed == 1 else 'miss'} the dashed line."
+        f"Dashed: {words.percent(ratio)}, the selected share of the corpus.{more}{_counted(view, by)} By chance, "
+        f"about {missed:,} of the {count:,} intervals {'misses' if missed == 1 else 'miss'} it."
     )
     listed = table.assign(
         interval=[
@@ -256,7 +251,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         },
         alt=f"Selected share of each {by}, under- and over-represented first",
     )
-    st.caption("Under- and over-represented groups come first. Mark a group in the table to see its texts.")
+    st.caption("Mark a group to see its texts.")
 
 
 def open_group(corpus: Corpus, condition: Among) -> None:

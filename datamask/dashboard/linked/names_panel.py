@@ -29,7 +29,7 @@ WORDS, NOTHING = "words of clusters", "nothing"
 CLASSES = 100
 """Of a column, at most: one with more is a list of names rather than of groups."""
 
-ABOUT = "Names a region by the most frequent group there; zoom in to see more names. Press a name to filter by it."
+ABOUT = "Zoom in to see more names. Press a name to filter by it."
 PRESS = " Press to filter by it."
 """The end of what a name says where a press shows its samples alone."""
 

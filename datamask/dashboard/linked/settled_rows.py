@@ -96,9 +96,8 @@ def about(name: str) -> str:
             "interchangeable rows in some."
         )
     return (
-        f"*{title_of(BY_PARTS)}*: when the run is repeated on random parts of the corpus, a stable row is selected "
-        f"in at least {words.percent(CORE)} of the parts that contain it, an unstable row in "
-        f"{words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
+        f"*{title_of(BY_PARTS)}*: of the random subsets that contain a row, at least {words.percent(CORE)} select a "
+        f"stable row and {words.percent(FLIP[0])} to {words.percent(FLIP[1])} an unstable one."
     )
 
 

@@ -53,13 +53,12 @@ class Places:
 
     @property
     def caption(self) -> str:
-        """What is drawn, with its number: ``20,000 of 63,666, sampled``."""
+        """How to read and move the picture."""
         n, m = len(self.points), len(self.drawn)
         if self.cells is None:
-            drawn = f"all {n:,} rows" if m == n else f"{m:,} of {n:,} rows at random"
-            return f"Drawn: {drawn}. Zoom out to see rows outside the frame."
+            return "Zoom out to see rows outside the frame."
         hover = "any row" if m == n else f"any of {m:,} random rows"
-        return f"Larger hexagons have more of the {n:,} rows. Hover to see {hover}."
+        return f"Larger hexagons have more rows. Hover to see {hover}."
 
 
 def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Places:

@@ -16,12 +16,8 @@ from datamask.work.job import Job
 from datamask.work.worker import worker
 
 
-def layout_control(key: str, help_before: str = "") -> str:
-    """The control that chooses a projection; its name.
-
-    Args:
-        help_before: a sentence that its help begins with.
-    """
+def layout_control(key: str) -> str:
+    """The control that chooses a projection; its name."""
     about = " ".join(kind.about for kind in PROJECTIONS.values())
     return st.segmented_control(
         "Layout",
@@ -30,7 +26,7 @@ def layout_control(key: str, help_before: str = "") -> str:
         required=True,
         key=key,
         persist_state="session",
-        help=f"{help_before}{about} Until the layout is ready, the map shows {STAND_IN.name}.",
+        help=about,
     )
 
 

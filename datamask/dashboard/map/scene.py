@@ -45,12 +45,7 @@ class Ground:
 
     @property
     def caption(self) -> str:
-        """The sentences every map needs below it."""
-        return f"{self.places.caption} {map_layout.reading(self.kind, self.layout)}."
-
-    @property
-    def short_caption(self) -> str:
-        """How many samples are drawn, and what not to read off the map, on one line; `caption` says the rest."""
+        """How many samples are drawn, and what not to read off the map, on one line; `Places.caption` has the rest."""
         n, m = len(self.places.points), len(self.places.drawn)
         drawn = f"{m:,} of {n:,} rows, drawn at random" if self.places.cells is None and m < n else f"{n:,} rows"
         return f"{drawn} · {map_layout.reading(self.kind, self.layout)}."

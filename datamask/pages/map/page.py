@@ -54,8 +54,8 @@ DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
 MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Third map", "explore_third"))
 
 ABOUT = (
-    "You can color by any column of your shards. *Similarity to neighbors*: the mean cosine to the 15 nearest rows "
-    "of the whole corpus. *Marginal diversity*: what the row adds to the diversity of this run. "
+    "*Similarity to neighbors*: mean cosine to the 15 nearest rows of the corpus. "
+    "*Marginal diversity*: what the row adds to the diversity of the run. "
     + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 )
 
@@ -128,7 +128,7 @@ def _draw(current: Current) -> None:
                     required=True,
                     key="explore_maps",
                     persist_state="session",
-                    help="How many maps to draw side by side. They share zoom and position.",
+                    help="Up to three maps, with the same zoom and position.",
                 )
             )
             instrument.fold_button()
@@ -143,7 +143,6 @@ def _draw(current: Current) -> None:
             disabled=not names,
             on_change=_take_run,
             args=(key,),
-            help="The finished run to show. The newest is first.",
         )
         # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
         with st.container():
@@ -165,7 +164,7 @@ def _draw(current: Current) -> None:
                 choices,
                 index=min(place, len(choices) - 1),
                 key=key,
-                help=ABOUT,
+                help=None if place else ABOUT,
                 format_func=columns.spoken_of,
                 persist_state="session",
             )
@@ -181,8 +180,8 @@ def _draw(current: Current) -> None:
                 required=True,
                 key="explore_marks",
                 persist_state="session",
-                help=f"Points are single rows, a random {MAX_POINTS:,} of them on larger corpora. Hexagons show "
-                "the selected share of their rows, or the mean of the column that colors the map.",
+                help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share or "
+                "the mean of its rows.",
             )
             named_by = names_panel.control(corpus, unplaced)
         strips = st.container(key="explore_figures")
@@ -247,8 +246,8 @@ def _draw(current: Current) -> None:
             st.caption(words.plain(sentence))
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)
         st.caption(
-            ground.short_caption,
-            help=" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
+            ground.caption,
+            help=" ".join([ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
         )
 
     address.follow("Map")  # once more, for what was drawn on the map just now

@@ -77,7 +77,7 @@ def show(current: Current | None) -> None:
             help="Changes: rows that each run gained and lost against A. Selected: rows of each run. Agreement: "
             "the run is repeated on random parts of the corpus; of those with the row, the share that select it.",
         )
-        wanted = preparing_panel.layout_control("compare_layout", "As on the Map. ")
+        wanted = preparing_panel.layout_control("compare_layout")
         marks = st.segmented_control(
             "Marks",
             ("points", "hexagons"),
@@ -115,7 +115,7 @@ def show(current: Current | None) -> None:
             names=_names(corpus, cache_dir, ground),
             ends=common_ends(layers, ground.places.cells),
         )
-    about.caption(ground.caption)
+    about.caption(ground.caption, help=ground.places.caption)
 
     for name, tab in zip(TABS, tabs.tabs(TABS, "compare_tab"), strict=True):
         with tab:

@@ -154,7 +154,7 @@ def test_tightness_is_the_mean_over_all_pairs():
     assert np.isnan(classes.tightness("x", features, np.zeros(300, bool), quality, quality, selected).pairwise)
 
 
-def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_is_explained():
+def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_is_said():
     rng = np.random.default_rng(0)
     core = rng.normal(size=(200, 12)) * 0.3 + 1.0
     copies = np.repeat(rng.normal(size=(4, 12)), 50, axis=0)  # crowds of copies, each on a side of its own
@@ -166,10 +166,10 @@ def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_i
     every = np.ones(400, bool)
     diverse, pool = (classes.tightness("x", features, mask, crowding, crowding, every) for mask in (thinned, every))
     assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
-    said = classes.spread_words(diverse, pool, "facility")
-    assert "are more alike than" in said and "less crowded" in said and "selects few rows of each crowd" in said
-    assert "Only pair-wise similarity" in classes.spread_words(diverse, pool, "disf")
-    assert classes.spread_words(pool, diverse, "facility") == ""
+    said = classes.spread_words(diverse, pool)
+    assert "are more alike than" in said and "less crowded" in said
+    assert f"{diverse.pairwise:.3f} against {pool.pairwise:.3f}" in said
+    assert classes.spread_words(pool, diverse) == ""
 
 
 def test_the_top_has_its_size_whatever_is_equal_or_missing():

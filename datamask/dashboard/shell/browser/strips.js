@@ -69,8 +69,8 @@ function drawNumber(root, facet, colors, send) {
   plot.onclick = (event) => { if (!moved && !range) send([at(event)]); };
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
-  plot.setAttribute("aria-label", `${facet.title}, ${facet.ends.join(" to ")}. Drag to filter by a range. On the ` +
-    "keyboard, the left and right arrows move the range, Shift and an arrow move its upper end, and Escape clears it.");
+  plot.setAttribute("aria-label", `${facet.title}, ${facet.ends.join(" to ")}. Drag, or press the left and right ` +
+    "arrows, to filter by a range; Shift moves its upper end, Escape clears it.");
   let waiting = 0;
   plot.onkeydown = (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
