@@ -34,8 +34,7 @@ class SelectionOptions:
         always=True,
         varied="",
         flags=("--objective", "--algorithm"),
-        help="How diversity is measured. Facility location, pair-wise similarity, Vendi entropy and DiSF "
-        "with fixed scale report a gap; DiSF and graph cut do not.",
+        help="How diversity is measured. All objectives but DiSF (feature decorrelation) and graph cut report a gap.",
     )
     lamb: float = option(
         Number("a number from 0 (diversity alone) to 1", 0, 1),
@@ -47,8 +46,7 @@ class SelectionOptions:
         default=0.5,
         always=True,
         varied="λ",
-        help="The weight of quality: 1 is quality alone, 0 is diversity alone. At 0.5, 1 % of quality counts as much "
-        "as 1 % of diversity (calibrated scale: 0 % is random, 100 % the best found).",
+        help="At 0.5, 1 % of quality counts as much as 1 % of diversity.",
     )
     select_ratio: float = option(
         Number("between 0 and 1, both excluded", 0, 1, above=True, below=True),
@@ -60,7 +58,7 @@ class SelectionOptions:
         default=0.3,
         always=True,
         varied="ratio",
-        help="The share of the rows to keep, between 0 and 1. It is rounded to a whole number of rows.",
+        help="The share of the rows to keep.",
     )
     budget: float | None = option(
         Tokens(),
@@ -70,7 +68,7 @@ class SelectionOptions:
         WHAT,
         common=True,
         always=True,
-        help="Tokens to fill, such as 150M or 1.5B. The number of rows follows from their lengths.",
+        help="Such as 150M or 1.5B.",
     )
     estimator: str = option(
         Text(),
@@ -83,8 +81,7 @@ class SelectionOptions:
         always=True,
         unset="auto",
         varied="",
-        help="The method that selects. Automatic takes the fastest solver of the objective. If there is none, it "
-        "learns masks (Counterfactual).",
+        help="What *Solve* uses. *Learn masks* has its own settings.",
     )
     preset: str | None = option(
         Choice({"paper": "the paper's"}),
@@ -102,8 +99,7 @@ class SelectionOptions:
         default="calibrated",
         varied="scale",
         control=Control(),
-        help="Calibrated: λ weighs quality and diversity after scaling both to 0 % (random) and 100 % (best found). "
-        "Raw: λ weighs the unscaled values, as in the paper.",
+        help="Calibrated: λ weighs quality and diversity in percent. Raw: λ weighs their raw values.",
     )
     n_rollout: int | None = option(
         Whole(1, least={"reinforce": 2}),
@@ -114,8 +110,8 @@ class SelectionOptions:
         owners={"counterfactual": 2, "reinforce": 128},
         varied="G",
         control=Control({"min_value": 1, "max_value": 4096, "step": 2}),
-        help="G, the group size: how many candidate subsets (masks) each step samples and scores. Two are "
-        "enough for Counterfactual; REINFORCE in the DATAMASK paper (arXiv 2512.24265) uses 128.",
+        help="How many candidate subsets (masks) each step samples and scores. Counterfactual needs 2; the "
+        "paper's REINFORCE uses 128.",
     )
     n_epochs: int | None = option(
         Whole(1),
@@ -126,7 +122,7 @@ class SelectionOptions:
         owners={"counterfactual": 60, "reinforce": 5000, "relaxed": 60, "blocks": 4},
         varied="steps",
         control=Control({"min_value": 1, "max_value": 1_000_000, "step": 50}),
-        help="At most this many update steps. The learner stops earlier when its selection no longer changes.",
+        help="Learning stops earlier when the selection no longer changes.",
     )
     partial: float | None = option(
         Number("a share above 0 and at most 1", 0, 1, above=True),
@@ -137,7 +133,7 @@ class SelectionOptions:
         owners={"counterfactual": 1.0, "reinforce": 0.1},
         varied="batch share",
         control=Control({"min_value": 0.001, "max_value": 1.0, "step": 0.1, "format": "%.3g"}),
-        help="The share of the rows in each step. Small batches are faster but noisier.",
+        help="The share of the rows in each step. A small share is faster but noisier.",
     )
     max_lr: float | None = option(
         Number("a number above 0", 0, above=True),
@@ -148,8 +144,8 @@ class SelectionOptions:
         owners={"counterfactual": 1.0, "reinforce": 10.0},
         varied="first step size",
         control=Control({"min_value": 0.0001, "max_value": 1000.0, "step": 0.5, "format": "%.4g"}),
-        help="The step size at the beginning; it falls linearly to the last step size. If it is too large, the "
-        "selection freezes too early.",
+        help="The step size falls from here to the last step size. If it is too large, the selection freezes "
+        "too early.",
     )
     min_lr: float | None = option(
         Number("a number from 0 to --max_lr ({max_lr})", 0, "max_lr"),
@@ -160,7 +156,6 @@ class SelectionOptions:
         owners={"counterfactual": 0.05, "reinforce": 1.0},
         varied="last step size",
         control=Control({"min_value": 0.0, "max_value": 1000.0, "step": 0.05, "format": "%.4g"}),
-        help="The step size at the end.",
     )
     init: str | None = option(
         Choice({"same": "all the same", "quality": "in proportion to quality"}),
@@ -171,7 +166,7 @@ class SelectionOptions:
         owners={"counterfactual": "same", "reinforce": "quality"},
         varied="init",
         control=Control(),
-        help="The starting logit of each row: equal for all rows, or proportional to quality.",
+        help="The higher the logit of a row, the more masks include the row.",
     )
     score: str | None = option(
         Choice({"mask": "by membership, as in the paper", "exact": "by the draw's probability"}),
@@ -195,7 +190,6 @@ class SelectionOptions:
         owners={"counterfactual": "top", "reinforce": "top"},
         varied="readout",
         control=Control(),
-        help="How the final subset is taken from the logits: the rows with the highest logits, or one random draw.",
     )
     polish: str | None = option(
         Choice({"swaps": "swap rows while it helps", "none": "no"}),
@@ -207,7 +201,7 @@ class SelectionOptions:
         owners={"counterfactual": "swaps", "reinforce": "none", "relaxed": "swaps", "blocks": "swaps"},
         varied="polish",
         control=Control(),
-        help="At the end, swaps single rows as long as the joint value rises. Fast; it never lowers the value.",
+        help="Swaps single rows at the end while the joint value rises.",
     )
     temperature: float | None = option(
         Number("a number of at least 0", 0),
@@ -265,8 +259,7 @@ class SelectionOptions:
         listed="Features centered",
         default=False,
         control=Control(),
-        help="Subtracts the mean of the corpus from the features. Use it for embeddings whose cosines "
-        "are all high, such as E5.",
+        help="For embeddings whose cosines are all high, such as E5.",
     )
     prune: float = option(
         Number("a share from 0 to below 1", 0, 1, below=True),
@@ -278,7 +271,7 @@ class SelectionOptions:
         default=0.0,
         varied="pruned",
         control=Control({"min_value": 0.0, "max_value": 0.99, "step": 0.1, "format": "%.3g"}),
-        help="Removes this share of the rows, those of lowest quality, before learning. This speeds up learning.",
+        help="Removes this share of the rows, those of lowest quality, before selecting.",
     )
     collapse: str = option(
         Copies(),
@@ -291,8 +284,7 @@ class SelectionOptions:
         default="none",
         varied="copies",
         control=Control(),
-        help="How to treat duplicates before selecting. Rows with identical features are exact duplicates; "
-        "the objectives pair-wise similarity and DiSF do not avoid them.",
+        help="Exact duplicates have identical features. Pair-wise similarity and DiSF do not avoid them.",
     )
     pin: str | None = option(
         IdFile(),
@@ -327,8 +319,7 @@ class SelectionOptions:
         listed="Neighbor graph",
         default="auto",
         control=Control(),
-        help="The search for the nearest rows of each row. Approximate is faster and misses about 1 in 100; "
-        "Automatic is exact up to 200,000 rows and on a GPU.",
+        help="Approximate is faster and misses about 1 in 100. Automatic is exact up to 200,000 rows and on a GPU.",
     )
     exact_values: bool = option(
         Flag(),
@@ -339,8 +330,7 @@ class SelectionOptions:
         FIND,
         default=False,
         control=Control(),
-        help="Matters only if the neighbor graph is approximate. Checked: compares all rows with all selected rows for "
-        "the exact diversity. Not checked: gives a lower bound and an estimate from 10,000 random rows.",
+        help="For an approximate search: computes the exact diversity instead of a lower bound and an estimate.",
     )
     scope: str | None = option(
         Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),
@@ -415,7 +405,7 @@ class SelectionOptions:
         FIND,
         default=0,
         varied="seed",
-        help=("Every random choice follows from the seed. The same seed on the same corpus gives the same selection."),
+        help="The same seed on the same corpus gives the same selection.",
     )
     device: str = option(
         Device(),
@@ -424,7 +414,7 @@ class SelectionOptions:
         "DEVICE",
         FIND,
         default="auto",
-        help="The device to compute on. Auto uses a GPU if there is one; cuda:1 is the second GPU.",
+        help="Auto uses a GPU if there is one; cuda:1 is the second GPU.",
     )
 
 

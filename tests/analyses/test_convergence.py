@@ -89,7 +89,9 @@ def test_a_calibrated_run_knows_random_before_anything_is_measured(tmp_path):
 
 def test_the_unit_says_which_scale(tmp_path):
     assert "raw" in view.curve(run_with(tmp_path / "a", scale="raw"), "joint").unit
-    assert "random" in view.curve(run_with(tmp_path / "b"), "quality").unit
+    curve = view.curve(run_with(tmp_path / "b"), "quality")
+    assert "random" in curve.unit and not curve.raw
+    assert (view.said(0.7387, curve.raw), view.said(0.7387, True)) == ("73.9\u00a0%", "0.739")
 
 
 def test_the_bound_is_a_reference_of_the_joint_value_only(tmp_path):
@@ -139,7 +141,7 @@ def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
     assert [layer["transform"][0]["filter"]["equal"] for layer in lines] == [view.BATCH, view.SUBSET]
     table = drawn(curve, across)
     assert table.loc[table["series"] == RULE, ["value", "role"]].to_numpy().tolist() == [[0.2, "best"], [0.0, "random"]]
-    assert noted(table) == ["best-quality rows  0.2", "random subset  0"]
+    assert noted(table) == ["best-quality rows  20.0\u00a0%", "random subset  0.0\u00a0%"]
     assert set(curve.table.columns) == {"step", "seconds", "masks", "series", "value", "low", "high", "note"}
 
 
@@ -242,11 +244,11 @@ def test_what_is_far_off_is_an_arrow_and_squeezes_nothing(tmp_path):
     curve = view.curve(run)
     assert {line.label: line.edge for line in curve.references} == {"random subset": "", "best-quality rows": "below"}
     edge = curve.table[curve.table["series"] == view.EDGE]
-    assert edge["note"].tolist() == [f"▼ {view.BATCH}  −0.4"] and edge["value"].tolist() == [-1.0]
+    assert edge["note"].tolist() == [f"▼ {view.BATCH}  −40.0\u00a0%"] and edge["value"].tolist() == [-1.0]
     assert not (curve.table["series"] == view.BATCH).any()
     table = drawn(curve)
     assert table.loc[table["series"] == RULE, "value"].tolist() == [0.0]
-    assert "▼ best-quality rows  −0.9" in noted(table)
+    assert "▼ best-quality rows  −90.0\u00a0%" in noted(table)
     assert table.loc[table["role"] == view.EDGE, "note"].tolist() == edge["note"].tolist()
 
 

@@ -93,7 +93,7 @@ def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened
     assert {run.id for run in runs} <= drawn(app)
     assert [metric.value for metric in app.metric] == [words.percent(math.sqrt(0.5))] * 2
     assert "quality costs 1 % diversity" in text_of(app)
-    assert "0 % is a random subset" in captions(app)
+    assert "100 % best found" in spec(app)["layout"]["xaxis"]["title"]["text"]
     app = page("pages/runs.py", view="frontier", corpus=opened.key, run=runs[3].id)
     assert "costs 3 % diversity" in text_of(app)
     explained(app, 8)

@@ -51,7 +51,7 @@ def test_a_tick_shows_a_run_several_are_drawn_together_and_a_click_shows_one_aga
     assert app.query_params["run"] == made["two"].id and "**two**" in said(app)
     tick(app, "two", "one")
     assert curve_of_several(app) == ["two", "one"] and app.query_params["run"] == made["two"].id
-    assert "several λ" in said(app) and not app.metric
+    assert "computed at λ" in said(app) and not app.metric
     explained(app, 15)
     tick(app, "two", "one", clicked="three")
     assert ticked(app) == ["three"] and app.query_params["run"] == made["three"].id and curve_of_several(app) is None

@@ -46,7 +46,6 @@ def other_of(entries: Sequence[Entry]) -> Entry:
         key="compare_other",
         format_func=lambda name: words.named(others[name].label, 60),
         persist_state="session",
-        help="The rows that this run gained and lost against A.",
     )
     return others[letter]
 
@@ -64,14 +63,12 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             key="compare_kind",
             format_func=lambda name: f"{name.capitalize()} {int(parts[name].sum()):,}",
             persist_state="session",
-            help=f"Kept: selected by both. Gained: by {other.letter} only. Lost: by {first.letter} only.",
         )
         search = st.text_input(
             "Search",
             key="compare_search",
             placeholder="words in the text",
             width=220,
-            help="Shows texts that contain all of these words, in any order.",
             disabled=corpus.texts is None,
         )
         mask = parts[kind]
@@ -83,7 +80,6 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             ordering.ORDERS,
             key="compare_order",
             width=140,
-            help="The order of the list. Ties stay in input order.",
         )
         pages = max(1, -(-len(rows) // PAGE))
         page = st.number_input(
@@ -93,7 +89,6 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             1,
             key=f"compare_page_{kind}_{pages}",
             width=105,
-            help=f"{PAGE} rows a page, {pages:,} pages.",
         )
         st.download_button(
             f"Download {len(rows):,} {kind} ids (CSV)",
@@ -157,7 +152,6 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
             key="compare_group_by",
             persist_state="session",
             width=300,
-            help="A column whose values repeat, bands of text length, or clusters of similar rows.",
         )
         counted = SAMPLES
         if corpus.lengths is not None:
@@ -168,7 +162,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
                 required=True,
                 key="compare_counted",
                 persist_state="session",
-                help="Counts kept, gained and lost in rows or tokens. Shares are always of rows.",
+                help="Shares are always of rows.",
             )
         topics_panel.offer(corpus, cache_dir, "compare_clusters")
     codes, names = classes[by]
@@ -189,8 +183,8 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
             else f"{words.percent(overall, 1)}, because the selections differ in size"
         )
         st.caption(
-            f"{other.letter} minus {first.letter}. Dashed: {still}.{more} By chance, the intervals of one in "
-            "twenty unchanged groups miss the dashed line."
+            f"{other.letter} minus {first.letter}; dashed: {still}.{more} By chance, 1 in 20 intervals of unchanged "
+            "groups misses the line."
         )
     with listed:
         _table(table, by, counted, first, other)

@@ -104,8 +104,7 @@ def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str]
             format_func=names.__getitem__,
             width="stretch",
             placeholder="Choose up to four" if needed == 1 else "Choose two to four",
-            help="Finished runs on the open corpus, newest first. The first one that you choose is A; the page "
-            "compares the others with A.",
+            help="The first run is A. The others are compared with A.",
         )
         label_panel.find("compare")
         if chosen:
@@ -159,5 +158,4 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
             "Show archived runs",
             key="compare_archived",
             persist_state="session",
-            help="Lists archived runs in the menus.",
         )

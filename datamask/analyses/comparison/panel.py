@@ -25,7 +25,6 @@ from datamask.runs.store import Run
 
 SETTINGS_AT_ONCE, NAMED = 12, 5
 REFUSED_AT_ONCE = 50
-SAME = "All other settings are equal."
 
 
 _BEGUN = "compare_begun"
@@ -65,7 +64,7 @@ def say_begun(chosen: Sequence[str]) -> None:
     """Say why these runs are shown, where `begin` chose them."""
     before = st.session_state.get(_BEGUN)
     if before is not None and list(chosen) == before.chosen:
-        st.caption(f"Comparing {before.why}. Choose others above.")
+        st.caption(f"Comparing {before.why}.")
 
 
 def draw_refused(refused: Sequence[Refused]) -> None:
@@ -130,8 +129,8 @@ def overlaps(entries: Sequence[Entry]) -> None:
 
 def _about(pair) -> str:
     text = (
-        "Rows that both select, divided by the rows that at least one selects (Jaccard). By chance: the overlap of two "
-        "random selections of the same sizes under the same rules."
+        "Rows that both select, divided by the rows that at least one selects. By chance: two random selections of "
+        "these sizes under the same rules."
     )
     if pair is not None and pair.most < 1:
         text += f" Selections of these sizes overlap by at most {words.percent(pair.most)}."
@@ -157,12 +156,9 @@ def values(entries: Sequence[Entry], corpus: Corpus) -> None:
         min_value=0,
         max_value=100,
         width="small",
-        help="0 % is a random subset, 100 % the best this term reaches alone. Below 0 is worse than random.",
+        help="0 % random, 100 % best found. Below 0 is worse than random.",
     )
-    st.markdown(
-        "**Values**",
-        help="0 % is a random subset of the same size, 100 % the best found. Values are after local search.",
-    )
+    st.markdown("**Values**")
     st.dataframe(
         shares,
         hide_index=True,
@@ -196,7 +192,6 @@ def curves(entries: Sequence[Entry]) -> None:
             format_func=str.capitalize,
             label_visibility="collapsed",
             persist_state="session",
-            help="All values are on the whole corpus.",
         )
         across = st.segmented_control(
             "Along",
@@ -207,7 +202,6 @@ def curves(entries: Sequence[Entry]) -> None:
             format_func={"step": "Steps", "seconds": "Seconds"}.__getitem__,
             persist_state="session",
             label_visibility="collapsed",
-            help="The horizontal axis.",
         )
     fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
     fit["joint"] = fit["quality"] and fit["diversity"]
@@ -240,7 +234,7 @@ def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
         names,
         key="compare_category",
         persist_state="session",
-        help="The share of the rows of each class that each run selects. n counts all rows.",
+        help="n: rows of the value in the corpus.",
     )
     table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
     plot(
@@ -256,7 +250,7 @@ def settings(entries: Sequence[Entry]) -> None:
     """Only what differs; of more than two runs folded away, its names still to be read."""
     table = comparison.settings(entries)
     if table.empty:
-        st.markdown("**Settings that differ**", help=SAME)
+        st.markdown("**Settings that differ**")
         st.caption("None: the settings and rows are equal.")
         return
     several = f" ({len(table)})" if len(table) > 1 else ""
@@ -264,7 +258,7 @@ def settings(entries: Sequence[Entry]) -> None:
         few = ", ".join(table["Setting"][:NAMED]) + (", …" if len(table) > NAMED else "")
         room: DeltaGenerator = st.expander(f"Settings that differ{several}: {words.plain(few, 300)}")
     else:
-        st.markdown(f"**Settings that differ{several}**", help=SAME)
+        st.markdown(f"**Settings that differ{several}**")
         room = st.container()
     room.dataframe(
         table,

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from datamask.analyses.convergence.tables import BATCH, EDGE, GAP, SUBSET, Curve
-from datamask.dashboard.drawing import palette, placement, words
+from datamask.analyses.convergence.tables import BATCH, EDGE, GAP, SUBSET, Curve, said
+from datamask.dashboard.drawing import palette, placement
+
+PERCENT = "format(100 * datum.value, '.3~g') + '\u00a0%'"
+"""Labels of an axis of shares, with the digits that small ones need."""
 
 AXES = {"step": "update steps", "seconds": "seconds of learning", "masks": "masks scored"}
 
@@ -56,7 +60,12 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
         "axis": {"grid": False, "tickCount": 6, "format": ",~g" if x == "seconds" else ",~r"},
     }
     scale = {"type": "log", "nice": False} if curve.measure == GAP else {"zero": False, "nice": False}
-    axis = {"tickCount": 6, **({"format": "~g"} if curve.measure == GAP else {})}
+    axis: dict[str, Any] = {"tickCount": 6}
+    if not curve.raw:
+        axis["labelExpr"] = PERCENT
+    elif curve.measure == GAP:
+        axis["format"] = "~g"
+    digits = (".2e" if curve.measure == GAP else ".4f") if curve.raw else (".3%" if curve.measure == GAP else ".1%")
     up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": scale, "axis": axis}
     # a run without masks has no line for them, and needs no key to it
     masks = bool((curve.table["series"] == BATCH).any())
@@ -83,11 +92,11 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
         {
             "field": "value",
             "title": "below the bound" if curve.measure == GAP else curve.measure,
-            "format": ".2e" if curve.measure == GAP else ".4f",
+            "format": digits,
         },
     ]
     if curve.measure != GAP:
-        tooltip.append({"field": "high", "title": "mean + spread", "format": ".4f"})
+        tooltip.append({"field": "high", "title": "mean + spread", "format": digits})
     inside = {"filter": {"field": "series", "oneOf": [BATCH, SUBSET]}}
     batch = {"filter": {"field": "series", "equal": BATCH}}
     subset = {"filter": {"field": "series", "equal": SUBSET}}
@@ -202,7 +211,7 @@ def labels(curve: Curve, x: str, low: float, high: float, height: float, width: 
     rules = [(at(line.value) - 2, at(line.value) + 2) for line in lines if not line.edge]
     for line in lines:
         arrow = f"{ARROWS[line.edge]} " if line.edge else ""
-        texts.append(f"{arrow}{line.label}  {words.value(line.value, 3)}")
+        texts.append(f"{arrow}{line.label}  {said(line.value, curve.raw)}")
         wanted.append({"above": 0.0, "below": height}.get(line.edge, at(min(max(line.value, low), high))))
         share = placement.width_of(texts[-1]) / width
         taken.append([*rules, *bold(curve, x, at, 1 - share, math.inf)])
@@ -319,7 +328,7 @@ def _final(curve: Curve, x: str, up: dict, tone: palette.Shades) -> list[dict]:
         "stroke": tone.ground,
         "strokeWidth": 1.2,
         "opacity": 1,
-        "tooltip": f"final selection: {words.value(curve.final['value'])}",
+        "tooltip": f"final selection: {said(curve.final['value'], curve.raw, curve.measure)}",
     }
     return [
         {

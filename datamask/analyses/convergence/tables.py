@@ -67,6 +67,7 @@ class Curve:
         final: where the selection ended after it was polished: ``step, seconds, masks, value``; None: on the curve.
         phases: ``step, seconds, masks, note``, where each stretch of the way begins and what it is (`phases`).
         start: the same with ``value`` of the first point of a run that went on from another; None: it began anew.
+        raw: whether values are on the raw scale; else they are shares, and are said in percent.
     """
 
     table: pd.DataFrame
@@ -76,6 +77,7 @@ class Curve:
     final: dict[str, float] | None = None
     phases: pd.DataFrame | None = None
     start: dict[str, float] | None = None
+    raw: bool = False
 
     @property
     def points(self) -> int:
@@ -91,24 +93,28 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     if measure == GAP:
         table, final = gap_table(metrics, config.n_rollout, (run.status().result or NO_RESULT).certificate)
         unit = "joint value below the bound" + (", raw scale" if raw else "")
-        return Curve(table, (), GAP, unit, final, _phases(metrics, config.n_rollout))
+        return Curve(table, (), GAP, unit, final, _phases(metrics, config.n_rollout), raw=raw)
     table = curve_table(metrics, measure, config.n_rollout)
     lines = references(run, measure)
     end = next((line.value for line in lines if line.role == "final"), None)
     final = None if end is None else _at_end(metrics, config.n_rollout, end)
     least = LEAST_SPAN * reach(config, run.facts()) if measure == "joint" or not raw else 0.0
-    table, lines = framed(table, lines, least)
+    table, lines = framed(table, lines, least, raw)
     unit = {"joint": "joint value", "quality": "quality", "diversity": "diversity"}[measure]
-    calibrated = (
-        ": 0 is random, 1 needs the best of both terms" if measure == "joint" else ": 0 is random, 1 the best found"
-    )
-    unit += ", raw scale" if raw else calibrated
+    unit += ", raw scale" if raw else f" ({words.ends(measure)})"
     subset = table[table["series"] == SUBSET]
     start = None
     if started_from(run) is not None and len(subset):
         first = subset.iloc[0]
         start = {name: float(first[name]) for name in (*PLACES, "value") if np.isfinite(first[name])}
-    return Curve(table, lines, measure, unit, final, _phases(metrics, config.n_rollout), start)
+    return Curve(table, lines, measure, unit, final, _phases(metrics, config.n_rollout), start, raw)
+
+
+def said(value: float, raw: bool, measure: str = "joint") -> str:
+    """Return a value of a curve in few digits: in percent, or as it is on the raw scale."""
+    if raw:
+        return words.value(value, 3)
+    return words.percent(value, 2 if measure == GAP else 1)
 
 
 def of_all_rows(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -184,12 +190,12 @@ def gap_table(
 
 
 def framed(
-    table: pd.DataFrame, lines: tuple[Reference, ...], least: float = 0.0
+    table: pd.DataFrame, lines: tuple[Reference, ...], least: float = 0.0, raw: bool = False
 ) -> tuple[pd.DataFrame, tuple[Reference, ...]]:
     """Take out what lies far from the subset's curve, the bound and a random subset, and name it at the edge.
 
     Args:
-        least: the span is taken to be at least this.
+        least: the span is taken to be at least this. raw: whether values are on the raw scale.
     """
     subset = table.loc[table["series"] == SUBSET, "value"]
     core = [*subset, *(line.value for line in lines if line.role in ("random", "final", "bound"))]
@@ -208,7 +214,7 @@ def framed(
         kept = table[~outside].copy()
         if bool(outside[last.name]):
             side = 1.0 if last["value"] > high else -1.0
-            note = f"{'▲' if side > 0 else '▼'} {BATCH}  {words.value(last['value'], 3)}"
+            note = f"{'▲' if side > 0 else '▼'} {BATCH}  {said(last['value'], raw)}"
             kept = pd.concat(
                 [
                     kept,

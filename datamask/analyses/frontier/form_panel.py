@@ -57,7 +57,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
     names = [entry.name for entry in catalogue.OBJECTIVES]
     started = "" if current is None else current.workspace.settings.objective
     started = started if started in names else QUICK  # a sum of objectives has no curve here
-    about = "How diversity is measured. Each objective has its own 0 % and 100 %."
+    about = "Each objective has its own 0 % and 100 %."
     if "objective" in without:
         chosen = [names[0]]
     elif several:
@@ -99,7 +99,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             format="%.4g",
             key="frontier_ratio",
             persist_state="session",
-            help="The share of the rows to keep. Each ratio has its own 0 % and 100 %.",
+            help="Each ratio has its own 0 % and 100 %.",
         )
     collapse = "none"
     if "collapse" not in without:
@@ -110,8 +110,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             key="frontier_copies",
             persist_state="session",
             format_func=COPIES.__getitem__,
-            help="How to treat exact duplicates before selecting. The objectives pair-wise similarity and DiSF do not "
-            "avoid them.",
+            help="Pair-wise similarity and DiSF do not avoid exact duplicates.",
         )
     return Shared(tuple(chosen), float(share), collapse)
 
@@ -124,7 +123,7 @@ def lambda_points(settings: Shared) -> tuple[Point, ...]:
         11,
         key="frontier_count",
         persist_state="session",
-        help="Evenly spaced from 0 (diversity alone) to 1 (quality alone). Stored runs are not solved again.",
+        help="Evenly spaced from 0 to 1. Stored runs are not solved again.",
     )
     return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
 
@@ -158,10 +157,7 @@ def start(
     count = sum(len(plan.points) for plan in plans)
     if count:
         sentence, count = price(opened, runs, plans)
-        st.markdown(
-            sentence,
-            help="Each point becomes a stored run that you can open on any page.",
-        )
+        st.markdown(sentence)
     if pressed(
         label,
         type="primary",

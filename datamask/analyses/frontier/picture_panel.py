@@ -34,8 +34,6 @@ CHOSEN = "frontier_run_chosen"
 
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
-SHARES = "0 % is a random subset of the same size. 100 % is the best found for quality or diversity alone."
-
 
 def picture(opened: OpenCorpus, plans: Sequence[Plan], current: Current | None = None) -> None:
     """Draw it in a fragment; while a sweep runs, points appear as they are done.
@@ -110,10 +108,9 @@ def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
         picture.html(sketch(session.dark()))
         with words_place:
             st.markdown(
-                "Each point is a **selection**: its quality against its diversity.\n\n- λ moves along the curve, "
-                "from diversity alone (0) to quality alone (1). The slope is the **price** of quality in "
-                "diversity.\n- **No selection can reach** the gray area, as proved.\n- Click a point to open its "
-                "map, texts and settings."
+                "Each point is a **selection**.\n\n- λ moves along the curve, from diversity alone (0) to quality "
+                "alone (1). The slope is the **price** of quality in diversity.\n- **No selection can reach** the gray "
+                "area, as proved."
             )
             if working:
                 st.caption("The curve grows as points are solved.")
@@ -146,7 +143,7 @@ def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
             persist_state="session",
             wrap=True,
             key=f"frontier_lines_{'_'.join(sorted(default))}",
-            help="A curve joins runs that differ only in λ and seed. You can add single runs.",
+            help="A curve joins runs that differ only in λ and seed.",
         )
     return [line for line in stored.lines if line.key in chosen]
 
@@ -165,8 +162,7 @@ def _choose(lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str])
         required=True,
         key="frontier_how",
         persist_state="session",
-        help="Click a point, choose a λ on a curve, or set a minimum quality to get the most diverse point that "
-        "reaches it.",
+        help="*Minimum quality* takes the most diverse point that reaches it.",
     )
     if spot is None and lines:
         line = lines[0]
@@ -191,7 +187,6 @@ def _curve(line: Line, lines: Sequence[Line], names: dict[str, str]) -> Line:
         keys.index(line.key),
         format_func=names.__getitem__,
         key="frontier_on",
-        help="The curve on which to choose a point.",
     )
     return next(other for other in lines if other.key == key)
 
@@ -205,7 +200,6 @@ def _keeping(line: Line) -> Spot | None:
         95,
         key="frontier_keep",
         persist_state="session",
-        help="100 % is top quality, 0 % is random.",
     )
     spot = tables.at_least(line, least / 100)
     if spot is None:
@@ -229,7 +223,6 @@ def _at(line: Line, spot: Spot | None) -> Spot:
             min(lambdas, key=lambda other: abs(other - wanted)),
             key=f"frontier_at_{line.key}",
             persist_state="session",
-            help="The stored λ of this curve.",
         )
     spots = [other for other in line.spots if other.lamb == lamb]
     return spot if spot in spots else spots[0]
@@ -243,17 +236,13 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         # beside each other where both are whole, else below each other: half a number is none
         with st.container(horizontal=True, gap="medium"):
             for label, share, raw in (
-                ("Quality", spot.quality, f"Mean quality score of the selected rows: {words.value(spot.raw_quality)}."),
+                ("Quality", spot.quality, f"Mean quality score: {words.value(spot.raw_quality)}."),
                 ("Diversity", spot.diversity, f"Unscaled value: {words.value(spot.raw_diversity)}."),
             ):
-                st.metric(label, words.percent(share), width="content", help=f"{SHARES} {raw}")
+                st.metric(label, words.percent(share), width="content", help=raw)
         price = tables.price_words(spot)
         if price:
-            st.markdown(
-                price,
-                help="The slope of the dotted tangent, −λ / (1 − λ): how much diversity a little more quality "
-                "costs. If you raise quality further, each percent costs more.",
-            )
+            st.markdown(price, help="The slope of the dotted tangent. Each further percent costs more.")
         proved = tables.proof_words(spot)
         if proved:
             st.caption(proved)
@@ -330,7 +319,7 @@ def _clicked() -> None:
 
 
 def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
-    notes = [SHARES]
+    notes = []
     if line is not None and line.planes:
         proof = "the bound of a run proves"
         if any(spot.plane is not None for spot in line.others):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from datamask.analyses.convergence.chart import frame, labels
-from datamask.analyses.convergence.tables import BATCH, EDGE, SUBSET, Curve
+from datamask.analyses.convergence.tables import BATCH, EDGE, SUBSET, Curve, said
 from datamask.analyses.frontier.tables import Line
 from datamask.dashboard.drawing import placement, svg, words
 from datamask.dashboard.linked.groups import EVEN, OVER, UNDER
@@ -31,7 +31,14 @@ def convergence(curve: Curve) -> svg.Drawing | None:
     batch = table[table["series"] == BATCH].sort_values("step")
     lines = [line for line in curve.references if not line.edge]
     picture = svg.Drawing(WIDTH, 330, f"{curve.unit} over the update steps")
-    x, y = _axes(picture, (0.0, float(table["step"].max())), frame(curve, table), "update steps", curve.unit)
+    x, y = _axes(
+        picture,
+        (0.0, float(table["step"].max())),
+        frame(curve, table),
+        "update steps",
+        curve.unit,
+        percent=not curve.raw,
+    )
     band = batch.dropna(subset=["low", "high"])
     picture.area(
         [
@@ -55,7 +62,7 @@ def convergence(curve: Curve) -> svg.Drawing | None:
             y(curve.final["value"]),
             "accent",
             "diamond",
-            title=f"final selection {words.value(curve.final['value'])}",
+            title=f"final selection {said(curve.final['value'], curve.raw, curve.measure)}",
         )
     for label in labels(curve, "step", *y.values, y.low - y.high, WIDE * (x.high - x.low)):
         left = label["role"] == EDGE
@@ -207,8 +214,9 @@ def _axes(
     across_title: str,
     up_title: str,
     shares: bool = False,
+    percent: bool = False,
 ) -> tuple[_Axis, _Axis]:
-    """Grid, numbers and titles; gives the two scales."""
+    """Grid, numbers and titles; gives the two scales. Both axes are of shares, or the upright one alone in percent."""
     room = 0.05 * (up[1] - up[0]) or 0.5
     up = (up[0] - room, up[1] + room)
     across = (across[0] - room, across[1] + room) if shares else (across[0], max(across[1], across[0] + 1))
@@ -216,7 +224,8 @@ def _axes(
     y = _Axis(up, (picture.height - 40, 26))
     for tick in svg.ticks(*up, 5):
         picture.line(x.low, y(tick), x.high, y(tick))
-        picture.text(x.low - 6, y(tick) + 4, words.percent(tick) if shares else words.value(tick), "text", "end", 11)
+        number = words.percent(tick) if shares or percent else words.value(tick)
+        picture.text(x.low - 6, y(tick) + 4, number, "text", "end", 11)
     for tick in svg.ticks(*across, 6):
         if shares:
             picture.line(x(tick), y.low, x(tick), y.high)

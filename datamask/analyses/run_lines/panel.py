@@ -52,7 +52,6 @@ def _draw(runs: Sequence[Run]) -> None:
             required=True,
             format_func=str.capitalize,
             label_visibility="collapsed",
-            help="Values of the selected subset on the whole corpus (0 % random, 100 % best found).",
         )
         across = st.segmented_control(
             "Along",
@@ -62,7 +61,6 @@ def _draw(runs: Sequence[Run]) -> None:
             required=True,
             format_func=ALONG.__getitem__,
             label_visibility="collapsed",
-            help="The horizontal axis: steps of the record, or seconds without the neighbor graph.",
         )
         found = tables.lambdas(runs)
         weighed_at = None
@@ -74,9 +72,7 @@ def _draw(runs: Sequence[Run]) -> None:
                 format_func="weighed at λ {:g}".format,
                 label_visibility="collapsed",
                 width=170,
-                help=(
-                    "Runs of different λ have no common joint value. The joint value of each run is computed at this λ."
-                ),
+                help="Joint values of different λ do not compare, so all are computed at this λ.",
             )
     lines = tables.lines(runs, measure, weighed_at)
     named = measure if weighed_at is None else f"{measure} at λ {weighed_at:g}"
@@ -119,5 +115,5 @@ def _notes(runs: Sequence[Run], lines: tables.Lines, weighed_at: float | None) -
     elif len({selection.objective for selection in settings}) > 1:
         notes.append("The runs have several objectives: compare quality, not diversity or joint.")
     elif weighed_at is not None:
-        notes.append(f"The runs have several λ; each joint value is computed at λ {weighed_at:g}.")
+        notes.append(f"All joint values are computed at λ {weighed_at:g}.")
     return notes

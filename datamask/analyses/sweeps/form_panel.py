@@ -52,7 +52,7 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
         format_func=kinds.LABELS.__getitem__,
         key="sweep_vary",
         persist_state="session",
-        help="The setting to vary, or a figure of the paper to reproduce (`datamask sweep --figure`).",
+        help="*Paper* reproduces a figure of the paper.",
     )
     given = "" if kinds.is_figure(word) else _values(word)
     # a figure over time and curves of parts are of one objective
@@ -104,7 +104,6 @@ def _values(word: str) -> str | Sequence[str]:
             format_func=_namer(word),
             key=key,
             persist_state="session",
-            help="Each value runs with every seed.",
         )
     return st.text_input(
         "Values",
@@ -130,7 +129,6 @@ def _method(word: str, methods: Sequence[str]) -> str:
         format_func=lambda name: "Automatic" if name == catalogue.AUTO else catalogue.estimator(name).label,
         key=f"sweep_method_{'_'.join(methods)}",
         persist_state="session",
-        help="The methods that have the setting chosen under *Vary*.",
     )
 
 
@@ -146,7 +144,7 @@ def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, in
         3,
         key="sweep_seeds",
         persist_state="session",
-        help="Repeats each value with other random numbers. Runs without random numbers are not repeated.",
+        help="Repeats each value with other random numbers.",
     )
     if word == "n_epochs" or not kinds.draws_masks(method):
         return int(seeds), None
@@ -158,7 +156,7 @@ def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, in
         step=100,
         key="study_steps" if kinds.is_figure(word) else "sweep_steps",
         persist_state="session",
-        help="Update steps of each run. The paper uses 5,000.",
+        help="The paper uses 5,000.",
     )
     return int(seeds), int(steps)
 
@@ -172,7 +170,6 @@ def _lambda() -> float:
         step=0.05,
         key="sweep_lamb",
         persist_state="session",
-        help="All runs of the sweep use this λ.",
     )
 
 

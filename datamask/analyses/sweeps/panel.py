@@ -9,7 +9,7 @@ import streamlit as st
 from datamask.analyses.frontier import chart as frontier_chart
 from datamask.analyses.frontier import form_panel as frontier_form
 from datamask.analyses.frontier import sweeping
-from datamask.analyses.frontier.picture_panel import CONFIG, SHARES
+from datamask.analyses.frontier.picture_panel import CONFIG
 from datamask.analyses.sweeps import chart, series, tables, transfer
 from datamask.analyses.sweeps.form_panel import Asked
 from datamask.analyses.sweeps.series import Series
@@ -46,7 +46,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
         title = "arm" if kinds.is_figure(asked.word) else label
         plot(chart.curves(over_time, title, dark=dark), key="sweep_chart", alt=f"Joint value over seconds. {alt}")
         counts = {str(level): int(n) for level, n in over_time.groupby("level", sort=False)["n"].first().items()}
-        st.caption(f"Line: mean over seeds. Band: from the worst to the best seed. {_seeds(counts)}")
+        st.caption(f"Line: mean over seeds; band: worst to best seed. {_seeds(counts)}")
         return
     ends = tables.ends(chosen)
     if ends.empty or ends["level"].nunique() < 2:
@@ -57,9 +57,9 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
         plot(chart.lines(ends, label, percent=percent, dark=dark), key="sweep_chart", alt=alt)
     else:
         plot(chart.dots(ends, label, dark=dark), key="sweep_chart", alt=alt)
-    notes = ["Mark: mean over seeds. Bar: from the worst to the best seed."]
+    notes = ["Mark: mean over seeds; bar: worst to best seed."]
     if asked.word in OWN_ENDS:
-        notes.append("Each value has its own 0 % (random) and 100 % (best found).")
+        notes.append("Each value has its own 0 % and 100 %.")
     if asked.word in ("objective", "single"):
         notes.append("Each run measures diversity by its own objective.")
     st.caption(" ".join(notes))
@@ -83,7 +83,6 @@ def _chosen(stored: list[Series], word: str) -> Series | None:
         list(by_key),
         format_func=lambda key: by_key[key].label,
         key=f"sweep_series_{word}",
-        help="Runs with equal other settings, the longest series first.",
     )
     return by_key[key]
 
@@ -123,7 +122,7 @@ def _transfer(opened: OpenCorpus, asked: Asked) -> None:
         alt="Frontiers of parts of the corpus over the frontier of all rows",
     )
     st.markdown(words.plain(transfer.transfer_words(frontiers), 600))
-    st.caption(f"{SHARES} Each part has its own scale.")
+    st.caption("Each part has its own 0 % and 100 %.")
 
 
 def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], opened: OpenCorpus) -> dict[str, str]:

@@ -97,46 +97,43 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "decided",
             "Rows converged",
-            "The share of rows that a mask includes, or excludes, with a probability of at least 95 %. If it is near "
-            "100 % after a few steps, the step size is too large.",
+            "Rows that at least 95 % of the masks include, or exclude. If it is near 100 % after a few steps, the step "
+            "size is too large.",
             _tidy(metrics, {"decided": "decided"}),
             True,
         ),
         Vital(
             "changed",
             "Rows changed per step",
-            "How many selected rows each step replaces. It falls toward 0 as the learner converges.",
+            "Selected rows that each step replaces. It falls toward 0 as the learner converges.",
             _per_step(metrics, selected),
         ),
         Vital(
             "signal",
             "Signal over noise",
-            f"The size of an update divided by its scatter across masks, averaged over {SMOOTHED} steps. Below 1, "
-            "single updates are mostly noise.",
+            "Size of an update divided by its scatter across masks. Below 1, updates are mostly noise.",
             _signal(metrics),
         ),
         Vital(
             "spread",
             "Spread across masks",
-            f"The spread of the joint value over the {config.n_rollout or 0} masks of a step. Near 0, all masks "
-            "are alike and the paper's method learns nothing.",
+            "Spread of the joint value over the masks of a step. Near 0, REINFORCE learns nothing.",
             _tidy(metrics, {"batch_joint_std": "spread"}),
         ),
         Vital(
             "shares",
             "Sources of reward variance",
-            "How much of the variance of "
+            "Share of each term in the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
-            + " comes from each term. If one term is near 100 %, the others have no effect. A share below 0 % "
-            "means that the term tends to fall when the sum rises.",
+            + ". If one "
+            "term is near 100 %, the others have no effect. Below 0 %, a term falls when the sum rises.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),
         Vital(
             "overlap",
             "Overlap with quality or diversity alone",
-            "How far this run selects the same rows as quality alone, or diversity alone: the rows in both selections "
-            "divided by the rows in either. Dashed: two random selections.",
+            "Rows in both selections, divided by the rows in either. Dashed: two random selections.",
             _tidy(metrics, _terms(metrics, "overlap_")),
             True,
             _chance(selected, n),
@@ -144,8 +141,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "missed",
             "Rows not covered",
-            "The share of rows that have no selected row among the neighbors that the learner knows. The reported "
-            "diversity uses the nearest selected row of every row.",
+            "Rows without a selected row among their listed neighbors. The reported diversity uses the nearest "
+            "selected row of every row.",
             _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),
             True,
         ),

@@ -146,13 +146,13 @@ def details(cost: Cost) -> str:
 
 
 def _described(times: str, memory: int, cost: Cost) -> str:
-    text = f"{times} Memory: at least {words.size(memory)} for features, neighbor lists and masks."
+    text = f"{times} Memory: at least {words.size(memory)}."
     if cost.tokens is None or not cost.exact:
         return text
     return text + (
-        " Tokens: estimated from earlier runs with this objective and about this size."
+        " Tokens: estimated from earlier runs."
         if cost.measured
-        else " Tokens: one end assumes rows of mean length, the other the rows of best quality."
+        else " Tokens: from rows of mean length to the rows of best quality."
     )
 
 

@@ -77,11 +77,7 @@ of the learner's are the first learner's that has them."""
 
 HELP = {
     **{name: option.help for name, option in OPTIONS.items() if option.help},
-    "amount": "Set the size of the selection as a share of the rows or as a token budget.",
     "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
-    "name": "The name of this run in lists and charts. You can change it later.",
-    "learner": "How the logits of the rows are updated from the scores of sampled masks. Counterfactual computes what "
-    "each row adds to a mask and needs few masks; REINFORCE is the method of the DATAMASK paper.",
 }
 """Of every control."""
 
@@ -351,7 +347,6 @@ def _learner() -> None:
         learners,
         _place_of("learner", learners),
         key=_key("learner"),
-        help=HELP["learner"],
         format_func=_estimator_label,
         on_change=_learner_changed,
         args=(learner,),
@@ -379,7 +374,7 @@ def _solver(quality_columns: Sequence[str]) -> str:
         estimators,
         _place_of("estimator", estimators),
         key=_key("estimator"),
-        help=f"{HELP['estimator']} This setting does not affect *Learn masks*.",
+        help=HELP["estimator"],
         format_func=_estimator_label,
         on_change=_estimator_changed,
         args=(before,),
@@ -387,7 +382,7 @@ def _solver(quality_columns: Sequence[str]) -> str:
     estimator = _resolved(chosen, st.session_state[_key("objective")])
     about = f"Automatic takes {_estimator_label(estimator)} for this objective. " if chosen == catalogue.AUTO else ""
     if _draws_masks(estimator):
-        st.caption(f"{about}This objective has no solver with a proof, so Solve learns masks with the defaults.")
+        st.caption(f"{about}This objective has no solver with a proof, so *Solve* learns masks.")
     else:
         st.caption(about + _estimator_about(estimator))
         _controls_of(LEARNER_OPTIONS, _options_of(estimator))
@@ -399,9 +394,7 @@ def _solver(quality_columns: Sequence[str]) -> str:
 def _amount(tokens: float | None) -> None:
     """How much to select: a share of the rows, or tokens where samples have lengths."""
     if tokens:
-        st.segmented_control(
-            "How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"), help=HELP["amount"]
-        )
+        st.segmented_control("How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"))
     else:
         st.session_state[_key("amount")] = "rows"
     if tokens and st.session_state[_key("amount")] == "tokens":
@@ -463,7 +456,7 @@ def _corpus_options() -> None:
         help=HELP["device"],
         accept_new_options=True,
     )
-    st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="automatic")
+    st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic")
 
 
 def _copies() -> None:
@@ -541,8 +534,5 @@ def _estimator_label(name: str) -> str:
 
 def _estimator_about(name: str) -> str:
     if name == PAPER:
-        return (
-            "The published quick-test setting: REINFORCE with 128 masks and 5,000 steps on a tenth of the corpus "
-            "each, raw scale. Slow."
-        )
+        return "REINFORCE with 128 masks and 5,000 steps, each on a tenth of the corpus, and raw scale. Slow."
     return catalogue.estimator(name).about

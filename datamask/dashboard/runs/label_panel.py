@@ -28,13 +28,11 @@ def find(key: str) -> tuple[str, bool]:
             "Name or tag",
             key=f"{key}_find",
             persist_state="session",
-            help="Shows runs whose name, id or tags contain all of these words.",
         )
         archived = st.toggle(
             "Show archived runs",
             key=f"{key}_archived",
             persist_state="session",
-            help="Lists archived runs in the menus.",
         )
     return search, archived
 
@@ -53,7 +51,6 @@ def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str]
             list(by_id),
             format_func=names.__getitem__,
             key=f"{key}_edit",
-            help="The run to describe.",
         )
         run = by_id.get(run_id, runs[0])
         edit(run, known)
@@ -71,14 +68,12 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         run.config.name,
         key=f"name_{run.id}",
         max_chars=80,
-        help="The name of this run in lists and charts.",
     )
     notes = st.text_area(
         "Notes",
         run.config.notes,
         key=f"notes_{run.id}",
         max_chars=2000,
-        help="Your notes, stored in the run's folder.",
     )
     tags = st.multiselect(
         "Tags",
@@ -87,13 +82,12 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         key=f"tags_{run.id}",
         accept_new_options=True,
         placeholder="type a word, press Enter",
-        help="Short words to find the run by.",
     )
     archived = st.toggle(
         "Archived",
         label.archived,
         key=f"archived_{run.id}",
-        help="Hides the run in menus and charts. Nothing is deleted.",
+        help="Hides the run and deletes nothing.",
     )
     if pressed("Save", key=f"save_{run.id}", type="primary"):
         try:

@@ -38,7 +38,6 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
             args=(key,),
             label_visibility="collapsed",
             placeholder="Choose a run",
-            help="All runs on this corpus, newest first, including runs from the command line.",
         )
         if run is not None:
             with st.popover("Name and notes", icon=":material/edit:"):

@@ -77,7 +77,7 @@ def numbers(run: Run) -> tuple[Number, ...]:
         "Selected",
         words.count(selected),
         f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else "") + sample_words(run),
-        f"{steps} in {words.duration(effort.seconds)}; {took} including neighbor graph, scales and local search.",
+        f"{steps} took {words.duration(effort.seconds)}, the whole run {took}.",
     )
     return quality, diversity, size
 
@@ -100,8 +100,8 @@ def _number(label: str, share: float | None, raw: float | None, anchor: Anchor |
     if anchor:
         kind = anchor.best_kind
         meaning += (
-            f" A random subset has {words.value(anchor.random, 5)} (0 %), the best selection "
-            f"{words.value(anchor.best, 5)} (100 %{f', {kind}' if kind else ''})."
+            f" Random: {words.value(anchor.random, 5)} (0 %). Best: {words.value(anchor.best, 5)} "
+            f"(100 %{f', {kind}' if kind else ''})."
         )
     caption = "0 % random, 100 % best found" if share >= 0 else "worse than random (0 %)"
     return Number(label, words.percent(share), caption, meaning)

@@ -19,7 +19,7 @@ def draw(option: Option, value: Any, key: str, place: DeltaGenerator | None = No
         place: a column or container; None: where the page stands.
     """
     drawing = st if place is None else place
-    about: dict[str, Any] = {"key": key, "help": option.help, "disabled": disabled}
+    about: dict[str, Any] = {"key": key, "help": option.help or None, "disabled": disabled}
     if isinstance(option.kind, Choice):
         meanings = option.kind.meanings
         choices = tuple(meanings)

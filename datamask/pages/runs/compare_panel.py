@@ -74,8 +74,8 @@ def show(current: Current | None) -> None:
             required=True,
             key="compare_panels",
             persist_state="session",
-            help="Changes: rows that each run gained and lost against A. Selected: rows of each run. Agreement: "
-            "the run is repeated on random parts of the corpus; of those with the row, the share that select it.",
+            help="Changes: rows gained and lost against A. Agreement: of the random subsets that contain the row, the "
+            "share that select it.",
         )
         wanted = preparing_panel.layout_control("compare_layout")
         marks = st.segmented_control(
@@ -85,7 +85,7 @@ def show(current: Current | None) -> None:
             key="compare_marks",
             default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
             persist_state="session",
-            help="Hexagons show the selected share of their rows, or the share gained minus the share lost.",
+            help="A hexagon shows the selected share of its rows, or the share gained minus the share lost.",
         )
         about = st.container()
     layers: list[Layer] = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]

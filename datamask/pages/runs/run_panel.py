@@ -196,7 +196,7 @@ def _curve(run: Run) -> None:
     if not len(metrics.get("step", ())):
         status = run.status()
         if status.state == "done":
-            st.caption("This method takes no steps, so it has no curve. Compare it with other runs under Compare.")
+            st.caption("This method takes no steps, so it has no curve.")
         elif status.state == "running":
             with st.container(
                 border=True, height=LIVE_HEIGHT, vertical_alignment="center", horizontal_alignment="center"
@@ -213,14 +213,12 @@ def _curve(run: Run) -> None:
             "curve_measure",
             curves.measures(run),
             MEASURES,
-            "Joint is λ · quality + (1 − λ) · diversity. Gap is the most that a better selection could gain.",
         )
         across = _choice(
             "Along",
             "curve_x",
             curves.across(run),
             ALONG,
-            "Seconds exclude the neighbor graph and the scales. Masks counts scored candidate subsets.",
         )
     curve = curves.curve(run, measure)
     if curve.points < FEWEST:
@@ -238,13 +236,8 @@ def _curve(run: Run) -> None:
     )
     if curve.start is not None:
         st.caption(f"✚ Continued from run {words.plain(started_from(run), 80)}.")
-    if measure == curves.GAP:
-        st.caption("The gap between the selected subset and the bound, on a log axis.")
-    elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
-        st.caption(
-            "Bold: the value of the selected subset on the whole corpus. Thin: the mean value of the G masks of each "
-            "step, on the batch of that step; the band is their spread."
-        )
+    if measure != curves.GAP and curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
+        st.caption("Thin: mean of the G masks of each step; band: their spread.")
     _vitals(run)
 
 
@@ -252,13 +245,13 @@ def _few(run: Run, curve: curves.Curve) -> str:
     """What there is to say of a curve of so few points that it shows no way."""
     if curve.table.empty:
         return "No step of this run has this value."
-    last = words.value(float(curve.table["value"].iloc[-1]))
+    last = curves.said(float(curve.table["value"].iloc[-1]), curve.raw, curve.measure)
     counted = "One value" if curve.points == 1 else f"{curve.points} values"
     more = " so far; the curve is drawn from the fourth on" if run.status().active else ", too few for a curve"
     return f"{counted} on the way{more}. The last: {last} ({curve.unit})."
 
 
-def _choice(label: str, key: str, options: Sequence[str], names: dict[str, str], help_: str) -> str:
+def _choice(label: str, key: str, options: Sequence[str], names: dict[str, str]) -> str:
     """A row of choices, of which another run may have fewer."""
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
@@ -270,7 +263,6 @@ def _choice(label: str, key: str, options: Sequence[str], names: dict[str, str],
         required=True,
         format_func=names.__getitem__,
         label_visibility="collapsed",
-        help=help_,
     )
 
 

@@ -113,13 +113,11 @@ def _controls(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> 
                 "Show archived runs",
                 key="runs_archived",
                 persist_state="session",
-                help="Lists archived runs in all menus.",
             )
             everywhere = st.toggle(
                 "Show runs on all corpora",
                 key="runs_everywhere",
                 persist_state="session",
-                help="Lists runs on other corpora too.",
             )
             titles = {column.name: column.title for column in runs_table.COLUMNS[1:]}
             st.multiselect(
@@ -129,7 +127,6 @@ def _controls(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> 
                 key="runs_columns",
                 persist_state="session",
                 format_func=titles.__getitem__,
-                help="The columns of the table after the name.",
             )
         _deleted()
         # last, because the table's own tools come up over the right end
@@ -139,7 +136,6 @@ def _controls(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> 
             persist_state="session",
             placeholder="Find by name, tag, state, objective, note …",
             label_visibility="collapsed",
-            help="Shows runs whose texts, tags or id contain all of these words. Ticked runs stay.",
         )
     if archived or everywhere:
         runs = listing.runs_on(session.store(), None if everywhere else opening, archived)

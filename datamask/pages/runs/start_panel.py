@@ -102,10 +102,8 @@ KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
 WAYS = {form_panel.SOLVE: "Solve", form_panel.LEARN: "Learn masks"}
 
 HELP = {
-    form_panel.SOLVE: "Uses the *Method of Solve* under *More settings*. Automatic is the fastest solver of the "
-    "objective, or learned masks if it has none.",
-    form_panel.LEARN: "Samples candidate subsets (masks), scores them and learns which rows to keep. The default "
-    "learner is Counterfactual; that of the DATAMASK paper is REINFORCE.",
+    form_panel.SOLVE: "the *Method of Solve* under *More settings*.",
+    form_panel.LEARN: "samples candidate subsets (masks), scores them and learns which rows to keep.",
 }
 
 
