@@ -82,11 +82,9 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         key="ablation_target" if readable else "ablation_target_without_texts",
         format_func=TARGETS.__getitem__,
         persist_state="session",
-        help="A small model learns from each selection and predicts held-out text of the target. Choose the "
-        "text that your model should be good at, or several targets if you do not know."
+        help="Choose the text that your model should be good at, or several targets if you do not know."
         if readable
-        else "Each selection is measured by how near it is to held-out rows of the target. Choose the rows that your "
-        "model should be good at, or several targets if you do not know.",
+        else "Choose the rows that your model should be good at, or several targets if you do not know.",
     )
     label = column = value = source = ""
     uploads, pasted = [], ""
@@ -120,7 +118,6 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         key="ablation_ratio",
         persist_state="session",
         format_func=words.percent,
-        help="The share of the rows that each method selects.",
     )
     seeds = st.number_input(
         "Seeds",
@@ -129,14 +126,14 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         SEEDS,
         key="ablation_seeds",
         persist_state="session",
-        help="Each seed selects from different rows. More seeds find smaller differences and take longer.",
+        help="More seeds find smaller differences and take longer.",
     )
     masks = st.checkbox(
         "Learned masks",
         value=True,
         key="ablation_masks",
         persist_state="session",
-        help="Adds the paper's preset with 5,000 steps, which takes longer than all other methods together.",
+        help="Adds the paper's preset, which takes longer than all other methods together.",
     )
     ready = not (kind in ("column", "score") and not column)
     busy = working(corpus)
@@ -237,10 +234,8 @@ def _label(corpus: Corpus) -> str:
         list(names),
         key="ablation_label",
         format_func=lambda name: names.get(name, name),
-        help=(
-            f"Each value of this column with at least {2 * LEAST_TEXTS} rows is a target, up to 20 values. "
-            "*automatic* takes the label column that covers most rows, or else *regions*: clusters of the features."
-        ),
+        help=f"Each value with at least {2 * LEAST_TEXTS} rows is a target. *automatic* takes the column that "
+        f"covers most rows, or else *regions* (clusters).",
     )
 
 
@@ -250,7 +245,7 @@ def _one_value(corpus: Corpus) -> tuple[str, str]:
     if not names:
         st.caption("The corpus has no label column.")
         return "", ""
-    column = st.selectbox("Column", names, key="ablation_column", help="The column that labels rows by kind of text.")
+    column = st.selectbox("Column", names, key="ablation_column")
     counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
     counts = sorted(
         (entry for entry in counts if entry["values"] is not None and entry["counts"] >= LEAST_TEXTS),
@@ -265,7 +260,6 @@ def _one_value(corpus: Corpus) -> tuple[str, str]:
         list(sizes),
         key=f"ablation_value_{column}",
         format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
-        help="The target is the held-out rows with this value.",
     )
     return column, value or ""
 
@@ -280,7 +274,7 @@ def _score(corpus: Corpus) -> str:
         "Column of scores",
         names,
         key="ablation_score",
-        help="The target is the best quarter of the held-out rows by this column.",
+        help="The target is the best quarter of the held-out rows.",
     )
 
 
@@ -317,7 +311,6 @@ def _examples_form(readable: bool) -> tuple[str, list, str]:
         key="ablation_source" if readable else "ablation_source_without_texts",
         persist_state="session",
         format_func=SOURCES.__getitem__,
-        help="The content of the file.",
     )
     upload = st.file_uploader(
         "Example file",

@@ -67,7 +67,6 @@ def choose(results: Sequence[AblationResult], answers: Sequence[Mapping]) -> Abl
         list(by_key),
         index=list(by_key).index(wanted),
         format_func=lines.__getitem__,
-        help="All ablations of this corpus, newest first.",
     )
     st.query_params[ANSWER] = key
     return by_key[key]
@@ -156,8 +155,7 @@ def nothing_yet(corpus: Corpus) -> None:
     with st.container(border=True):
         st.subheader("No ablation of this corpus yet", anchor=False)
         st.write(
-            f"An ablation compares simple baselines with methods that use λ, on equally large selections. {judged} "
-            "The result names the methods that are better than random and than the best simple baseline."
+            f"An ablation compares simple baselines with methods that use λ, on equally large selections. {judged}"
         )
 
 
@@ -184,9 +182,9 @@ def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> No
             on_select=opening_panel.cell_pressed,
         )
         st.caption(
-            f"Difference from random in {found.unit}. Blue: better (below 0). Orange: worse. Gray: level with random."
+            f"Difference from random in {found.unit}: better below 0 (blue), worse above (orange), level (gray)."
             if not found.provisional
-            else f"Difference from random in {found.unit}, so far. Blue: better (below 0). Orange: worse."
+            else f"Difference from random in {found.unit}, so far: better below 0 (blue), worse above (orange)."
         )
         opening_panel.controls(found)
     else:
@@ -245,8 +243,7 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
             )
             st.caption(
                 "Only one proxy model has run.",
-                help="*Confirm the result* ranks the methods again with a second proxy model, a small transformer. "
-                "The page first estimates how long it takes.",
+                help="*Confirm the result* ranks the methods again with a second proxy model, a small transformer.",
             )
         else:
             st.button(

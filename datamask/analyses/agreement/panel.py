@@ -29,9 +29,9 @@ SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
 
 ABOUT = (
-    f"Repeats the run with its settings on {agreed.PARTS} random subsets of the corpus, each with 80 % "
-    "of the rows. A row is stable if it is selected in at least 90 % of the subsets that contain it, and unstable if "
-    f"in {words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])}."
+    f"Repeats the run on {agreed.PARTS} random subsets of the corpus, each with 80 % of the rows. Of the subsets that "
+    "contain a row, at least 90 % select a stable row and "
+    f"{words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])} an unstable one."
 )
 
 
@@ -63,7 +63,6 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             required=True,
             key="compare_agreement",
             format_func=lambda name: words.named(labels[name].label, 60),
-            help=ABOUT,
         )
         if st.session_state.get("compare_agreement", "A") in labels
         else "A"
@@ -78,7 +77,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         with st.container(horizontal=True, gap="small"):
             for label, mask, caption in (
                 ("Stable rows", agreed.core, "in at least 9 of 10 subsets"),
-                ("Unstable rows", agreed.flips, "in 3 to 7 of 10 parts"),
+                ("Unstable rows", agreed.flips, "in 3 to 7 of 10 subsets"),
             ):
                 with st.container(gap=None, width="content"):
                     st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)

@@ -36,8 +36,8 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
         if scores.empty:
             st.markdown("**Downstream results**")
             st.write(
-                "Train a model on each selection, evaluate it on your tasks, and attach the scores here. The "
-                "page then plots them against λ, one curve for each objective and ratio."
+                "Train a model on each selection, evaluate it on your tasks, and attach the scores here to plot them "
+                "against λ."
             )
             return
         _charts(scores)
@@ -75,7 +75,6 @@ def _charts(scores) -> None:
             tasks[:TASKS],
             key="downstream_tasks",
             max_selections=TASKS,
-            help=f"At most {TASKS} tasks.",
         )
     for first in range(0, len(tasks), 2):
         for place, task in zip(st.columns(2, gap="medium"), tasks[first : first + 2]):
@@ -85,10 +84,7 @@ def _charts(scores) -> None:
                     key=f"downstream_{first}_{task}",
                     alt=f"Mean score on {words.plain(task, 60)} over λ",
                 )
-    st.caption(
-        "Marks are means with one standard deviation over training seeds. Curves join runs of one objective and "
-        "ratio; a horizontal line is a baseline without λ."
-    )
+    st.caption("Mark: mean with one standard deviation over training seeds. Horizontal line: a baseline without λ.")
 
 
 def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, str]) -> None:
@@ -98,7 +94,6 @@ def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, st
         order,
         key="downstream_run",
         format_func=names.__getitem__,
-        help="The run whose selection you trained on.",
     )
     run = by_id.get(run_id, by_id[order[0]])
     version = st.session_state.get("downstream_version", 0)
@@ -114,7 +109,6 @@ def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, st
         key=f"downstream_text_{version}",
         placeholder=EXAMPLE,
         height=118,
-        help="Columns: task, score and, optionally, seed.",
     )
     present = run.results()
     with st.container(horizontal=True):

@@ -17,8 +17,8 @@ from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_board
 
 ABOUT = (
-    "Measures each run by all objectives, the number of effectively different rows, duplicates, prediction of "
-    "held-out text, and the distance to the corpus."
+    "Measures each run by all objectives, the effective number of different rows, duplicates, prediction of held-out "
+    "text, and the distance to the corpus."
 )
 
 
@@ -28,7 +28,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
     if board is None:
         with st.container(border=True):
             st.markdown("**How do the runs score on independent metrics?**")
-            st.write(ABOUT + " A random subset and the top-quality rows of the same size are measured too.")
+            st.write(ABOUT + " Random rows and top-quality rows are measured too.")
             _rest(runs, corpus, cache_dir, "Measure these runs")
     elif board["left"]:
         _rest(runs, corpus, cache_dir, f"Measure the remaining {len(board['left'])}")
@@ -56,10 +56,7 @@ def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_
         summary = f"{there} of {len(rows)} measures are ready. {summary}"
     st.markdown(f"**{words.plain(summary, 600)}**", help=ABOUT)
     if any(place.optimised for row in rows for place in row.places):
-        st.caption(
-            "Hollow marks: the run optimizes this measure. Lines are 95 % intervals; runs are compared by paired "
-            "differences."
-        )
+        st.caption("Hollow mark: the run optimizes this measure. Line: 95 % interval.")
     for note in board["notes"]:
         st.caption(words.plain(note, 400))
     st.html(f"<style>{chart.STYLE}</style>" + chart.scoreboard(rows, session.dark()))
