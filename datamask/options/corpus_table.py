@@ -35,7 +35,7 @@ class CorpusOptions:
         ROWS,
         listed="Id column",
         unset=BY_NAME_OR_TYPE,
-        help="The unique id of each row, an integer or a string. Exports contain these ids.",
+        help="A unique integer or string. Exports contain these ids.",
     )
     feature_column: str | None = option(
         Text(),
@@ -45,7 +45,7 @@ class CorpusOptions:
         ROWS,
         listed="Feature column",
         unset=BY_NAME_OR_TYPE,
-        help="The embedding: one list of numbers per row, all of one length.",
+        help="One list of numbers per row, all of one length.",
     )
     length_column: str | None = option(
         Text(),
@@ -55,7 +55,7 @@ class CorpusOptions:
         ROWS,
         listed="Length column",
         unset="found by name",
-        help="Tokens or characters per row, if known. Every row count then comes with tokens.",
+        help="Tokens or characters per row, if known.",
     )
     quality_columns: tuple[QualityColumn, ...] = option(
         QualityColumns(),
@@ -68,7 +68,7 @@ class CorpusOptions:
         default=(),
         unset=BY_NAME_OR_TYPE,
         flags=("--quality_column",),
-        help="One or more score columns; higher is better. Several are added.",
+        help="Higher is better. Several columns are added.",
     )
     features: tuple[str, ...] = option(
         InputPaths(),
@@ -77,8 +77,7 @@ class CorpusOptions:
         "INPUT",
         ROWS,
         default=(),
-        help="Files with the feature column, if the shards lack it. They are joined by id, or by position if "
-        "they have no id.",
+        help="Joined by id, or by position if the files have no id.",
     )
     scores: tuple[str, ...] = option(
         InputPaths(),
@@ -87,7 +86,7 @@ class CorpusOptions:
         "INPUT",
         ROWS,
         default=(),
-        help="Files with the quality columns, if the shards lack them. They are joined in the same way.",
+        help="Joined by id, or by position if the files have no id.",
     )
     rows: int | None = option(
         Whole(2),
@@ -98,8 +97,7 @@ class CorpusOptions:
         common=True,
         listed="Rows at most",
         unset="all that fit",
-        help="How many rows to open at once, as a uniform sample that is the same on every machine. The default "
-        "fits into a quarter of this machine's memory.",
+        help="A uniform sample of this many rows. The default fits into a quarter of this machine's memory.",
     )
     seed: int = option(
         Whole(0, 2**63 - 1, "2^63 - 1"),
@@ -120,8 +118,7 @@ class CorpusOptions:
         default=False,
         listed="Invalid rows skipped",
         control=Control(),
-        help="Skips and counts rows with missing, infinite or all-zero values. Otherwise one invalid row stops "
-        "the opening.",
+        help="Otherwise one row with missing, infinite or all-zero values stops the opening.",
     )
 
 

@@ -12,10 +12,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.plots import plot
 
-ABOUT = (
-    "Counted: mean over random subsamples of each size. Projected: a negative binomial model, fitted to the numbers "
-    "of rows with 0, 1 and 2 semantic duplicates; the band is 90 %."
-)
+ABOUT = "Counted: mean over random subsamples. Projected: by a negative binomial model, with a 90 % band."
 
 
 def show(opening: Opening) -> None:
@@ -66,7 +63,6 @@ def _words(growth: CopyGrowth) -> None:
         st.caption(f"Unreliable: {'; '.join(doubts)}.")
     projected = words.percent(growth.foretold, 1)
     st.caption(
-        f"Do not project beyond {FARTHEST:g} times this size. Check: projected from half of the rows, the share is "
-        f"{projected}; counted, it is {words.percent(growth.now, 1)}.",
+        f"Check: {projected} projected from half of the rows, {words.percent(growth.now, 1)} counted.",
         help=ABOUT,
     )

@@ -13,10 +13,7 @@ from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 
 TRAINED, OWNED, PARAMETERS = "epochs_trained", "epochs_owned", "epochs_parameters"
-ABOUT = (
-    "Up to four epochs of repeated text were worth nearly as much as new text in arXiv 2305.16264. The best "
-    "select ratio depends on compute, data and model size (arXiv 2404.07177, 2605.19407, 2507.12466)."
-)
+ABOUT = "Up to four epochs of repeated text are worth nearly as much as new text (arXiv 2305.16264)."
 
 
 def show(corpus: Corpus) -> None:
@@ -32,10 +29,9 @@ def show(corpus: Corpus) -> None:
                 "Available tokens",
                 OWNED,
                 tokens_text(measured) if measured else "such as 40B",
-                "Tokens of all rows before selection."
-                + (" If empty, the page uses the sum of the length column." if measured else ""),
+                "Tokens of all rows" + (". If empty: the sum of the length column." if measured else "."),
             ),
-            "Model size": _field("Model size", PARAMETERS, "optional", "Parameters of the model, such as 1.5B."),
+            "Model size": _field("Model size", PARAMETERS, "optional", "Parameters, such as 1.5B."),
         }
     amounts = []
     for label, text in texts.items():

@@ -6,14 +6,13 @@ import streamlit as st
 
 from datamask.analyses.feature_probe import probing
 from datamask.corpus import Corpus
-from datamask.corpus.feature_probe import SAMPLE, WIDE, FeatureProbe
+from datamask.corpus.feature_probe import FeatureProbe
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import background
 
 ABOUT = (
-    "The linear probe is a ridge regression. A rank correlation near 0 means that the features do not predict "
-    "the score. If nearest neighbors have the same label more often than after shuffling, similar features mean "
-    "similar rows."
+    "A rank correlation near 0: the features do not predict the score. A share above the shuffled one: similar "
+    "features mean similar rows."
 )
 
 
@@ -25,11 +24,7 @@ def show(corpus: Corpus) -> None:
         return
     for sentence in found.sentences():
         st.markdown(words.plain(sentence, 400))
-    st.caption(
-        measured_on(found, len(corpus)),
-        help=f"A sample of at most {SAMPLE:,} rows ({SAMPLE // 2:,} above {WIDE} dimensions). Rows with equal features "
-        "count once.",
-    )
+    st.caption(measured_on(found, len(corpus)))
 
 
 def measured_on(found: FeatureProbe, n: int) -> str:

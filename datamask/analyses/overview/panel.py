@@ -26,9 +26,8 @@ ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 """Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
 
 NEAR_HELP = (
-    "Share of rows with another row at cosine 0.95 or more. The objective facility location gives "
-    "little credit for duplicates. The objectives pair-wise similarity and DiSF do not avoid them, so remove "
-    "duplicates first."
+    "Rows with another row at cosine 0.95 or more. Of the objectives, facility location gives little credit for them; "
+    "pair-wise similarity and DiSF do not avoid them."
 )
 
 
@@ -71,18 +70,16 @@ def show(opening: Opening, corpus: Corpus) -> None:
     session.all_openings().count_at_sight(opening)
     rows, dims, memory, copies = st.columns(4)
     with rows, st.container(gap=None):
-        st.metric("Rows", words.count(len(corpus)), help="The number of valid rows.")
+        st.metric("Rows", words.count(len(corpus)))
         total = cost.token_total(corpus)
         notes = [f"of {provenance.total_rows:,}"] if len(corpus) < provenance.total_rows else []
         notes += [f"{words.short(total)} tokens"] if total else []
         st.caption(", ".join(notes) or f"in {len(provenance.files):,} file{'s' if len(provenance.files) > 1 else ''}")
     with dims, st.container(gap=None):
-        st.metric(
-            "Dimensions", words.count(corpus.dim), help="Numbers per embedding, d. Each embedding is scaled to norm 1."
-        )
+        st.metric("Dimensions", words.count(corpus.dim))
         st.caption(words.plain(provenance.columns.get("feature", "")))
     with memory, st.container(gap=None):
-        st.metric("Memory", words.size(corpus.nbytes), help="Memory that this corpus uses while it is open.")
+        st.metric("Memory", words.size(corpus.nbytes))
     with copies, st.container(gap=None):
         _copies(opening)
     picture, remarks = st.columns([1.7, 1], gap="large")
@@ -124,10 +121,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
             "quality": st.column_config.NumberColumn("quality score", format="%.3f"),
         },
     )
-    st.caption(
-        f"The first {min(tables.FIRST_ROWS, len(corpus))} rows, with long texts cut. Corpus fingerprint: "
-        f"{corpus.fingerprint[:12]}."
-    )
+    st.caption(f"The first {min(tables.FIRST_ROWS, len(corpus))} rows. Corpus fingerprint: {corpus.fingerprint[:12]}.")
 
 
 def _copies(opening: Opening) -> None:

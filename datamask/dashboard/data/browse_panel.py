@@ -50,7 +50,6 @@ def show(roots: Sequence[FilePath], field: str) -> None:
             placeholder="Choose one file",
             on_change=_take_file,
             args=(str(folder.path), field),
-            help="Lists readable files only.",
         )
         st.button(
             "Use this folder",
@@ -71,7 +70,6 @@ def _choose_folder(options: list[str], within: str = "", above: str = "") -> Non
         placeholder="Choose a folder",
         on_change=_enter,
         args=(within, above),
-        help="Lists the folders that this server may read.",
     )
 
 

@@ -46,11 +46,9 @@ LOOK_SECONDS = 30.0
 """A page waits so long for a store; what is opened then is read behind it."""
 
 HELP = {
-    "place": "Demo: a corpus that comes with datamask. Path: files on the server. Upload: small files from your "
-    "computer.",
-    "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Addresses such as "
-    "s3://bucket/shards work if this server allows them.",
-    "upload": "Stored once in the runs folder, so that runs can read them again.",
+    "place": "Path: files on the server. Upload: small files from your computer.",
+    "path": f"One per line: {formats()}, or addresses such as s3://bucket/shards if this server allows them.",
+    "upload": "Stored in the runs folder.",
 }
 
 

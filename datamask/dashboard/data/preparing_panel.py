@@ -59,7 +59,7 @@ def show(
             columns,
             index=columns.index(TEXT) if TEXT in columns else 0,
             key="prepare_text",
-            help="The column to score and embed. Rows without text are skipped.",
+            help="Rows without text are skipped.",
         )
         kind = st.segmented_control(
             "Embeddings by",
