@@ -32,7 +32,7 @@ class Download:
         label: of its button.
         ending: of its name, behind the run's id.
         media_type: what a browser is told that it is.
-        help: what its card tells of it.
+        help: what its card tells of it; "": nothing that its label does not.
         content: its bytes.
         stored: a file of the run folder that is handed on as it is, in place of `content`; the button says its size.
     """
@@ -161,14 +161,15 @@ def zip_of_masks(run: Run) -> bytes:
     return buffer.getvalue()
 
 
+ESCAPED = "Text that a spreadsheet would run as a formula is escaped."
+
 EXPORTS: list[Export] = [
     Export(
         name="ids",
         metavar="OUT.csv|OUT.parquet",
         about="the selected ids with rank, logit and marginals",
         heading="Selected ids",
-        caption="The selected ids with rank, joint score, quality score, marginal diversity, shard and row. For fewer "
-        "rows, solve again with a smaller ratio.",
+        caption="The selected ids with rank, joint score, quality score, marginal diversity, shard and row.",
         write=_write_ids,
         downloads=(
             Download(
@@ -176,7 +177,7 @@ EXPORTS: list[Export] = [
                 "Download ids (Parquet)",
                 ".parquet",
                 PARQUET,
-                "The file that `datamask select` writes, with the settings in its metadata.",
+                "",
                 _selection,
                 stored="selection.parquet",
             ),
@@ -185,7 +186,7 @@ EXPORTS: list[Export] = [
                 "Download ids (CSV)",
                 ".csv",
                 "text/csv",
-                "For spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
+                ESCAPED,
                 exports.selected_csv,
             ),
         ),
@@ -212,7 +213,7 @@ EXPORTS: list[Export] = [
                 "Download weights (CSV)",
                 "-weights.csv",
                 "text/csv",
-                "The same for spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
+                ESCAPED,
                 _weights_csv,
             ),
         ),
@@ -232,7 +233,7 @@ EXPORTS: list[Export] = [
                 "Download rows (Parquet)",
                 "-rows.parquet",
                 PARQUET,
-                "Reads the shards again when you press it.",
+                "",
                 filtered,
             ),
         ),
@@ -255,7 +256,7 @@ EXPORTS: list[Export] = [
                 "Download masks (zip)",
                 "-masks.zip",
                 "application/zip",
-                "Files keep the names of their shards.",
+                "",
                 zip_of_masks,
             ),
         ),
@@ -276,7 +277,7 @@ EXPORTS: list[Export] = [
                 "Download recipe (JSON)",
                 "-recipe.json",
                 "application/json",
-                "Reads the shards again when you press it.",
+                "",
                 _recipe,
             ),
         ),

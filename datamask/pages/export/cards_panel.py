@@ -96,7 +96,6 @@ def _amount(run: Run) -> Amount:
                 "Count in",
                 ("rows", "tokens"),
                 key=f"weights_unit_{run.id}",
-                help="The unit of the total: rows or tokens.",
             )
             == "tokens"
         )
@@ -110,8 +109,7 @@ def _amount(run: Run) -> Amount:
             value=tokens,
             format="%.0f",
             key=f"weights_tokens_{run.id}",
-            help="The total number of tokens in training, counting repeats, exact up to one row. It starts at the "
-            "tokens of the selection.",
+            help="Repeats included, exact up to one row.",
         )
         return Amount(tokens=float(wanted))
     samples = number.number_input(
@@ -120,7 +118,7 @@ def _amount(run: Run) -> Amount:
         max_value=MOST,
         value=selected,
         key=f"weights_samples_{run.id}",
-        help="The total number of rows in training, counting repeats. It starts at the number of selected rows.",
+        help="Repeats included.",
     )
     return Amount(samples=int(samples))
 
@@ -163,8 +161,8 @@ def _download(run: Run, export: Export, download: Download, **amount: Amount) ->
 
 
 def _formats(export: Export) -> str:
-    """What each file of an export is, in Markdown."""
-    return "  \n".join(f"*{download.label}*: {download.help}" for download in export.downloads)
+    """What the labels of the files of an export do not say, in Markdown."""
+    return "  \n".join(f"*{download.label}*: {download.help}" for download in export.downloads if download.help)
 
 
 def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> None:

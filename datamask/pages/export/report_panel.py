@@ -27,8 +27,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
     with st.container(border=True, height="stretch"):
         st.markdown(
             "**Report**",
-            help="One HTML page with the result, map, curve, groups, values, texts and settings. It works without a "
-            "network. It contains texts of your corpus, so check them before you share it.",
+            help="One HTML page. It contains texts of your corpus, so check them before you share it.",
         )
         board = _board(run, cache_dir)
         left = len(board.get("left", ())) if board is not None else 0

@@ -18,6 +18,7 @@ from datamask.dashboard.workspace import files
 from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.pages.export import summary_panel
+from datamask.runs.export_table import ESCAPED
 from datamask.runs.exports import table_csv
 
 
@@ -29,8 +30,7 @@ def show(workspace: Workspace, selection: Selection) -> None:
     with ids, st.container(border=True, height="stretch"):
         st.markdown(
             f"**Ids of the selection at {name}**",
-            help="*Parquet*: One row per selected id. The metadata holds the settings under the key datamask.  \n"
-            "*CSV*: The same ids for spreadsheets. Text that a spreadsheet would run as a formula is escaped.",
+            help=f"*CSV*: {ESCAPED}",
         )
         st.caption(
             f"{selection.count:,} ids with quality and their place in the shards. Press *Keep as run* above to "
@@ -57,8 +57,8 @@ def show(workspace: Workspace, selection: Selection) -> None:
                 icon=":material/download:",
             )
     with report, st.container(border=True, height="stretch"):
-        st.markdown("**Report**", help="The report contains texts of your corpus. Check them before you share it.")
-        st.caption("One HTML page with map, groups, values, texts and settings. It works without a network.")
+        st.markdown("**Report**")
+        st.caption("One HTML page. It contains texts of your corpus, so check them before you share it.")
         st.space("stretch")
         st.download_button(
             "Download report (HTML)",
