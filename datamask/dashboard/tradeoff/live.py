@@ -289,21 +289,6 @@ def _shown(solved: SolvedLambda) -> tuple[float, float, float | None, float | No
     return answer.lamb, answer.joint, answer.solved_at, None if answer.gap is None else words.gap_percent(answer.gap)
 
 
-def proof_words(gap: float | None, final: bool) -> str:
-    """How near the best possible an answer is proved to be; empty where nothing is proved.
-
-    Args:
-        gap: of the answer. final: whether all that is solved and proved in the background is; until then the gap is
-            mostly what is not known yet, and falls.
-    """
-    if gap is None:
-        return ""
-    gain = f"within {words.gap_percent(gap):.2f}{words.GAP}% of the best possible at this λ"
-    if final:
-        return f"This selection is {gain}."
-    return f"Still solving: so far this selection is {gain}."
-
-
 def session(
     corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.RUN
 ) -> Session:

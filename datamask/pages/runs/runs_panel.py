@@ -192,7 +192,11 @@ def _drawn(cells: pd.Series, kind: str) -> pd.Series:
 
 
 def _config(column: runs_table.Column) -> Any:
-    about: dict[str, Any] = {"label": column.title, "help": column.help, "width": WIDTHS.get(column.name, NARROW)}
+    about: dict[str, Any] = {
+        "label": column.title,
+        "help": column.help or None,
+        "width": WIDTHS.get(column.name, NARROW),
+    }
     if column.kind == TEXT:
         return st.column_config.TextColumn(**about)
     if column.kind == TAGS:

@@ -10,7 +10,7 @@ import pytest
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.tradeoff import live
+from datamask.dashboard.tradeoff import lambda_points, live
 from datamask.evaluation.live import GRID
 from datamask.evaluation.live import Live as Solver
 from datamask.polling import no_poll, poll_of
@@ -214,7 +214,7 @@ def test_what_cannot_be_is_said(corpus, tmp_path):
 
 
 def test_a_proof_that_is_not_final_says_that_it_is_still_solving():
-    said = live.proof_words(0.22, final=False)
-    assert said.startswith("Still solving") and "22.00" in said
-    assert live.proof_words(0.22, final=True).startswith("This selection is within 22.00")
-    assert "0.01" in live.proof_words(1e-6, final=True) and live.proof_words(None, final=False) == ""
+    said = lambda_points.proof_words(0.22, final=False)
+    assert said.endswith("still solving") and "22.00" in said
+    assert lambda_points.proof_words(0.22, final=True) == "gap 22.00\u00a0%"
+    assert "0.01" in lambda_points.proof_words(1e-6, final=True) and lambda_points.proof_words(None, final=False) == ""
