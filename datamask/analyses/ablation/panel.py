@@ -182,9 +182,9 @@ def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> No
             on_select=opening_panel.cell_pressed,
         )
         st.caption(
-            f"Difference from random in {found.unit}: better below 0 (blue), worse above (orange), level (gray)."
+            f"Difference from random in {found.unit}: below 0 is better (blue), above is worse (orange), gray is level."
             if not found.provisional
-            else f"Difference from random in {found.unit}, so far: better below 0 (blue), worse above (orange)."
+            else f"Difference from random in {found.unit}, so far: below 0 is better (blue), above is worse (orange)."
         )
         opening_panel.controls(found)
     else:

@@ -29,9 +29,9 @@ SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
 
 ABOUT = (
-    f"Repeats the run on {agreed.PARTS} random subsets of the corpus, each with 80 % of the rows. Of the subsets that "
-    "contain a row, at least 90 % select a stable row and "
-    f"{words.percent(agreed.FLIP[0])} to {words.percent(agreed.FLIP[1])} an unstable one."
+    f"Repeats the run on {agreed.PARTS} random subsets of the corpus, each with 80 % of the rows. A stable row is "
+    f"selected in at least 90 % of the subsets that contain it, an unstable row in {words.percent(agreed.FLIP[0])} to "
+    f"{words.percent(agreed.FLIP[1])}."
 )
 
 

@@ -72,13 +72,12 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
         sets = (outliers if diverse == OUTLIERS else alone[diverse], best, selected)
         rows = _tightness(corpus.fingerprint, f"{run.id} {diverse}", size, corpus, crowding, sets)
         _table(rows)
-        sentence = tightness.spread_words(rows[0], rows[-1])
-        if sentence:
-            st.caption(sentence)
         st.caption(
             f"{size:,} rows in each class. Tightness: mean cosine of all pairs of rows in the class. Crowding: mean "
             "cosine of a row to its 15 nearest rows of the corpus."
         )
+        if sentence := tightness.spread_words(rows[0], rows[-1]):
+            st.caption(sentence)
     with picture:
         canvas_map.canvas_map(
             NAME,

@@ -83,14 +83,11 @@ def spread_words(diverse: Tightness, pool: Tightness) -> str:
     if not diverse.pairwise > pool.pairwise:
         return ""
     less = (
-        f", but less crowded (crowding {diverse.crowding:.2f} against {pool.crowding:.2f})"
+        f", but less crowded ({diverse.crowding:.2f} against {pool.crowding:.2f})"
         if diverse.crowding < pool.crowding
         else ""
     )
-    return (
-        "Top-diverse rows are more alike than all rows "
-        f"(tightness {diverse.pairwise:.3f} against {pool.pairwise:.3f}){less}."
-    )
+    return f"Top-diverse rows are tighter than all rows ({diverse.pairwise:.3f} against {pool.pairwise:.3f}){less}."
 
 
 def layers(masks: tuple[np.ndarray, ...], together: bool, seed: int = 0) -> list[Classes]:

@@ -52,7 +52,7 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
         format_func=kinds.LABELS.__getitem__,
         key="sweep_vary",
         persist_state="session",
-        help="*Paper* reproduces a figure of the paper.",
+        help="Entries with *Paper* reproduce a figure of the paper.",
     )
     given = "" if kinds.is_figure(word) else _values(word)
     # a figure over time and curves of parts are of one objective

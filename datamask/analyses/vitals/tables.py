@@ -97,8 +97,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "decided",
             "Rows converged",
-            "Rows that at least 95 % of the masks include, or exclude. If it is near 100 % after a few steps, the step "
-            "size is too large.",
+            "Share of rows that at least 95 % of the masks include or exclude. If it is near 100 % after a few "
+            "steps, the step size is too large.",
             _tidy(metrics, {"decided": "decided"}),
             True,
         ),
@@ -141,8 +141,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "missed",
             "Rows not covered",
-            "Rows without a selected row among their listed neighbors. The reported diversity uses the nearest "
-            "selected row of every row.",
+            "Share of rows without a selected row among their listed neighbors. The reported diversity uses the "
+            "nearest selected row of every row.",
             _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),
             True,
         ),

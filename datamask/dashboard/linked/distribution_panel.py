@@ -63,7 +63,7 @@ def show(
         return
     caption = "Gray: all rows. Blue: rows that pass the filter."
     if selected is not None:
-        caption += f" {'White' if session.dark() else 'Dark'}: selected rows; the number is the selected share."
+        caption += f" {'White' if session.dark() else 'Dark'}: selected rows. Number: selected share of the group."
     st.caption(f"{caption} The bars of each color add up to 100 %. Drag over a range or press a group to filter by it.")
 
 

@@ -96,8 +96,8 @@ def about(name: str) -> str:
             "interchangeable rows in some."
         )
     return (
-        f"*{title_of(BY_PARTS)}*: of the random subsets that contain a row, at least {words.percent(CORE)} select a "
-        f"stable row and {words.percent(FLIP[0])} to {words.percent(FLIP[1])} an unstable one."
+        f"*{title_of(BY_PARTS)}*: a stable row is selected in at least {words.percent(CORE)} of the random subsets "
+        f"that contain it, an unstable row in {words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
     )
 
 

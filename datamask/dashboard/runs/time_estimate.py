@@ -66,7 +66,6 @@ def expected(
         config: its settings. n, dim, fingerprint: of its corpus. selected: S.
         runs: stored runs, newest first.
     """
-    copied = any(run.config.selection.estimator == config.estimator and not _made_here(run) for run in runs)
     runs = [run for run in runs if _made_here(run) and run.facts().get("dim")]
     here = [run for run in runs if run.facts().get("fingerprint") == fingerprint]
     measured = _measured(config, n, dim, here, MEDIAN_OF)
@@ -79,8 +78,7 @@ def expected(
         there = [other for other in near if other.facts().get("fingerprint") == run.facts().get("fingerprint")]
         rest = (spent.after + _preparation(config, selected, here, there)) * n / run.facts()["n"]
         return _stepping(run, spent, config, n, dim) + rest, "scaled from runs on another corpus"
-    elsewhere = "; a listed run was made on another" if copied else ""
-    return None, f"no estimate until a run with this method finishes on this machine{elsewhere}"
+    return None, "no estimate until a run with this method finishes on this machine"
 
 
 def _made_here(run: Run) -> bool:

@@ -180,8 +180,8 @@ def _draw(current: Current) -> None:
                 required=True,
                 key="explore_marks",
                 persist_state="session",
-                help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share or "
-                "the mean of its rows.",
+                help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share "
+                f"or the mean value of its rows.",
             )
             named_by = names_panel.control(corpus, unplaced)
         strips = st.container(key="explore_figures")

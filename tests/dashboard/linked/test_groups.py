@@ -167,7 +167,7 @@ def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_i
     diverse, pool = (classes.tightness("x", features, mask, crowding, crowding, every) for mask in (thinned, every))
     assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
     said = classes.spread_words(diverse, pool)
-    assert "are more alike than" in said and "less crowded" in said
+    assert "are tighter than" in said and "less crowded" in said
     assert f"{diverse.pairwise:.3f} against {pool.pairwise:.3f}" in said
     assert classes.spread_words(pool, diverse) == ""
 
