@@ -168,7 +168,7 @@ def ablation(stage: Stage) -> None:
     stage.go("evidence")
     if stage.page.get_by_test_id("stPlotlyChart").count() == 0:
         stage.page.get_by_role("button", name="Start").click()
-    expect(stage.page.get_by_text("Only one proxy model was run.")).to_be_visible(timeout=1_800_000)
+    expect(stage.page.get_by_text("Only one proxy model has run.")).to_be_visible(timeout=1_800_000)
     stage.settle(3)
     stage.shoot("ablation")
 
