@@ -10,6 +10,7 @@ command and all its workers together, looked at twice a second. The steps:
 - pairs-1m, pairs-10m: pair-wise similarity over 1,000,000 and 10,000,000 rows x 128, by passes
 - facility-1m: facility location of 1,000,000 x 128 in memory; blocks-1m: the same by blocks of at most 250,000 rows
 - blocks-5m: 5,000,000 x 128 in 50 shards by blocks
+- listed-1m, listed-5m, listed-10m: facility location over all rows on lists that are mapped from files
 - greedy-1m, greedy-5m: lazy greedy over all rows at once, in memory, on the lists that blocks-1m and blocks-5m made,
   and both selections on the same sampled rows, each compared with all members
 - debian, debian-alone: 63,666 x 384 in 64 blocks at lambda 0, by blocks of cells and by random blocks each alone
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import math
 import os
@@ -33,12 +35,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.corpus import machine
+from benchmarks.listed import CLUSTER_ROWS
 from benchmarks.million import commit
 from benchmarks.recipes import write_shard
-from datamask.files import write_text
+from datamask.files import replacing, write_text
 from datamask.learning.medoids import greedy, reverse_lists
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.partition import unit_float32
@@ -167,6 +171,30 @@ def blocks(work: Path, rows: int) -> dict[str, Any]:
     return measured
 
 
+def listed(work: Path, rows: int) -> dict[str, Any]:
+    """Facility location on the lists of all rows, out of core, with its bound; clusters of 250 rows."""
+    folder = work / f"clustered-{rows}"
+    folder.mkdir(parents=True, exist_ok=True)
+    centres = np.random.default_rng(0).normal(size=(rows // CLUSTER_ROWS, DIM)).astype(np.float32) + np.float32(0.3)
+    paths = [folder / f"{number:04}.parquet" for number in range(rows // SHARD_ROWS)]
+    for number, path in enumerate(paths):
+        if path.exists():
+            continue
+        rng = np.random.default_rng([1, number])
+        features = rng.standard_normal((SHARD_ROWS, DIM), np.float32) * np.float32(0.8)
+        features += centres[rng.integers(0, len(centres), SHARD_ROWS)]
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        columns = {
+            "id": number * SHARD_ROWS + np.arange(SHARD_ROWS),
+            "quality_score": rng.normal(size=SHARD_ROWS),
+            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float16).ravel()), DIM),
+        }
+        with replacing(path) as part:
+            pq.write_table(pa.table(columns), part, row_group_size=25_000)
+    words = [*FACILITY, "--scratch_dir", str(work / "scratch")]
+    return selected(work, [str(path) for path in paths], words)
+
+
 def beside_greedy(work: Path, rows: int, summary: dict[str, Any]) -> dict[str, Any]:
     """What lazy greedy over all rows selects on the lists of a run by blocks, and what both selections are worth.
 
@@ -241,6 +269,7 @@ def steps(work: Path, corpus: str | None, result: dict[str, Any]) -> dict[str, C
         "pairs-10m": lambda: pairs(work, 10_000_000),
         "facility-1m": lambda: selected(work, shards(work, 1_000_000), FACILITY),
         "blocks-1m": lambda: blocks(work, 1_000_000),
+        **{f"listed-{millions}m": functools.partial(listed, work, millions * 1_000_000) for millions in (1, 5, 10)},
         "greedy-1m": lambda: beside_greedy(work, 1_000_000, result["blocks-1m"]["summary"]),
         "blocks-5m": lambda: blocks(work, 5_000_000),
         "greedy-5m": lambda: beside_greedy(work, 5_000_000, result["blocks-5m"]["summary"]),
