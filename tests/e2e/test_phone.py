@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import RunConfig
 from datamask.runs.store import RunStore
+from tests.e2e.overflow import OFFENDERS
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_map import opening  # noqa: F401 (a fixture)
 from tests.making.runs import finish_run
@@ -87,3 +88,24 @@ def test_on_a_phone_the_result_comes_first_and_one_map_is_shown_at_a_time(tmp_pa
             assert stages.nth(place).bounding_box()["width"] > 300
             browser_page.get_by_role("button", name="Next map").click()
         expect(stages.first).to_be_visible()
+
+
+def test_on_a_phone_results_stand_above_their_forms_and_can_be_read(tmp_path, browser_page):
+    browser_page.set_viewport_size({"width": 400, "height": 800})
+    with served(tmp_path, DATAMASK_SAMPLE="") as address:
+        browser_page.goto(address)
+        for page, part, result in (
+            ("runs?view=frontier", "frontier", ".st-key-live_frontier"),
+            ("runs?view=sweep", "sweep", "[data-testid=stColumn] [data-testid=stHeading]"),
+            ("evidence", "evidence", ".js-plotly-plot"),
+        ):
+            browser_page.goto(f"{address}/{page}")
+            expect(browser_page.locator(result).first).to_be_visible()
+            form = browser_page.locator(f".st-key-below_{part}")
+            expect(form).to_be_visible()
+            browser_page.wait_for_function(STILL)
+            box = browser_page.locator(result).first.bounding_box()
+            assert box["y"] < 800 and form.bounding_box()["y"] >= box["y"] + box["height"], page
+        # the heat map keeps its size and is moved sideways; the page is not
+        assert box["width"] >= 600
+        assert not [line for line in browser_page.evaluate(OFFENDERS) if "sideways" in line]

@@ -30,6 +30,13 @@ WATCHED, MINUTES = "ablation_watched", "ablation_minutes"
 """In the session: the job that was watched; the minutes that confirming a result takes, by its key."""
 
 MOST_ROWS = 25
+NARROWEST = 640
+
+WIDE = f"""<style>
+.st-key-ablation_targets {{overflow-x: auto}}
+.st-key-ablation_targets > * {{min-width: {NARROWEST}px}}
+</style>"""
+"""A narrower window moves the picture of all targets sideways under the finger: squeezed, nobody reads it."""
 
 
 def stored(corpus: Corpus, cache_dir: Path) -> list[AblationResult]:
@@ -175,12 +182,14 @@ def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> No
         st.caption(words.plain(note, 600))
     cells = tables.cells(found)
     if found.several:
-        plot(
-            chart.heat_map(cells, found.unit, tables.regrets(found), dark=session.dark()),
-            key=opening_panel.MAP,
-            alt="Difference from random of each method on each target",
-            on_select=opening_panel.cell_pressed,
-        )
+        st.html(WIDE)
+        with st.container(key="ablation_targets"), st.container():
+            plot(
+                chart.heat_map(cells, found.unit, tables.regrets(found), dark=session.dark()),
+                key=opening_panel.MAP,
+                alt="Difference from random of each method on each target",
+                on_select=opening_panel.cell_pressed,
+            )
         st.caption(
             f"Difference from random in {found.unit}: below 0 is better (blue), above is worse (orange), gray is level."
             if not found.provisional

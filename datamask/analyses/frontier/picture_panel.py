@@ -28,6 +28,14 @@ MOST_LINES = 6
 """Curves drawn unless more are chosen: as many as can be told apart."""
 
 HEIGHT = 600
+PHONE = f"""<style>
+@media (max-width: 700px) {{
+.st-key-frontier_place {{overflow: hidden}}
+div:has(> .st-key-frontier_place) {{flex: none; height: min({HEIGHT}px, 100vw)}}
+}}
+</style>"""
+"""Both axes have one scale, so that the picture is no higher than a narrow window is wide."""
+
 CLICK, LAMBDA, KEEP = "click", "λ", "minimum quality"
 CHOSEN = "frontier_run_chosen"
 """Of the session: a point was clicked, and the rest of the page does not know yet."""
@@ -72,7 +80,7 @@ def _picture(key: str, plans: Sequence[Plan], current: Current | None) -> None:
         line, spot = _choose(lines, named, names)
     here = _here(current, lines)
     with legend:
-        st.html(charts.legend(lines, names, focus=line, chosen=spot, here=here, dark=session.dark()))
+        st.html(PHONE + charts.legend(lines, names, focus=line, chosen=spot, here=here, dark=session.dark()))
     with chart:
         figure = _figure(lines, named, names, line, spot, here)
         # its place is kept while the browser still loads what draws it, or the page would jump by all its height

@@ -17,8 +17,8 @@ def show(current: Current | None) -> None:
         current: what the page shows.
     """
     opened = session.opened_or_stop()
-    controls, place = st.columns([1, 3.6], gap="large")
-    with controls:
+    controls, place = st.columns([1, 3.2], gap="large")
+    with controls, st.container(key="below_frontier"):
         settings = form_panel.shared(opened, True, current)
         plans = form_panel.planned(lambda: form_panel.plan_of(opened, form_panel.lambda_points(settings)))
         form_panel.start(opened, listing.runs_on(session.store(), opened), plans)

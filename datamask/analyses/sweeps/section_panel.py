@@ -11,11 +11,6 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
 from datamask.dashboard.workspace.current import Current
 
-PHONE = """<style>
-@media (max-width: 700px) {[data-testid="stColumn"]:has(.st-key-sweep_controls) {order: 1}}
-</style>"""
-"""In a window with room for one of the two the result comes first, and the form below it."""
-
 
 def show(current: Current | None) -> None:
     """Draw form and chart.
@@ -24,9 +19,8 @@ def show(current: Current | None) -> None:
         current: what the page shows.
     """
     opened = session.opened_or_stop()
-    st.html(PHONE)
-    controls, place = st.columns([1, 3.6], gap="large")
-    with controls, st.container(key="sweep_controls"):
+    controls, place = st.columns([1, 3.2], gap="large")
+    with controls, st.container(key="below_sweep"):
         asked = form_panel.form(opened, current)
         watched = ("pages/runs.py", {**sections.remembered("Runs"), "vary": asked.word})
         frontier_form.start(opened, listing.runs_on(session.store(), opened), asked.plans, watched=watched)

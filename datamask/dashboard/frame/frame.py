@@ -60,6 +60,8 @@ div:has(> .st-key-live) {position: fixed; bottom: 0; left: 0; width: 100%; heigh
 padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); border-top: 1px solid #8883}
 .st-key-live {width: 100%}
 .st-key-menu [data-testid="stPageLink"] span:has(> [data-testid="stIconMaterial"]) {display: none}
+[data-testid="stColumn"]:has([class*="st-key-below_"]) {order: 1}
+.st-key-compare {min-width: 100%}
 }
 .st-key-unseen_title {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
 </style>"""
@@ -67,7 +69,8 @@ padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); b
 meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose height
 stays when work starts: one line stands beside the corpus, more of it opens below under the pointer, and on a phone
 it lies at the window's lower edge. There the links have no icons and the corpus one line, so that a wider font or a
-longer name wraps nothing; and a heading that only screen readers meet. Pages work without it."""
+longer name wraps nothing; a result comes first, and the form for the next one below it; the menu of compared runs has a
+line of its own; and a heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
     ("Quality score", "the number in your quality column; higher is better"),

@@ -31,6 +31,7 @@ STYLE = f"""<style>
 .st-key-{KEY} {{flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none}}
 .st-key-{KEY} p {{white-space: nowrap}}
 }}
+@media (min-width: 701px) and (max-width: 1100px) {{.st-key-{KEY} p {{font-size: 0.875rem}}}}
 .st-key-{KEY} button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 :root[data-lambda-moved] .st-key-{KEY} {{opacity: 0.4}}
 </style>"""

@@ -20,7 +20,7 @@ def ablation() -> None:
     cache_dir = session.store().cache_dir
     ablation_panel.follow(corpus)
     controls, picture = st.columns([1, 2.9], gap="large")
-    with controls:
+    with controls, st.container(key="below_evidence"):
         ablation_form.form(corpus, cache_dir)
         found = ablation_panel.choose(
             ablation_panel.stored(corpus, cache_dir), ablation_panel.old_answers(corpus, cache_dir)
