@@ -170,7 +170,7 @@ def values(entries: Sequence[Entry], corpus: Corpus) -> None:
             "run": st.column_config.TextColumn(width=150),
             "rows": st.column_config.NumberColumn(format="localized", width="small"),
             "tokens": st.column_config.NumberColumn(format="compact", width="small"),
-            "mean quality": st.column_config.NumberColumn("mean quality score", format="%.4g", width="small"),
+            "mean quality": st.column_config.NumberColumn("mean quality score", format="%.4g", width=135),
             "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small"),
         },
     )
