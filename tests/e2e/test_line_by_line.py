@@ -16,7 +16,7 @@ from datamask.corpus.projections import pca
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import RunStore
-from tests.e2e.serving import FAILED, STILL, serving, slide
+from tests.e2e.serving import FAILED, STILL, served, slide
 from tests.e2e.test_canvas import colours
 from tests.e2e.test_walk import choose, go, saved
 from tests.making.runs import write_shard
@@ -53,7 +53,7 @@ def test_line_by_line(tmp_path, browser_page: Page):
     stored_layout(corpus, store.cache_dir).keep(Layout(pca(corpus.features), 0.5, N))
     map_layout.stored_crowding(corpus, store.cache_dir).keep(np.random.default_rng(0).random(N).astype(np.float32))
 
-    with serving(tmp_path) as (address, _):
+    with served(tmp_path) as address:
         # upload shards
         page.goto(f"{address}/data")
         page.get_by_role("radio", name="Upload").or_(page.get_by_role("button", name="Upload")).first.click()

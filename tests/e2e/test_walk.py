@@ -21,7 +21,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projections import pca
 from datamask.dashboard.data import demo
-from tests.e2e.serving import FAILED, STILL, serving, slide
+from tests.e2e.serving import FAILED, STILL, served, slide
 
 ROWS = 1500
 
@@ -38,7 +38,7 @@ def small_sample(tmp_path_factory) -> Path:
 @pytest.fixture
 def dashboard(small_sample, tmp_path):
     """The address of a dashboard of its own, whose demo is the small one."""
-    with serving(tmp_path, small_sample) as (address, _):
+    with served(tmp_path, small_sample) as address:
         yield address
 
 
