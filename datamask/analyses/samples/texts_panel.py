@@ -19,6 +19,9 @@ from datamask.dashboard.shell import chosen, downloads, ordering
 from datamask.runs.exports import table_csv
 
 PAGE = 100
+FIRST = 154
+"""Pixels of the first column beside the map: the quality score still fits beside it."""
+
 ROW_HEIGHT = 76
 """Pixels: three lines of a text, so that one sees what it is about."""
 
@@ -125,12 +128,14 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
     st.caption("Check a row to read it.")
     page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
+    texts = "text" in table.column_names
     config = {
-        "text": st.column_config.TextColumn("text", width=154),
-        str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=215),
+        "text": st.column_config.TextColumn("text", width=FIRST),
+        # without texts it stands in their place
+        str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=215 if texts else FIRST),
         "quality": st.column_config.NumberColumn("quality score", format="%.4g", width=98),
     }
-    order = ["text", "quality"] if "text" in table.column_names else []
+    order = ["text", "quality"] if texts else []
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[page_rows]))
         config["selected"] = st.column_config.CheckboxColumn("kept", width=46, help="Whether the row is selected.")
@@ -142,7 +147,7 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
         hide_index=True,
         lazy=False,
         height="stretch",
-        row_height=ROW_HEIGHT if "text" in table.column_names else None,
+        row_height=ROW_HEIGHT if texts else None,
         column_order=[*order, *(column for column in table.column_names if column not in order)],
         column_config=config,
         key=key,
