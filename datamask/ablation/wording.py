@@ -140,7 +140,7 @@ def method_note(result: AblationResult) -> str:
         (
             f"Select ratio {result.question.ratio:g}, {result.seeds} of {result.question.seeds} seeds. For each seed, "
             f"every method selects {result.selected:,} of the same {result.rows:,} rows. The proxy model "
-            f"({result.judge}) then uses {used} of each selection.",
+            f"({result.judge}) then trains on {used} of each selection.",
             "Confidence intervals use paired differences by seed and are corrected for multiple comparisons.",
             *result.notes,
         )

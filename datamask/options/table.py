@@ -81,7 +81,7 @@ class SelectionOptions:
         always=True,
         unset="auto",
         varied="",
-        help="What *Solve* uses. *Learn masks* has its own settings.",
+        help="The method that *Solve* runs. *Learn masks* has its own settings.",
     )
     preset: str | None = option(
         Choice({"paper": "the paper's"}),
@@ -313,13 +313,15 @@ class SelectionOptions:
     neighbors: str = option(
         SEARCHES,
         "Nearest rows",
-        "neighbor graph: exact, approximate (its recall is measured), or auto (exact up to 200,000 rows and on a GPU)",
+        "neighbor graph: exact, approximate (its recall is measured), or auto (exact on a GPU, and on a CPU up to "
+        "200,000 rows)",
         "HOW",
         FIND,
         listed="Neighbor graph",
         default="auto",
         control=Control(),
-        help="Approximate is faster and misses about 1 in 100. Automatic is exact up to 200,000 rows and on a GPU.",
+        help="Approximate is faster and misses about 1 in 100. Automatic is exact on a GPU, and on a CPU up to 200,000 "
+        "rows.",
     )
     exact_values: bool = option(
         Flag(),
@@ -330,7 +332,8 @@ class SelectionOptions:
         FIND,
         default=False,
         control=Control(),
-        help="For an approximate search: computes the exact diversity instead of a lower bound and an estimate.",
+        help="After an approximate search, computes the diversity exactly. Else the run gives a lower bound and an "
+        "estimate.",
     )
     scope: str | None = option(
         Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),

@@ -196,8 +196,8 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="How often to repeat each row in training, in proportion to its weight: the fraction of the row, 0 "
-        "to 1, in the solution before rounding.",
+        caption="Training repeats each row in proportion to its weight. The weight is how much of the row, 0 to 1, the "
+        "solution takes before it is rounded to whole rows.",
         write=_write_weights,
         downloads=(
             Download(

@@ -339,7 +339,7 @@ def test_three_runs_of_different_kinds(page, opened, runs):
 def test_the_pair_that_the_page_chose_is_said_and_follows_the_run_that_is_opened(page, opened, runs):
     app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[0].id)
     assert app.multiselect(key="compare").value == [runs[1].id, runs[0].id]
-    assert "Comparing the run that you opened last (B) with the newest other run" in text_of(app)
+    assert "Comparing the run that you opened last (B) with the next newest" in text_of(app)
     app.query_params["run"] = runs[2].id
     app.run()
     assert app.multiselect(key="compare").value == [runs[0].id, runs[2].id]

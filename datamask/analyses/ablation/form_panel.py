@@ -133,7 +133,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         value=True,
         key="ablation_masks",
         persist_state="session",
-        help="Adds the paper's preset, which takes longer than all other methods together.",
+        help="Adds learned masks with the paper's preset. They take longer than all other methods together.",
     )
     ready = not (kind in ("column", "score") and not column)
     busy = working(corpus)
@@ -234,8 +234,8 @@ def _label(corpus: Corpus) -> str:
         list(names),
         key="ablation_label",
         format_func=lambda name: names.get(name, name),
-        help=f"Each value with at least {2 * LEAST_TEXTS} rows is a target. *automatic* takes the column that "
-        f"covers most rows, or else *regions* (clusters).",
+        help=f"Each value with at least {2 * LEAST_TEXTS} rows is a target. *automatic* takes the column whose "
+        f"targets cover the most rows. If no column has enough targets, it takes *regions* (clusters).",
     )
 
 

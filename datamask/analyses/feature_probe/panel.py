@@ -11,8 +11,8 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import background
 
 ABOUT = (
-    "A rank correlation near 0: the features do not predict the score. A share above the shuffled one: similar "
-    "features mean similar rows."
+    "A rank correlation near 0: the features do not predict the score. A share above the shuffled one: rows "
+    "with similar features often have the same label."
 )
 
 

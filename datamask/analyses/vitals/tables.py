@@ -122,11 +122,11 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         ),
         Vital(
             "shares",
-            "Sources of reward variance",
+            "Sources of variance",
             "Share of each term in the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
-            + ". If one "
-            "term is near 100 %, the others have no effect. Below 0 %, a term falls when the sum rises.",
+            + ", which is the sum of the terms. If one term is near 100 %, the others have no effect. A term below 0 % "
+            "falls when that sum rises.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),
@@ -141,8 +141,8 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "missed",
             "Rows not covered",
-            "Share of rows without a selected row among their listed neighbors. The reported diversity uses the "
-            "nearest selected row of every row.",
+            "Share of rows with no selected row in their stored list of nearest rows. The learner counts them as not "
+            "similar to any selected row.",
             _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),
             True,
         ),

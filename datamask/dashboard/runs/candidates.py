@@ -139,4 +139,4 @@ def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
     shared = [what for what, other in (("objective", objective), ("size", size)) if not other]
     alike = f" of the same {' and '.join(shared)}" if shared else ""
     about = "run that you opened last" if seen else "newest run"
-    return Pair(first, second, f"the {about} (B) with the newest other run{alike} (A)")
+    return Pair(first, second, f"the {about} (B) with the next newest{alike} (A)")

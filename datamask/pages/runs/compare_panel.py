@@ -74,8 +74,8 @@ def show(current: Current | None) -> None:
             required=True,
             key="compare_panels",
             persist_state="session",
-            help="Changes: rows gained and lost against A. Agreement: of the random subsets that contain the row, the "
-            "share that select it.",
+            help="Changes: rows gained and lost against A. Agreement: when the run is repeated on random "
+            "subsets (*Stability*), the share of those with this row in which it is selected.",
         )
         wanted = preparing_panel.layout_control("compare_layout")
         marks = st.segmented_control(

@@ -102,7 +102,7 @@ KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
 WAYS = {form_panel.SOLVE: "Solve", form_panel.LEARN: "Learn masks"}
 
 HELP = {
-    form_panel.SOLVE: "the *Method of Solve* under *More settings*.",
+    form_panel.SOLVE: "selects with the method chosen as *Method of Solve* under *More settings*.",
     form_panel.LEARN: "samples candidate subsets (masks), scores them and learns which rows to keep.",
 }
 

@@ -68,16 +68,16 @@ def test_the_first_pair_is_what_was_opened_else_the_newest_of_one_kind(world):
         found = candidates.first_pair(newest_first, [run.id for run in opened])
         return found.first.id, found.second.id, found.why
 
-    assert chosen() == (second.id, small.id, "the newest run (B) with the newest other run of the same objective (A)")
+    assert chosen() == (second.id, small.id, "the newest run (B) with the next newest of the same objective (A)")
     assert chosen(first) == (
         second.id,
         first.id,
-        "the run that you opened last (B) with the newest other run of the same objective and size (A)",
+        "the run that you opened last (B) with the next newest of the same objective and size (A)",
     )
     assert chosen(pairs) == (
         second.id,
         pairs.id,
-        "the run that you opened last (B) with the newest other run of the same size (A)",
+        "the run that you opened last (B) with the next newest of the same size (A)",
     )
     assert chosen(first, small, second) == (small.id, first.id, "your last two runs")
     gone = candidates.first_pair(newest_first, ["removed-meanwhile", first.id])
