@@ -20,18 +20,15 @@ from datamask.corpus.pair_search import PairSearch, Visits
 from datamask.corpus.partition_search import cells_needed, cells_with, nearest_cells
 from datamask.corpus.threads import one_blas_thread
 from datamask.out_of_core.partition import Positions, rows_of
-from datamask.out_of_core.tasks import Argument, Made, once, opened
+from datamask.out_of_core.tasks import Argument, Made, opened, task
 
 LOOKED_AT_ALONE = 8192
 """Rows in the cells that a row looks into where blocks know themselves alone."""
 
 
-def needed(argument: Argument) -> dict[str, Any]:
+@task
+def needed(argument: Argument) -> Made:
     """How many cells rows look into, for sampled rows' true neighbours to be found; null: all pairs are compared."""
-    return once(argument, _needed)
-
-
-def _needed(argument: Argument) -> Made:
     atlas, sampled = opened(argument, "atlas", 0), opened(argument, "sample", 0)
     near, _ = nearest_of_blocks(argument, atlas["ties"])
     rows, points = rows_of(argument), np.asarray(opened(argument, "centres", 0)["centres"])
@@ -48,12 +45,9 @@ def nearest_of_blocks(argument: Argument, ties: np.ndarray) -> tuple[np.ndarray,
     return positions[:, :k], near[:, :k]
 
 
-def probes(argument: Argument) -> dict[str, Any]:
+@task
+def probes(argument: Argument) -> Made:
     """Which cells each row of a block looks into, and by cell who does."""
-    return once(argument, _probes)
-
-
-def _probes(argument: Argument) -> Made:
     rows, atlas, number = opened(argument, "block")["features"], opened(argument, "atlas", 0), argument["number"]
     points, cells = np.asarray(opened(argument, "centres", 0)["centres"]), np.asarray(atlas["cells"])
     count = looked_into(argument) if argument["needed"] else cells_with(argument["looked_at"], len(rows), len(points))
@@ -72,12 +66,9 @@ def looked_into(argument: Argument) -> int | None:
     return count
 
 
-def searched(argument: Argument) -> dict[str, Any]:
+@task
+def searched(argument: Argument) -> Made:
     """The K nearest rows of each row of a part of a block, itself first, among those that it is compared with."""
-    return once(argument, _searched)
-
-
-def _searched(argument: Argument) -> Made:
     from datamask.corpus.kernels import empty_heaps
 
     atlas = opened(argument, "atlas", 0)
@@ -128,12 +119,9 @@ def _with_itself(indices: np.ndarray, similarities: np.ndarray, first: int, none
     return {"positions": positions, "similarities": near}, {"entries": positions.size - int(empty.sum())}
 
 
-def descended(argument: Argument) -> dict[str, Any]:
+@task
+def descended(argument: Argument) -> Made:
     """The lists of a part after a pass of NN-descent."""
-    return once(argument, _descended)
-
-
-def _descended(argument: Argument) -> Made:
     atlas, own = opened(argument, "atlas", 0), opened(argument, "searched")
     part_starts = np.asarray(atlas["cell_starts"])[atlas["part_cells"]]
     files = [opened(argument, "searched", part) for part in range(len(part_starts) - 1)]
@@ -148,12 +136,9 @@ def _descended(argument: Argument) -> Made:
     return arrays, own.facts
 
 
-def lists(argument: Argument) -> dict[str, Any]:
+@task
+def lists(argument: Argument) -> Made:
     """The nearest rows of each row of a block, and by block those that are in others."""
-    return once(argument, _lists)
-
-
-def _lists(argument: Argument) -> Made:
     number, atlas = argument["number"], opened(argument, "atlas", 0)
     block_starts, part_cells = np.asarray(atlas["block_starts"]), np.asarray(atlas["part_cells"])
     first_own, behind = (int(end) for end in block_starts[number : number + 2])
@@ -180,12 +165,9 @@ def _lists(argument: Argument) -> Made:
     return arrays, {"entries": entries, "crossing": len(crossing)}
 
 
-def reverse(argument: Argument) -> dict[str, Any]:
+@task
+def reverse(argument: Argument) -> Made:
     """Of each row of a block, who lists it, in this block and in others."""
-    return once(argument, _reverse)
-
-
-def _reverse(argument: Argument) -> Made:
     from datamask.out_of_core import list_kernels
 
     number, blocks = argument["number"], argument["blocks"]

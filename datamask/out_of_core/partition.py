@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from datamask.corpus.partition_search import cell_count, learned_centres, learni
 from datamask.corpus.rounded_rows import widened
 from datamask.corpus.sampling import hash_under
 from datamask.out_of_core.scratch import Scratch, open_scratch
-from datamask.out_of_core.tasks import Argument, Made, once, opened
+from datamask.out_of_core.tasks import Argument, Made, opened, task
 
 PART_ROWS = 1 << 16
 """Rows of a part of a block, whose neighbours one task looks for."""
@@ -43,24 +42,18 @@ def range_of(argument: Argument, rows: int) -> tuple[int, int]:
     return low, min(low + argument["range_rows"], rows)
 
 
-def centres(argument: Argument) -> dict[str, Any]:
+@task
+def centres(argument: Argument) -> Made:
     """Centres of the cells of a corpus."""
-    return once(argument, _centres)
-
-
-def _centres(argument: Argument) -> Made:
     scratch = scratch_of(argument)
     ties, count = scratch.id_hash, cell_count(scratch.rows)
     sample = learning_rows(ties)
     return {"centres": learned_centres(scratch.rounded_at(sample), ties[sample], count, threads=1)}, {}
 
 
-def assign(argument: Argument) -> dict[str, Any]:
+@task
+def assign(argument: Argument) -> Made:
     """The cell of each row of a range; where blocks are random, each has cells of its own around the same centres."""
-    return once(argument, _assign)
-
-
-def _assign(argument: Argument) -> Made:
     scratch, points = scratch_of(argument), np.asarray(opened(argument, "centres", 0)["centres"])
     low, high = range_of(argument, scratch.rows)
     cell, _ = nearest_cells(scratch.rounded_at(np.arange(low, high)), points, 1, threads=1)
@@ -71,12 +64,9 @@ def _assign(argument: Argument) -> Made:
     return {"cell": cell, "counts": np.bincount(cell, minlength=cells)}, {}
 
 
-def layout(argument: Argument) -> dict[str, Any]:
+@task
+def layout(argument: Argument) -> Made:
     """Which block each cell belongs to, once it is known how many rows there are in each."""
-    return once(argument, _layout)
-
-
-def _layout(argument: Argument) -> Made:
     from datamask.learning.cell_blocks import block_of_cells
 
     counts = np.sum([opened(argument, "assign", number)["counts"] for number in range(argument["ranges"])], axis=0)
@@ -90,12 +80,9 @@ def _layout(argument: Argument) -> Made:
     return arrays, {"largest": int(rows.max()), "smallest": int(rows.min())}
 
 
-def part(argument: Argument) -> dict[str, Any]:
+@task
+def part(argument: Argument) -> Made:
     """The rows of a range, ordered by block, cell and row: what the blocks are put together from."""
-    return once(argument, _part)
-
-
-def _part(argument: Argument) -> Made:
     scratch = scratch_of(argument)
     low, high = range_of(argument, scratch.rows)
     cell = np.asarray(opened(argument, "assign")["cell"])
@@ -118,12 +105,9 @@ def _part(argument: Argument) -> Made:
     return arrays, {}
 
 
-def block(argument: Argument) -> dict[str, Any]:
+@task
+def block(argument: Argument) -> Made:
     """All rows of a block, ordered by cell and row; features are rounded (`datamask.corpus.rounded_rows`)."""
-    return once(argument, _block)
-
-
-def _block(argument: Argument) -> Made:
     number = argument["number"]
     parts = [opened(argument, "part", each) for each in range(argument["ranges"])]
     slices = [slice(*(int(end) for end in each["offsets"][number : number + 2])) for each in parts]
@@ -151,12 +135,9 @@ def rows_of(argument: Argument) -> Positions:
     return of_all(argument, "block", "features")
 
 
-def atlas(argument: Argument) -> dict[str, Any]:
+@task
+def atlas(argument: Argument) -> Made:
     """Where blocks and cells begin, whose centre each cell has, and what decides ties between positions."""
-    return once(argument, _atlas)
-
-
-def _atlas(argument: Argument) -> Made:
     blocks = [opened(argument, "block", number) for number in range(argument["blocks"])]
     plan = opened(argument, "layout", 0)
     cells = np.argsort(plan["block"], kind="stable")

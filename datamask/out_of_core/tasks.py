@@ -154,25 +154,20 @@ def facts_of(path: Path) -> dict[str, Any] | None:
 
 
 def task(make: Callable[[Argument], Made]) -> Callable[[Argument], dict[str, Any]]:
-    """Turn what makes the file of a call into a task: called by its name, it gives the facts of the file back."""
+    """Turn what makes the file of a call into a task: called by its name, it gives the facts of the file back.
+
+    The file is made where it is not there. The task raises what `make` does, and StoreError where the file is damaged,
+    or cannot be written.
+    """
 
     @functools.wraps(make)
-    def done_once(argument: Argument) -> dict[str, Any]:
-        return once(argument, make)
+    def once(argument: Argument) -> dict[str, Any]:
+        path = file_of(argument["folder"], argument["output"], argument["number"])
+        known = facts_of(path)
+        if known is None:
+            arrays, facts = make(argument)
+            write_arrays(path, arrays, facts)
+            known = ArrayFile(path).facts
+        return known
 
-    return done_once
-
-
-def once(argument: Argument, make: Callable[[Argument], Made]) -> dict[str, Any]:
-    """The facts of a call's file, which is made where it is not there.
-
-    Raises:
-        StoreError: it is damaged, or cannot be written. Also what `make` raises.
-    """
-    path = file_of(argument["folder"], argument["output"], argument["number"])
-    known = facts_of(path)
-    if known is None:
-        arrays, facts = make(argument)
-        write_arrays(path, arrays, facts)
-        known = ArrayFile(path).facts
-    return known
+    return once

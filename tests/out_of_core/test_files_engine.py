@@ -20,7 +20,7 @@ from datamask.errors import DatamaskError, InputError, LostWorkersError, OptionE
 from datamask.out_of_core.engines import files, open_engine
 from datamask.out_of_core.engines.contract import TRIES, Result
 from datamask.out_of_core.engines.replies import call_text, function_of, result_of
-from datamask.out_of_core.tasks import once
+from datamask.out_of_core.tasks import task
 from datamask.polling import poll_of
 from datamask.runs import execute as execute_module
 from datamask.runs import whole
@@ -245,7 +245,7 @@ def test_the_list_of_tasks_is_that_of_all_phases():
 @pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/b"])
 def test_a_task_writes_no_file_outside_its_folder(name, tmp_path):
     with pytest.raises(InputError, match="must be named by one word"):
-        once({"folder": str(tmp_path), "output": name, "number": 1}, lambda argument: ({}, {}))
+        task(lambda argument: ({}, {}))({"folder": str(tmp_path), "output": name, "number": 1})
 
 
 @pytest.mark.parametrize(
