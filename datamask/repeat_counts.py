@@ -56,7 +56,7 @@ def refusal(config: SelectionConfig) -> str:
         return weightless(config.estimator)
     if entry.name == "relaxed":
         unrelaxed = [name for name, _ in config.terms if catalogue.objective(name).proof != "relaxation"]
-        return weightless("relaxed", f"repeat weights are not available for {unrelaxed[0]}") if unrelaxed else ""
+        return weightless("relaxed", f"{unrelaxed[0]} has no repeat weights") if unrelaxed else ""
     if config.quotas:
         return (
             weightless(config.estimator, "masks under --quota have no repeat weights")

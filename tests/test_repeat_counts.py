@@ -118,7 +118,7 @@ def test_settings_without_weights_are_refused_by_the_names_of_those_that_have():
         if reason:
             assert reason.startswith(f"estimator {entry.name} has no repeat weights")
             assert reason.endswith("counterfactual, reinforce, soft-quality or random")
-    assert "not available for facility" in refusal(SelectionConfig.from_options(objective="facility"))
+    assert "facility has no repeat weights" in refusal(SelectionConfig.from_options(objective="facility"))
     quotas = {"quotas": (Quota("domain", "d0", 0.1, 0.5),)}
     by_draws = SelectionConfig.from_options(objective="pairwise", estimator="counterfactual", **quotas)
     assert "--quota" in refusal(by_draws) and "relaxed has them under quotas" in refusal(by_draws)
