@@ -399,7 +399,7 @@ NO = {
     ),
     "weights of facility": (
         ["in.parquet", "--output", "o.parquet", "--objective", "facility", "--weights", "w.csv"],
-        "not available for facility. Use relaxed with pairwise, vendi or disf_fixed",
+        "facility has no repeat weights. Use relaxed with pairwise, vendi or disf_fixed",
     ),
     "weights of another kind": (
         ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.txt"],
