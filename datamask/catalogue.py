@@ -223,7 +223,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "relaxed",
         "datamask.learning.relaxed:relaxed",
         "Relaxed (no masks)",
-        "It takes seconds and proves a gap.",
+        "Relaxed needs seconds and proves how far from the best it is.",
         weighs=True,
         warm=True,
     ),

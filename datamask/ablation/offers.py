@@ -152,11 +152,11 @@ def instead_of(settings: SelectionConfig, track: Track, rows: int) -> list[str]:
     by_itself = not entry.guided or entry.name == catalogue.auto(settings.objective)
     if by_itself or track.result is None or not track.fits or method_of(track.result, settings, rows) is not None:
         return []
-    said = f"The ablation did not test {'learned masks' if entry.draws_masks else entry.label}."
+    said = f"The ablation did not test {'learned masks' if entry.draws_masks else entry.label}, the method of this run."
     point = _tried(track, settings.lamb)
     if point is None:
         return [said]
-    return [said, f"What Solve selects at λ {point.lamb:g} is {against_random(point, track)}."]
+    return [said, f"It tested what Solve selects at λ {point.lamb:g}: {against_random(point, track)}."]
 
 
 def _tried(track: Track, lamb: float) -> TrackPoint | None:

@@ -306,6 +306,8 @@ def _target(data: Mapping[str, Any]) -> TargetFacts:
 
 
 def _note(note: str) -> str:
-    """A stored note; earlier versions did not name the held-out text of the corpus, or that a name is a column's."""
+    """A stored note; earlier versions did not name the held-out text of the corpus, or that a name is a column's, or
+    what few texts mean."""
     note = re.sub("targets are values of (?!column )", "targets are values of column ", note)
+    note = re.sub(r"(fewer than \d+ held-out texts)\.$", r"\1, so small differences may not show.", note)
     return f"{BESIDES}{note[0].lower()}{note[1:]}" if note.startswith(FORMER_NOTES) else note

@@ -43,7 +43,8 @@ def nothing_better(result: AblationResult) -> str:
     """What there is to say of several targets where methods are level or worse."""
     worse, others = sum(summary.worse > 0 for summary in result.summaries), len(result.methods) - 1
     return (
-        f"No method is better than random or than the best simple baseline on any of {len(result.targets)} targets. "
+        f"On {len(result.targets)} targets no method is better than random, and none is better than the best simple "
+        "baseline. "
         + (f"{worse} of {others} methods are worse than random on at least one. " if worse else "")
         + "Nothing is recommended."
     )
@@ -112,8 +113,13 @@ def one_target(result: AblationResult) -> str:
         )
     worse = [result.methods[place].label for place in _places(result) if _verdict(result.to_random(place, 0)) == WORSE]
     behind = [result.methods[place].label for place in _places(result) if _verdict(result.to_simple(place, 0)) == WORSE]
-    return f"On {target}, no method is better than random or than the best simple baseline, {best}. " + (
-        f"Worse than random: {listed(worse)}." if worse else f"Worse than the best simple baseline: {listed(behind)}."
+    return (
+        f"On {target}, no method is better than random, and none is better than the best simple baseline, {best}. "
+        + (
+            f"Worse than random: {listed(worse)}."
+            if worse
+            else f"Worse than the best simple baseline: {listed(behind)}."
+        )
     )
 
 

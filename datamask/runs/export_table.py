@@ -196,8 +196,8 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="Training repeats each row in proportion to its weight. The weight is how much of the row, 0 to 1, the "
-        "solution takes before it is rounded to whole rows.",
+        caption="In training, repeat each row in proportion to its weight. The weight is the value of the row, 0 "
+        "to 1, in the solution before rounding.",
         write=_write_weights,
         downloads=(
             Download(
@@ -248,7 +248,7 @@ EXPORTS: list[Export] = [
         about="per shard, a parquet with 0 or 1 for each of its rows",
         heading="Mask per shard",
         caption="One small Parquet file per shard, in row order. `selected` is 0 or 1; `considered` is false for rows "
-        "that the corpus left out, such as invalid rows.",
+        "of the shard that are not in the corpus, such as invalid rows.",
         write=_write_masks,
         downloads=(
             Download(

@@ -114,9 +114,12 @@ def test_level_everywhere_is_said_as_such():
     [
         (
             {"estimator": "counterfactual", "lamb": 0.7},
-            ["did not test learned masks.", "What Solve selects at λ 0.7 is better than"],
+            [
+                "did not test learned masks, the method of this run.",
+                "It tested what Solve selects at λ 0.7: better than",
+            ],
         ),
-        ({"estimator": "counterfactual", "lamb": 0.4}, ["did not test learned masks."]),
+        ({"estimator": "counterfactual", "lamb": 0.4}, ["did not test learned masks, the method of this run."]),
         ({"estimator": "semdedup", "lamb": 0.7}, []),  # uses no lambda
         ({"lamb": 0.7}, []),  # a solved selection
         ({"estimator": "top-quality"}, []),  # the ablation measured it

@@ -252,7 +252,8 @@ def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> No
             )
             st.caption(
                 "Only one proxy model has run.",
-                help="*Confirm the result* ranks the methods again with a second proxy model, a small transformer.",
+                help="The button *Confirm the result* ranks the methods again with a second proxy model, a small "
+                "transformer.",
             )
         else:
             st.button(

@@ -162,7 +162,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
                 required=True,
                 key="compare_counted",
                 persist_state="session",
-                help="Changes the columns kept, lost and gained. Shares are always of rows.",
+                help="The unit of the columns *kept*, *lost* and *gained*. Shares always count rows.",
             )
         topics_panel.offer(corpus, cache_dir, "compare_clusters")
     codes, names = classes[by]

@@ -332,7 +332,7 @@ def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> l
         proof = "the bound of a run proves"
         if any(spot.plane is not None for spot in line.others):
             proof = f"the bounds of {len(line.planes)} runs prove"
-        notes.append(f"Gray: no selection of {words.plain(names[line.key], 120)} lies here, as {proof}.")
+        notes.append(f"Gray: no selection lies here, as {proof}.")
     if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
         notes.append("Arrows give points outside the picture.")
     hull = dict.fromkeys(other.settings.objective for other in lines if tables.hull_only(other.settings.objective))

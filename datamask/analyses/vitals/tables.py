@@ -126,7 +126,7 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
             "Share of each term in the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
             + ", which is the sum of the terms. If one term is near 100 %, the others have no effect. A term below 0 % "
-            "falls when that sum rises.",
+            "works against the others.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),

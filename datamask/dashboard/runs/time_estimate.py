@@ -78,7 +78,7 @@ def expected(
         there = [other for other in near if other.facts().get("fingerprint") == run.facts().get("fingerprint")]
         rest = (spent.after + _preparation(config, selected, here, there)) * n / run.facts()["n"]
         return _stepping(run, spent, config, n, dim) + rest, "scaled from runs on another corpus"
-    return None, "no estimate until a run with this method finishes on this machine"
+    return None, "no estimate until a run with the same method finishes on this machine"
 
 
 def _made_here(run: Run) -> bool:
