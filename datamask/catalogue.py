@@ -223,7 +223,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "relaxed",
         "datamask.learning.relaxed:relaxed",
         "Relaxed (no masks)",
-        "Relaxed needs seconds and proves how far from the best it is.",
+        "It takes seconds and reports a gap.",
         weighs=True,
         warm=True,
     ),

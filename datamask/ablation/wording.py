@@ -43,9 +43,9 @@ def nothing_better(result: AblationResult) -> str:
     """What there is to say of several targets where methods are level or worse."""
     worse, others = sum(summary.worse > 0 for summary in result.summaries), len(result.methods) - 1
     return (
-        f"On {len(result.targets)} targets no method is better than random, and none is better than the best simple "
-        "baseline. "
-        + (f"{worse} of {others} methods are worse than random on at least one. " if worse else "")
+        f"No method is better than random, or than the best simple baseline, on any of the {len(result.targets)} "
+        "targets. "
+        + (f"{worse} of {others} methods are worse than random on at least one target. " if worse else "")
         + "Nothing is recommended."
     )
 

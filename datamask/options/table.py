@@ -110,8 +110,8 @@ class SelectionOptions:
         owners={"counterfactual": 2, "reinforce": 128},
         varied="G",
         control=Control({"min_value": 1, "max_value": 4096, "step": 2}),
-        help="How many candidate subsets (masks) each step samples and scores. Counterfactual needs 2; the "
-        "paper's REINFORCE uses 128.",
+        help="How many candidate subsets (masks) each step samples and scores. The learner *Counterfactual* needs "
+        "2; the paper's, REINFORCE, uses 128.",
     )
     n_epochs: int | None = option(
         Whole(1),

@@ -169,7 +169,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="the selected ids with rank, logit and marginals",
         heading="Selected ids",
-        caption="The selected ids with rank, joint score, quality score, marginal diversity, shard and row.",
+        caption="The selected ids with rank, score in this run, quality score, marginal diversity, shard and row.",
         write=_write_ids,
         downloads=(
             Download(
@@ -196,8 +196,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="In training, repeat each row in proportion to its weight. The weight is the value of the row, 0 "
-        "to 1, in the solution before rounding.",
+        caption="A weight from 0 to 1 for each row. In training, repeat rows in proportion to it.",
         write=_write_weights,
         downloads=(
             Download(

@@ -56,8 +56,8 @@ def test_where_methods_are_level_or_worse_nothing_is_recommended():
     result = made_result(np.array([[5.0, 5.0], [5.4, 5.5], [5.0, 5.0], [5.3, 5.0]]))
     assert result.claims and result.recommendation is None
     said = wording.headline(result)
-    assert said.startswith("On 2 targets no method is better than random") and said.endswith("Nothing is recommended.")
-    assert "2 of 3 methods are worse than random on at least one." in said
+    assert said.startswith("No method is better than random") and said.endswith("Nothing is recommended.")
+    assert "2 of 3 methods are worse than random on at least one target." in said
 
 
 def test_sentences_on_one_target_name_the_best_simple_baseline():

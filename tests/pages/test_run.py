@@ -66,7 +66,7 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
     assert app.title[0].value == "Runs"
     assert key(app, "slider", "lamb").value == 0.5 and key(app, "number_input", "select_ratio").value == 0.3
     assert key(app, "selectbox", "estimator").value == "auto"
-    assert "Automatic takes Relaxed (no masks)" in said(app)
+    assert "Automatic uses Relaxed (no masks)" in said(app)
     assert key(app, "number_input", "n_epochs").value == catalogue.estimator("relaxed").defaults["n_epochs"]
     for name, value in catalogue.estimator("counterfactual").defaults.items():
         kind = "selectbox" if isinstance(value, str) else "number_input"
@@ -86,7 +86,7 @@ def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_take
     assert key(app, "number_input", "n_epochs").value == 7  # the same estimator: what was typed stays
     key(app, "number_input", "learn_n_rollout").set_value(5).run()
     key(app, "selectbox", "objective").set_value("disf").run()
-    assert "Automatic takes Counterfactual (exact credit) for this objective. This objective has no solver" in said(app)
+    assert "Automatic uses Counterfactual (exact credit) for this objective. This objective has no solver" in said(app)
     assert not [control for control in app.number_input if control.key == "form_n_epochs"]
     app.button(key="start").click().run()
     assert not app.exception and not app.error

@@ -12,7 +12,10 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.plots import plot
 
-ABOUT = "Counted: mean over random subsamples. Projected: by a negative binomial model, with a 90 % band."
+ABOUT = (
+    "Solid: counted, the mean over random subsamples of each size. Dashed: projected by a negative binomial model, "
+    "with a 90 % band."
+)
 
 
 def show(opening: Opening) -> None:
@@ -53,7 +56,7 @@ def _words(growth: CopyGrowth) -> None:
         f"({words.percent(low, 1)} to {words.percent(high, 1)})."
     )
     st.markdown(
-        f"At that size, a higher limit (cosine **{cosine:.3f}** instead of {growth.cosine:g}) would keep the share at "
+        f"At that size, a cosine of **{cosine:.3f}** instead of {growth.cosine:g} would keep the share at "
         f"{words.percent(growth.now, 1)}."
         if cosine is not None
         else "At that size, remove exact duplicates only."

@@ -59,7 +59,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
         plot(chart.dots(ends, label, dark=dark), key="sweep_chart", alt=alt)
     notes = ["Mark: mean over seeds; bar: worst to best seed."]
     if asked.word in OWN_ENDS:
-        notes.append("Each value has its own 0 % and 100 %.")
+        notes.append(f"Each {label.lower()} has its own 0 % and 100 %.")
     if asked.word in ("objective", "single"):
         notes.append("Each run measures diversity by its own objective.")
     st.caption(" ".join(notes))

@@ -123,10 +123,9 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
         Vital(
             "shares",
             "Sources of variance",
-            "Share of each term in the variance of "
+            "How much of the variance of "
             + ("the rows' credit" if exact else "the masks' reward")
-            + ", which is the sum of the terms. If one term is near 100 %, the others have no effect. A term below 0 % "
-            "works against the others.",
+            + " comes from quality, and how much from diversity. If one is near 100 %, the other has no effect.",
             _tidy(metrics, _terms(metrics, "share_")),
             True,
         ),

@@ -81,7 +81,7 @@ WORDS = (
     ),
     ("Balance λ", "the weight of quality: 1 is quality alone, 0 is diversity alone"),
     ("Joint", "λ × quality + (1 − λ) × diversity, the value to maximize"),
-    ("Gap", "no selection has a joint value more than this much above the shown one"),
+    ("Gap", "proved limit on how much higher the joint value of any other selection can be"),
     ("Simple baseline", "a method without λ, such as top quality"),
     ("Target", "texts that the model should be good at, such as one source"),
     ("Ablation", "compares methods by a small proxy model that learns from each selection"),

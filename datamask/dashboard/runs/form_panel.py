@@ -380,7 +380,7 @@ def _solver(quality_columns: Sequence[str]) -> str:
         args=(before,),
     )
     estimator = _resolved(chosen, st.session_state[_key("objective")])
-    about = f"Automatic takes {_estimator_label(estimator)} for this objective. " if chosen == catalogue.AUTO else ""
+    about = f"Automatic uses {_estimator_label(estimator)} for this objective. " if chosen == catalogue.AUTO else ""
     if _draws_masks(estimator):
         st.caption(f"{about}This objective has no solver with a proof, so *Solve* learns masks.")
     else:

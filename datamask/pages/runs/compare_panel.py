@@ -74,8 +74,8 @@ def show(current: Current | None) -> None:
             required=True,
             key="compare_panels",
             persist_state="session",
-            help="Changes: rows gained and lost against A. Agreement (from *Stability*): the run is repeated "
-            "on random subsets, and this is how often it selects the row where the row is in the subset.",
+            help="Changes: rows gained and lost against A. Agreement: how *stable* each row is, from "
+            "*Evidence › Stability*.",
         )
         wanted = preparing_panel.layout_control("compare_layout")
         marks = st.segmented_control(
