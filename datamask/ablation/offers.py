@@ -55,7 +55,7 @@ def _baseline(result: AblationResult, target: int | None) -> Offer | None:
         return None
     if not any(_better_than_random(result, place, t) for place in (*simple, *joint) for t in at):
         where = f"on any of {len(at)} targets" if len(at) > 1 else f"for {result.targets[at[0]].label}"
-        return Offer(f"No tried λ and no simple baseline is better than random {where}.", None)
+        return Offer(f"In the ablation, no λ and no simple baseline is better than random {where}.", None)
     if len(at) == 1:
         method = result.methods[min(simple, key=lambda place: float(result.means[place, at[0]]))]
         label = result.targets[at[0]].label
@@ -156,7 +156,7 @@ def instead_of(settings: SelectionConfig, track: Track, rows: int) -> list[str]:
     point = _tried(track, settings.lamb)
     if point is None:
         return [said]
-    return [said, f"It tested what Solve selects at λ {point.lamb:g}: {against_random(point, track)}."]
+    return [said, f"The selection of Solve at λ {point.lamb:g} is {against_random(point, track)}."]
 
 
 def _tried(track: Track, lamb: float) -> TrackPoint | None:

@@ -111,7 +111,7 @@ class SelectionOptions:
         varied="G",
         control=Control({"min_value": 1, "max_value": 4096, "step": 2}),
         help="How many candidate subsets (masks) each step samples and scores. The learner *Counterfactual* needs "
-        "2; the paper's, REINFORCE, uses 128.",
+        "2. *REINFORCE*, the learner of the paper, uses 128.",
     )
     n_epochs: int | None = option(
         Whole(1),
@@ -332,8 +332,8 @@ class SelectionOptions:
         FIND,
         default=False,
         control=Control(),
-        help="After an approximate search, computes the diversity exactly. Else the run gives a lower bound and an "
-        "estimate.",
+        help="Computes the diversity exactly after an approximate search. If off, the run gives a lower bound and an "
+        "estimate of the diversity.",
     )
     scope: str | None = option(
         Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),

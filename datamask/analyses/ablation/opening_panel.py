@@ -44,7 +44,7 @@ def controls(result: AblationResult) -> None:
         placeholder="choose a method or press a cell",
         on_change=_method_chosen,
         width=320,
-        help="The method selects from the whole corpus at this select ratio.",
+        help="Selects by this method from the whole corpus, at this select ratio, and shows the result on the Map.",
     )
     name, target = st.session_state.get(CELL, ("", ""))
     method = next((method for method in result.methods if method.name == name), None)

@@ -26,8 +26,8 @@ ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 """Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
 
 NEAR_HELP = (
-    "Rows with another row at cosine 0.95 or more. Facility location gives them little credit. Pair-wise similarity "
-    "and DiSF do not avoid them."
+    "Rows with another row at cosine 0.95 or more. Of the diversity objectives, facility location gives them little "
+    "credit; pair-wise similarity and DiSF do not avoid them."
 )
 
 

@@ -144,7 +144,7 @@ def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, in
         3,
         key="sweep_seeds",
         persist_state="session",
-        help="Repeats each value with other random numbers.",
+        help="Repeats each value with other random numbers. A method without random numbers runs once.",
     )
     if word == "n_epochs" or not kinds.draws_masks(method):
         return int(seeds), None

@@ -85,7 +85,7 @@ WORDS = (
     ("Simple baseline", "a method without λ, such as top quality"),
     ("Target", "texts that the model should be good at, such as one source"),
     ("Ablation", "compares methods by a small proxy model that learns from each selection"),
-    ("Level with random", "no significant difference from a random selection"),
+    ("Level with random", "in the ablation, no significant difference from a random selection"),
     ("Largest regret", "how far a method is behind the best method, on its worst target"),
     ("Learned masks", "a method that scores candidate subsets (masks) and learns which rows to keep"),
     ("The paper", "DATAMASK, arXiv 2512.24265"),

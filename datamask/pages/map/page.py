@@ -55,7 +55,8 @@ MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Thi
 
 ABOUT = (
     "*Similarity to neighbors*: mean cosine to the 15 nearest rows of the corpus. "
-    "*Marginal diversity*: what the row adds to the diversity of the run. "
+    "*Score in this run*: what the row adds to the joint value of the run. "
+    "*Marginal diversity*: what it adds to the diversity. "
     + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 )
 
