@@ -55,7 +55,7 @@ def _baseline(result: AblationResult, target: int | None) -> Offer | None:
         return None
     if not any(_better_than_random(result, place, t) for place in (*simple, *joint) for t in at):
         where = f"on any of {len(at)} targets" if len(at) > 1 else f"for {result.targets[at[0]].label}"
-        return Offer(f"In the ablation, no λ and no simple baseline is better than random {where}.", None)
+        return Offer(f"In the ablation, no λ and no simple baseline beats random {where}.", None)
     if len(at) == 1:
         method = result.methods[min(simple, key=lambda place: float(result.means[place, at[0]]))]
         label = result.targets[at[0]].label
@@ -152,7 +152,7 @@ def instead_of(settings: SelectionConfig, track: Track, rows: int) -> list[str]:
     by_itself = not entry.guided or entry.name == catalogue.auto(settings.objective)
     if by_itself or track.result is None or not track.fits or method_of(track.result, settings, rows) is not None:
         return []
-    said = f"The ablation did not test {'learned masks' if entry.draws_masks else entry.label}, the method of this run."
+    said = f"The ablation did not test this run's method, {'learned masks' if entry.draws_masks else entry.label}."
     point = _tried(track, settings.lamb)
     if point is None:
         return [said]

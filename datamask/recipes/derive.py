@@ -46,7 +46,7 @@ POOR_FIT = 0.05
 
 def refusal(config: SelectionConfig) -> str:
     """Why selections with these settings have no rule, in a sentence; "" where they have one."""
-    ruled = " or ".join(f"{catalogue.objective(name).label} ({name})" for name in catalogue.RULED)
+    ruled = " or ".join(catalogue.objective(name).label for name in catalogue.RULED)
     way_out = f"To get one, run {ruled}."
     if config.estimator == catalogue.IMPORTED.name:
         return f"Imported ids have no per-row rule (recipe). {way_out}"

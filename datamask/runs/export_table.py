@@ -196,7 +196,7 @@ EXPORTS: list[Export] = [
         metavar="OUT.csv|OUT.parquet",
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
-        caption="A weight from 0 to 1 for each row, and how often to train on the row, in proportion to its weight.",
+        caption="For each row, a weight from 0 to 1 and how often to train on it.",
         write=_write_weights,
         downloads=(
             Download(

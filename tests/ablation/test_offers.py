@@ -59,9 +59,9 @@ def test_where_nothing_is_better_than_random_no_method_is_offered():
     shown = track(confirmed(NOTHING_BETTER), "facility", 0.3)
     (offer,) = offers(shown)
     assert offer.method is None and not offer.moves
-    assert offer.sentence == "In the ablation, no λ and no simple baseline is better than random on any of 3 targets."
+    assert offer.sentence == "In the ablation, no λ and no simple baseline beats random on any of 3 targets."
     (single,) = offers(track(confirmed(NOTHING_BETTER), "facility", 0.3, target="t1"))
-    assert single.method is None and single.sentence.endswith("better than random for target 1.")
+    assert single.method is None and single.sentence.endswith("beats random for target 1.")
 
 
 def test_a_simple_baseline_that_is_most_robust_is_offered_as_a_run():
@@ -115,11 +115,11 @@ def test_level_everywhere_is_said_as_such():
         (
             {"estimator": "counterfactual", "lamb": 0.7},
             [
-                "did not test learned masks, the method of this run.",
+                "did not test this run's method, learned masks.",
                 "The selection of Solve at λ 0.7 is better than",
             ],
         ),
-        ({"estimator": "counterfactual", "lamb": 0.4}, ["did not test learned masks, the method of this run."]),
+        ({"estimator": "counterfactual", "lamb": 0.4}, ["did not test this run's method, learned masks."]),
         ({"estimator": "semdedup", "lamb": 0.7}, []),  # uses no lambda
         ({"lamb": 0.7}, []),  # a solved selection
         ({"estimator": "top-quality"}, []),  # the ablation measured it

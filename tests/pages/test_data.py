@@ -463,7 +463,7 @@ def test_near_copies_are_told_against_the_size_of_the_corpus(page, opened):
     assert (
         f"many rows: **{100 * value:.1f}" in shown and f"({100 * low:.1f}" in shown and f"to {100 * high:.1f}" in shown
     )
-    assert "(cosine **0.9" in shown
+    assert "a cosine of **0.9" in shown
     assert "Check: " in said(app)
 
 

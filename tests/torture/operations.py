@@ -211,7 +211,7 @@ def _sweeps() -> Operation:
             raise Finding(f"the sweep's table afterwards has {len(lines) - 1} lines, expected 2 of done runs")
         return "done again"
 
-    return Operation("sweep", 620, put_corpus, act, check, again)
+    return Operation("sweep", 700, put_corpus, act, check, again)
 
 
 TEXTS = (

@@ -163,6 +163,6 @@ def _ids(kept: Kept) -> str:
     if not kept.run_id:
         return "The ids are in no run folder yet. Download them, or press Keep as run."
     return (
-        "The ids are in selection.parquet in the run's folder. To export the rows: "
+        "The run's folder holds the ids, in selection.parquet. To export rows: "
         f"`datamask runs export {kept.run_id} --rows OUT.parquet`."
     )
