@@ -151,7 +151,7 @@ def _exports() -> Operation:
             if sum(pq.read_table(mask)["selected"].to_pylist()) != 12:
                 raise Finding("half a mask was left")
 
-    return Operation("export", 48, prepare, act, check, _once_more("the export", act, check))
+    return Operation("export", 70, prepare, act, check, _once_more("the export", act, check))
 
 
 def _uploads() -> Operation:
@@ -211,7 +211,7 @@ def _sweeps() -> Operation:
             raise Finding(f"the sweep's table afterwards has {len(lines) - 1} lines, expected 2 of done runs")
         return "done again"
 
-    return Operation("sweep", 700, put_corpus, act, check, again)
+    return Operation("sweep", 720, put_corpus, act, check, again)
 
 
 TEXTS = (
@@ -311,7 +311,7 @@ def _labels() -> Operation:
     # what a killed writer left goes with the next label, not before: readers write nothing
     return Operation(
         "labels",
-        32,
+        44,
         prepare,
         act,
         lambda folder: check_runs(folder, "greedy"),
@@ -365,12 +365,12 @@ def check_runs(
 
 
 OPERATIONS = (  # some writes go by the clock: on a busy machine a run takes a fifth more of them
-    _selects("counterfactual", 360),
-    _selects("greedy", 400),
-    _selects("whole", 1_240),
-    _resumes("counterfactual", 340),
-    _resumes("reinforce", 360),
-    _resumes("relaxed", 360),
+    _selects("counterfactual", 420),
+    _selects("greedy", 460),
+    _selects("whole", 1_400),
+    _resumes("counterfactual", 400),
+    _resumes("reinforce", 420),
+    _resumes("relaxed", 420),
     _exports(),
     _uploads(),
     _sweeps(),
