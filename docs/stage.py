@@ -75,7 +75,7 @@ class Stage:
         if self.key is None:
             self.page.goto(f"{self.address}/data")
             self.page.get_by_role("button", name="Open the demo").click()
-            expect(self.page.get_by_text("Distribution of quality")).to_be_visible(timeout=180_000)
+            expect(self.page.get_by_text("Semantic duplicates").first).to_be_visible(timeout=180_000)
             self.key = self.page.url.partition("corpus=")[2].partition("&")[0]
         return self.key
 
@@ -96,7 +96,7 @@ class Stage:
 
     def map_is_there(self) -> None:
         """Wait until UMAP and crowding have come, however long they take, and the map is drawn."""
-        expect(self.page.get_by_text("The map is PCA for now")).to_have_count(0, timeout=400_000)
+        expect(self.page.get_by_text("The map shows PCA for now")).to_have_count(0, timeout=400_000)
         expect(self.page.locator(".stage").first).to_be_visible()
         self.settle(3)
 
