@@ -30,7 +30,7 @@ LONG = 240_000
 
 def written(folder: Path) -> tuple[Path, Path]:
     """A corpus whose best lambda for a target is known, as a shard, and the target's texts as a file."""
-    corpus, _, texts = planted_corpus(3, n=1500)
+    corpus, _, texts = planted_corpus(3, n=2200)
     folder.mkdir()
     pq.write_table(
         pa.table(
