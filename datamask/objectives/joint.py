@@ -142,7 +142,7 @@ class Joint:
         return MaskValues(joint, quality, diversity, parts)
 
     def evaluate(self, mask: Tensor, poll: Poll = no_poll, sampled: bool = False) -> Values:
-        """Values of one mask ``(n,)``: every term, whatever lambda.
+        """Values of one mask ``(n,)``: every term, at any lambda.
 
         Args:
             sampled: by `SetFunction.sampled_value` in place of `value`.
@@ -151,10 +151,9 @@ class Joint:
             InputError: a term's value is no finite number.
         """
         raw_quality = self.quality.value(mask)
-        functions = {term.name: term.function for term in self.terms}
         raw = {
-            name: function.sampled_value(mask, poll=poll) if sampled else function.value(mask, poll)
-            for name, function in functions.items()
+            term.name: term.function.sampled_value(mask, poll=poll) if sampled else term.function.value(mask, poll)
+            for term in self.terms
         }
         for name, value in (("quality", raw_quality), *raw.items()):
             if not math.isfinite(value):

@@ -235,7 +235,7 @@ def _label(corpus: Corpus) -> str:
         key="ablation_label",
         format_func=lambda name: names.get(name, name),
         help=f"Each value with at least {2 * LEAST_TEXTS} rows is a target. *automatic* takes the column whose "
-        f"targets cover the most rows. If no column has enough targets, it takes *regions* (clusters).",
+        "targets cover the most rows. If no column has enough targets, it takes *regions* (clusters).",
     )
 
 

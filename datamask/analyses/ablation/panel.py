@@ -36,7 +36,7 @@ WIDE = f"""<style>
 .st-key-ablation_targets {{overflow-x: auto}}
 .st-key-ablation_targets > * {{min-width: {NARROWEST}px}}
 </style>"""
-"""A narrower window moves the picture of all targets sideways under the finger: squeezed, nobody reads it."""
+"""In a narrower window the heat map scrolls sideways: it is illegible when it is squeezed."""
 
 
 def stored(corpus: Corpus, cache_dir: Path) -> list[AblationResult]:

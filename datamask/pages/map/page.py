@@ -182,7 +182,7 @@ def _draw(current: Current) -> None:
                 key="explore_marks",
                 persist_state="session",
                 help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share "
-                f"or the mean value of its rows.",
+                "or the mean value of its rows.",
             )
             named_by = names_panel.control(corpus, unplaced)
         strips = st.container(key="explore_figures")
