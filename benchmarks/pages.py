@@ -397,7 +397,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
     for number in range(1 + rounds):
         note("map", opened("Map"))
         note("other colors", other_colours(page, "length" if number % 2 else "domain"))
-        other_colours(page, "quality")
+        other_colours(page, "quality score")
         search.fill(WORDS[number])
         note("search", until_counted(page, lambda: search.press("Enter")))
         note("row", read_row(page, number % 4))

@@ -11,11 +11,12 @@ import torch
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
 from datamask.learning import eager_swaps, medoids
+from datamask.learning.facility_solver import facility_arrays
 from datamask.learning.facility_solver import medoids as solve
 from datamask.learning.lists import bits_for
 from datamask.learning.problem import Problem
 from datamask.objectives.facility import Facility
-from datamask.objectives.joint import Joint, Term
+from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
@@ -85,6 +86,24 @@ def test_the_selection_is_that_of_memory_on_the_same_lists_whatever_the_order_of
     assert problem.joint.evaluate(mapped).joint == pytest.approx(joint.evaluate(memory).joint, abs=1e-6)
     for mine, other in zip(problem.joint.final_marginals(mapped), joint.final_marginals(memory), strict=True):
         np.testing.assert_allclose(mine[order], other, atol=2e-5)
+
+
+@pytest.mark.parametrize("slope", [0.7, 11.3, 250.1])
+def test_the_last_digits_of_the_scale_do_not_change_what_greedy_and_swaps_go_by(corpus, slope):
+    """Out of core the ends of the scale come from rounded rows."""
+    rows, positions, similarities = corpus
+    features = torch.from_numpy(rows.rows.features(np.arange(ROWS)))
+    facility = Facility(features, torch.from_numpy(positions), torch.from_numpy(similarities), False)
+    bonuses = []
+    for digit in (-3e-6, 0.0, 3e-6):
+        term = Term("facility", 1.0, facility, Scale(0.2, slope * (1 + digit)))
+        joint = Joint(Quality(rows.quality), (term,), 0.4, Scale(0.1, 0.4))
+        bonuses.append(facility_arrays(Problem(joint, 120, torch.arange(ROWS), rows.ties(0)))[2])
+    np.testing.assert_array_equal(bonuses[0], bonuses[1])
+    np.testing.assert_array_equal(bonuses[2], bonuses[1])
+    quality = rows.quality.numpy()
+    exact = (quality - quality.mean()) / 120 * (0.4 * 0.4 / (0.6 * slope) * ROWS)
+    np.testing.assert_allclose(bonuses[1], exact, rtol=1 / 2000)
 
 
 def test_what_is_selected_does_not_depend_on_the_order_of_the_rows(tmp_path):

@@ -15,6 +15,8 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.making.derivable_runs import shard
+from tests.making.shards import clustered
+from tests.making.whole_runs import done_run, written_shards
 from tests.reference import truth
 
 ROWS = (900, 1, 1099)
@@ -53,6 +55,21 @@ def unbroken(folder, tmp_path_factory):
         runs[scope] = root, created(root, folder, scope=scope)
         execute(runs[scope][1])
     return runs
+
+
+@pytest.mark.parametrize("lamb", [0.0, 0.5])
+def test_a_scratch_changes_nothing_that_is_selected(tmp_path, lamb):
+    features, quality = clustered(2000, seed=1)
+    options = {"objective": "facility", "select_ratio": 0.1, "lamb": lamb}
+    outcomes = [
+        done_run(written_shards(tmp_path / name / "shards", features, quality), scratch=name == "scratch", **options)
+        for name in ("memory", "scratch")
+    ]
+    (memory, of_memory), (scratch, of_scratch) = outcomes
+    np.testing.assert_array_equal(of_scratch, of_memory)
+    assert (memory["estimator"], scratch["estimator"]) == ("relaxed", "blocks")
+    # rows of a scratch are rounded to float16
+    assert scratch["calibrated"]["joint"] == pytest.approx(memory["calibrated"]["joint"], abs=5e-5)
 
 
 @pytest.mark.parametrize("scope", ["global", "block"])
