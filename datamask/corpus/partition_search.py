@@ -1,6 +1,6 @@
 """Approximate nearest neighbours by cosine: only pairs in nearby parts of the corpus are compared.
 
-The corpus is parted into about sqrt(N) cells around k-means centres. Every row looks into the m cells whose centres it
+The corpus is parted into about 2 sqrt(N) cells around k-means centres. Every row looks into the m cells whose centres it
 is nearest to, and a pair is compared if either of the two looks into the other's cell: looking from both ends finds at
 m = 38 of 256 what one end alone finds at 150. A true neighbour is missed only if neither looked.
 
@@ -46,7 +46,10 @@ LOOKED_AT, LARGE = 65_536, 200_000
 """Rows in the cells that a row looks into, at most, where a corpus has more than `LARGE`: time then grows with the rows
 and no faster, where all pairs would take days."""
 
-CELLS = (16, 4096)
+CELLS, CELLS_OF_ROOT = (16, 8192), 2
+"""Fewest and most cells, and how many there are for each one of sqrt(N). On 236,007 texts half as many take as long, and
+make larger ones: on 1,000,000 clustered rows three times as long (benchmarks/README.md)."""
+
 ROWS_PER_CELL = 64
 """Rows that k-means looks at, per cell."""
 
@@ -57,13 +60,14 @@ JUDGES = 256
 LEARNED_BY, BEGUN_BY, JUDGED_BY = ((1 << 62) - 10 - number for number in range(3))
 """Seeds of the samples that cells are learned from, of the first centres, and of the judges."""
 
-GROUP = 4096
-"""Rows of a task, at least: whole cells, side by side."""
+GROUP, GROUPS = 4096, 128
+"""Rows of a task, at least: whole cells, side by side. More rows are cut into so many groups: a task is a group and a
+cell, and small ones cost more than what they compare."""
 
 
 def cell_count(rows: int) -> int:
     """C, the number of cells of a corpus."""
-    return min(max(CELLS[0], round(math.sqrt(rows))), CELLS[1], rows)
+    return min(max(CELLS[0], round(CELLS_OF_ROOT * math.sqrt(rows))), CELLS[1], rows)
 
 
 def learning_rows(ties: np.ndarray) -> np.ndarray:
@@ -213,7 +217,7 @@ def nearby_pairs(
     """
     checkpoint = checkpoint or GraphCheckpoint()
     starts, probed = cells.starts, cells.probed
-    group_of_cell = starts[:-1] // GROUP
+    group_of_cell = starts[:-1] // max(GROUP, len(rows) // GROUPS)
     edges = starts[np.searchsorted(group_of_cell, np.arange(int(group_of_cell[-1]) + 2))]
     visitors: dict[tuple[int, int], np.ndarray] = {}
     for group, (low, high) in enumerate(itertools.pairwise(edges)):
