@@ -230,7 +230,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "blocks",
         "datamask.learning.blocks:Blocks",
-        "Blocks (facility alone)",
+        "Blocks (facility only)",
         "Solves facility location in blocks of neighboring rows, in rounds, each block against the others: the "
         "method for a corpus beyond memory.",
         seeded=True,

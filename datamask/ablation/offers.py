@@ -156,7 +156,7 @@ def instead_of(settings: SelectionConfig, track: Track, rows: int) -> list[str]:
     point = _tried(track, settings.lamb)
     if point is None:
         return [said]
-    return [said, f"The selection of Solve at λ {point.lamb:g} is {against_random(point, track)}."]
+    return [said, f"At λ {point.lamb:g}, a selection by Solve is {against_random(point, track)}."]
 
 
 def _tried(track: Track, lamb: float) -> TrackPoint | None:

@@ -182,7 +182,7 @@ class SelectionOptions:
         "the draw's probability gives the exact gradient.",
     )
     readout: str | None = option(
-        Choice({"top": "the highest logits", "sample": "one last draw"}),
+        Choice({"top": "the highest logits", "sample": "one random draw"}),
         "Final subset",
         "how logits become the selection: top (the strongest rows) or sample (one random draw)",
         "HOW",

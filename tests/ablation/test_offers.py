@@ -116,7 +116,7 @@ def test_level_everywhere_is_said_as_such():
             {"estimator": "counterfactual", "lamb": 0.7},
             [
                 "did not test this run's method, learned masks.",
-                "The selection of Solve at λ 0.7 is better than",
+                "At λ 0.7, a selection by Solve is better than",
             ],
         ),
         ({"estimator": "counterfactual", "lamb": 0.4}, ["did not test this run's method, learned masks."]),

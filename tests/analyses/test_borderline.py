@@ -23,7 +23,7 @@ def test_the_tally_counts_agreement_and_leaves_skips_out():
         assert abs(2 / 3 - end) == pytest.approx(1.959964 * np.sqrt(end * (1 - end) / 3), rel=1e-5)
     assert "2 of 3" in found.sentence and "no different from chance" in found.sentence
     assert "drop 1 of 2" in found.sentence
-    assert tally(DECK, []).sentence == "No text is answered yet." == tally(DECK, [SKIP]).sentence
+    assert tally(DECK, []).sentence == "No answers yet." == tally(DECK, [SKIP]).sentence
 
 
 def test_a_reader_who_always_agrees_or_never_does_is_no_coin():

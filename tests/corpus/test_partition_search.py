@@ -169,7 +169,7 @@ def test_lists_of_a_large_corpus_without_structure_are_looked_for_in_so_many_row
     assert cells_of(rows, 10, ties) is None
     monkeypatch.setattr(partition_search, "LARGE", 1000)
     monkeypatch.setattr(partition_search, "LOOKED_AT", 300)
-    assert cells_of(rows, 10, ties).probed.shape == (1500, 8)  # of 39 cells
+    assert cells_of(rows, 10, ties).probed.shape == (1500, 16)  # of 77 cells
 
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])

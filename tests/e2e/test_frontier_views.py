@@ -139,7 +139,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):
             assert last["seeds"] == "2"
 
         # slices of the corpus over the whole one
-        choose(page, "Vary", "λ on parts of the corpus")
+        choose(page, "Vary", "λ, one curve for each part of the corpus")
         pairwise(page)
         expect(main.get_by_text(re.compile("^Against all rows"))).to_be_visible()
         expect(page.locator(".js-plotly-plot")).to_have_count(1)

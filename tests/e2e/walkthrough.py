@@ -149,7 +149,7 @@ class Walk:
         """
         self.click(self.main.get_by_role("tab", name="Under- and over-represented"))
         table = self.main.get_by_test_id("stDataFrame").last
-        expect(self.main.get_by_text("Mark a group to see its texts")).to_be_visible()
+        expect(self.main.get_by_text("Choose a group to see its texts")).to_be_visible()
         table.scroll_into_view_if_needed()
         self.settle()
         self.seen("walk-domains")

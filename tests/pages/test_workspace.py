@@ -131,7 +131,7 @@ def test_a_selection_that_no_run_made_is_selected_by_no_run(page, opened, store,
     app = page(corpus=opened.key, run=run.id)
     assert selected_by(app).value == run.id
     app = page(corpus=opened.key, run=run.id, **{"lambda": "0.37"})
-    assert selected_by(app).value is None and selected_by(app).proto.placeholder == "λ 0.37, not kept"
+    assert selected_by(app).value is None and selected_by(app).proto.placeholder == "λ 0.37 (not a stored run)"
     # so the run can be chosen, and comes with its own lambda
     selected_by(app).select(run.id).run()
     assert selected_by(app).value == run.id and "lambda" not in app.query_params

@@ -41,9 +41,9 @@ TARGETS = {
     SEVERAL: "Several targets",
     "random": "Held-out text of the corpus",
     "column": "One value of a column",
-    "score": "High scores of another column",
+    "score": "Rows with high scores in another column",
     "texts": "My own texts",
-    "examples": "Examples that also score rows",
+    "examples": "Examples: half make the quality score",
 }
 WITHOUT_TEXTS = (SEVERAL, "random", "column", "score", "examples")
 RATIOS = (0.02, 0.05, 0.1, 0.3)

@@ -46,7 +46,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
             0,
             key=f"{KEY}_seed",
             persist_state="session",
-            help="Another seed starts again in another order.",
+            help="Another seed shows the rows in another order.",
         )
         beside = st.container()
     with reading:

@@ -41,7 +41,7 @@ class Tally:
     def sentence(self) -> str:
         """The tally in words, Markdown."""
         if not self.judged:
-            return "No text is answered yet."
+            return "No answers yet."
         dropped, dropped_agreed = self.judged - self.kept, self.agreed - self.kept_agreed
         verdict = (
             "more often than by chance"

@@ -66,7 +66,7 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
             key="classes_diverse",
             persist_state="session",
             format_func=lambda choice: names.get(choice, choice),
-            help="The rows least similar to their neighbors, or the selection of a run at λ 0 of the same size.",
+            help="The rows least similar to their neighbors, or a run at λ 0 that selects as many rows.",
         )
         outliers, best = _masks(corpus.fingerprint, size, corpus, crowding)
         sets = (outliers if diverse == OUTLIERS else alone[diverse], best, selected)

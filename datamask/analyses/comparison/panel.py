@@ -130,7 +130,7 @@ def overlaps(entries: Sequence[Entry]) -> None:
 def _about(pair) -> str:
     text = (
         "Rows that both select, divided by the rows that at least one selects. By chance: two random selections of "
-        "these sizes under the same rules."
+        "these sizes with the same pins, bans and quotas."
     )
     if pair is not None and pair.most < 1:
         text += f" Selections of these sizes overlap by at most {words.percent(pair.most)}."
@@ -234,7 +234,7 @@ def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
         names,
         key="compare_category",
         persist_state="session",
-        help="n: rows of the value in the corpus.",
+        help="n: rows of the corpus with this value.",
     )
     table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
     plot(

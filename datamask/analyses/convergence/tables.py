@@ -92,7 +92,7 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     raw = config.scale == "raw"
     if measure == GAP:
         table, final = gap_table(metrics, config.n_rollout, (run.status().result or NO_RESULT).certificate)
-        unit = "joint value below the bound" + (", raw scale" if raw else "")
+        unit = "distance of the joint value to the bound" + (", raw scale" if raw else "")
         return Curve(table, (), GAP, unit, final, _phases(metrics, config.n_rollout), raw=raw)
     table = curve_table(metrics, measure, config.n_rollout)
     lines = references(run, measure)

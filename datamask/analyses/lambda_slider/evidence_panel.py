@@ -70,7 +70,7 @@ def controls(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run])
                 key=TARGET,
                 format_func=labels.__getitem__,
                 persist_state="session",
-                help="What the selection should be good for. The marks under the slider are for this target.",
+                help="What the model should be good at. The marks under the slider are for this target.",
             )
         for offer in found:
             st.write(words.plain(offer.sentence, 300))

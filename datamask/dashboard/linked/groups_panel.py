@@ -251,7 +251,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         },
         alt=f"Selected share of each {by}, under- and over-represented first",
     )
-    st.caption("Mark a group to see its texts.")
+    st.caption("Choose a group to see its texts.")
 
 
 def open_group(corpus: Corpus, condition: Among) -> None:

@@ -51,7 +51,7 @@ def control(corpus: Corpus, rows: Rows) -> str:
     known = choices(corpus, rows)
     if st.session_state.get(BY, known[0]) not in known:
         del st.session_state[BY]
-    by = st.selectbox("Names by", known, key=BY, help=ABOUT, persist_state="session")
+    by = st.selectbox("Names on the map", known, key=BY, help=ABOUT, persist_state="session")
     if known == [NOTHING]:
         st.caption(f"This corpus has no texts to name regions by, and no column with 2 to {CLASSES} classes.")
     return by

@@ -16,7 +16,7 @@ PRESETS = {
     "G": "Paper: masks per step (G)",
     "single": "Paper: single metrics",
     "acceleration": "Paper: acceleration",
-    "ablation": "Paper: step size and start",
+    "ablation": "Paper: step size and initial logits",
 }
 """The paper's figures, as ``datamask sweep --figure`` names them, and what the menu calls them."""
 
@@ -26,7 +26,7 @@ FIRST = ("select_ratio", "n_rollout")
 LABELS: dict[str, str] = {
     **{name: OPTIONS[name].label for name in FIRST},
     **{name: PRESETS[name] for name in sorted(FIGURES, key=list(PRESETS).index)},
-    PARTS: "λ on parts of the corpus",
+    PARTS: "λ, one curve for each part of the corpus",
     **{name: OPTIONS[name].label for name in variable() if name not in FIRST},
     "estimator": "Method",
 }

@@ -93,7 +93,7 @@ def _amount(run: Run) -> Amount:
     if tokens > 0:
         in_tokens = (
             unit.selectbox(
-                "Count in",
+                "Unit",
                 ("rows", "tokens"),
                 key=f"weights_unit_{run.id}",
             )

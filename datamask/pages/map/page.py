@@ -139,7 +139,7 @@ def _draw(current: Current) -> None:
             "Selected by",
             list(names),
             key=key,
-            placeholder="no finished run yet" if selection is None or not names else f"{selection.name}, not kept",
+            placeholder="no finished run yet" if selection is None or not names else f"{selection.name} (not a stored run)",
             format_func=names.__getitem__,
             disabled=not names,
             on_change=_take_run,

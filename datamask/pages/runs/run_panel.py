@@ -237,7 +237,7 @@ def _curve(run: Run) -> None:
     if curve.start is not None:
         st.caption(f"✚ Continued from run {words.plain(started_from(run), 80)}.")
     if measure != curves.GAP and curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
-        st.caption("Thin: mean of the G masks of each step; band: their spread.")
+        st.caption("Thin line: mean of the G masks of each step; band: their spread.")
     _vitals(run)
 
 

@@ -89,7 +89,7 @@ def test_of_learned_masks_it_says_what_the_ablation_measured_in_their_place(worl
     shown = track_of([result], SelectionConfig.from_options(objective="facility", lamb=0.7))
     (point,) = (point for point in shown.points if point.lamb == 0.7)
     # the words of the Map's mark
-    compared = f"The selection of Solve at λ 0.7 is {against_random(point, shown)}."
+    compared = f"At λ 0.7, a selection by Solve is {against_random(point, shown)}."
     assert f"The ablation did not test this run's method, learned masks. {compared}" in text
     assert "Not measured" not in text and "Only one proxy" in text
     between = said(ran(world, estimator="counterfactual", lamb=0.5), [result])

@@ -11,7 +11,7 @@ class EvidenceTrack {
     this.root = make("div", "evidence", slider.root);
     this.key = make("span", "key-of-track", this.root);
     this.why = make("button", "why", this.root, "?");
-    this.why.setAttribute("aria-label", "Why the track looks like this");
+    this.why.setAttribute("aria-label", "What the colors of the slider mean");
     this.why.setAttribute("aria-expanded", "false");
     this.why.onclick = () => this.explain(this.reason.hidden);
     this.reason = make("span", "note reason", this.root);
