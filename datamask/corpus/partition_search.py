@@ -53,6 +53,10 @@ make larger ones: on 1,000,000 clustered rows three times as long (benchmarks/RE
 ROWS_PER_CELL = 64
 """Rows that k-means looks at, per cell."""
 
+LEAST_LOOKED_INTO = 4
+"""Cells that a row looks into, at least. A row at the edge of a cluster may lie in a cell without any other of it: where
+one cell holds 97 % of the neighbors, 1 % of the rows may list none, and then neighbors of neighbors do not help."""
+
 ROUNDS = 6
 JUDGES = 256
 """Random rows whose true neighbours decide how many cells are looked into."""
@@ -111,7 +115,7 @@ def cells_needed(
     recall: float = AIMED_RECALL,
     poll: Poll = no_poll,
 ) -> int | None:
-    """The least m at which the wanted share of the judges' true neighbours is found from one end or the other.
+    """The least m, but for `LEAST_LOOKED_INTO`, at which the wanted share of the judges' true neighbours is found.
 
     Args:
         judges: int16 ``(J, d)``, rounded. others: the true neighbours of a judge by its number, int16 ``(k, d)``.
@@ -128,7 +132,8 @@ def cells_needed(
             from_judge = (of_judge[None] > of_judge[of_others.argmax(axis=1)][:, None]).sum(axis=1)
             from_others = (of_others > of_others[:, [int(of_judge.argmax())]]).sum(axis=1)
             needed.append(np.minimum(from_judge, from_others) + 1)
-    least = int(np.quantile(np.concatenate(needed), recall, method="higher"))
+    found = int(np.quantile(np.concatenate(needed), recall, method="higher"))
+    least = min(max(LEAST_LOOKED_INTO, found), len(centres))
     if rows > LARGE:
         return min(least, cells_with(LOOKED_AT, rows, len(centres)))
     return least if least <= WORTHWHILE * len(centres) else None
