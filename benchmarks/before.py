@@ -5,9 +5,9 @@
 PATH: shards with id, quality and feature columns. TREE: a checkout of the earlier commit. Both trees run the same
 command in turns, each with its own runs folder, so no graph is kept from run to run. The order changes with each round.
 CPU seconds and the largest resident set are those of the process. All selections are judged alike, with float32
-features: the mean quality of the members, and the mean similarity of the same rows (`JUDGED_ROWS` at most) to their nearest member, each
-compared with every member. On both scales 0 is a random selection and 1 the best: top quality, and what this tree
-selects at lambda 0.
+features: the mean quality of the members, and the mean similarity of the same rows (`JUDGED_ROWS` at most) to their
+nearest member, each compared with every member. On both scales 0 is a random selection and 1 the best: top quality, and
+what this tree selects at lambda 0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Approximate nearest neighbours by cosine: only pairs in nearby parts of the corpus are compared.
 
-The corpus is parted into about 2 sqrt(N) cells around k-means centres. Every row looks into the m cells whose centres it
-is nearest to, and a pair is compared if either of the two looks into the other's cell: looking from both ends finds at
-m = 38 of 256 what one end alone finds at 150. A true neighbour is missed only if neither looked.
+The corpus is parted into about 2 sqrt(N) cells around k-means centres. Every row looks into the m cells whose centres
+it is nearest to, and a pair is compared if either of the two looks into the other's cell: looking from both ends finds
+at m = 38 of 256 what one end alone finds at 150. A true neighbour is missed only if neither looked.
 
 That makes recall predictable: the true neighbours of a few hundred random rows say, pair by pair, which m would have
 found them, and the smallest m that reaches the wanted recall is used. Where it takes so many cells that little is
@@ -47,15 +47,15 @@ LOOKED_AT, LARGE = 65_536, 200_000
 and no faster, where all pairs would take days."""
 
 CELLS, CELLS_OF_ROOT = (16, 8192), 2
-"""Fewest and most cells, and how many there are for each one of sqrt(N). On 236,007 texts half as many take as long, and
-make larger ones: on 1,000,000 clustered rows three times as long (benchmarks/README.md)."""
+"""Fewest and most cells, and how many there are for each one of sqrt(N). Half as many take as long on 236,007 texts,
+and 1.7 times as long on 1,000,000 clustered rows."""
 
 ROWS_PER_CELL = 64
 """Rows that k-means looks at, per cell."""
 
 LEAST_LOOKED_INTO = 4
-"""Cells that a row looks into, at least. A row at the edge of a cluster may lie in a cell without any other of it: where
-one cell holds 97 % of the neighbors, 1 % of the rows may list none, and then neighbors of neighbors do not help."""
+"""Cells that a row looks into, at least. A row at the edge of its cluster may lie in a cell without any other of it.
+Where one cell is enough for 97 % of the neighbors, 1 % of the rows find none, and NN-descent does not help them."""
 
 ROUNDS = 6
 JUDGES = 256

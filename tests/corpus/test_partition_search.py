@@ -145,6 +145,7 @@ def test_exactly_the_probed_pairs_are_compared(n, count, probes, threads, seed):
 
 def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypatch):
     monkeypatch.setattr(partition_search, "JUDGES", 1500)  # every row, so that the promise is exact
+    monkeypatch.setattr(partition_search, "LEAST_LOOKED_INTO", 1)
     features = clustered(1500)
     rows, ties = rounded(features), np.random.default_rng(1).permutation(1500).astype(np.uint64)
     true = true_lists(features, 11, ties)[0][:, 1:]
@@ -162,6 +163,22 @@ def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypat
         m = cells.probed.shape[1]
         np.testing.assert_array_equal(cells.probed, np.sort(near[cells.order, :m], axis=1))
         assert found(m) >= wanted and (m == 1 or found(m - 1) < wanted)
+
+
+def test_a_row_at_the_edge_of_its_cluster_finds_its_neighbors_too(small, monkeypatch):
+    rng = np.random.default_rng(2)
+    centres = rng.normal(size=(100, 64)) + 0.3
+    features = unit(centres[rng.integers(0, 100, 4000)] + 0.9 * rng.normal(size=(4000, 64)))
+    ties = rng.permutation(4000).astype(np.uint64)
+    true = true_lists(features, 12, ties)[0][:, 1:]
+
+    def fewest() -> int:
+        lists = build_neighbors(features, 12, ties=ties, search="approximate").indices
+        return min(len(set(some) & set(near)) for some, near in zip(lists.tolist(), true.tolist()))
+
+    assert fewest() >= 8
+    monkeypatch.setattr(partition_search, "LEAST_LOOKED_INTO", 1)
+    assert fewest() <= 2, "one cell is enough for the share that is aimed at"
 
 
 def test_lists_of_a_large_corpus_without_structure_are_looked_for_in_so_many_rows(monkeypatch):

@@ -64,7 +64,8 @@ def test_marks_stand_at_tried_lambdas_and_an_offer_moves_the_slider(ready, brows
     # shapes differ, and colors do too
     looks = [(mark.inner_html(), mark.locator("svg").evaluate("m => getComputedStyle(m).fill")) for mark in marks.all()]
     assert len({shape for shape, _ in looks}) == len({color for _, color in looks}) == 2
-    why, reason = page.get_by_role("button", name="What the colors of the slider mean"), page.locator(".evidence .reason")
+    why = page.get_by_role("button", name="What the colors of the slider mean")
+    reason = page.locator(".evidence .reason")
     expect(reason).to_be_hidden()
     why.focus()
     page.keyboard.press("Enter")

@@ -139,7 +139,9 @@ def _draw(current: Current) -> None:
             "Selected by",
             list(names),
             key=key,
-            placeholder="no finished run yet" if selection is None or not names else f"{selection.name} (not a stored run)",
+            placeholder=f"{selection.name} (not a stored run)"
+            if selection is not None and names
+            else "no finished run yet",
             format_func=names.__getitem__,
             disabled=not names,
             on_change=_take_run,
