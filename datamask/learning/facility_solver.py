@@ -9,7 +9,6 @@ files. Where a search is (`Kept`) is a few arrays: one that begins with them end
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -246,9 +245,9 @@ def _bonus(problem: Problem) -> np.ndarray:
 
 
 def _shortened(weight: float) -> float:
-    """The nearest number of `WEIGHT_BITS` binary digits."""
-    mantissa, exponent = math.frexp(weight)
-    return math.ldexp(round(math.ldexp(mantissa, WEIGHT_BITS)), exponent - WEIGHT_BITS)
+    """The nearest number of `WEIGHT_BITS` binary digits; what is infinite stays so."""
+    mantissa, exponent = np.frexp(weight)
+    return float(np.ldexp(np.rint(np.ldexp(mantissa, WEIGHT_BITS)), exponent - WEIGHT_BITS))
 
 
 def _swapped(
