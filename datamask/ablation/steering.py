@@ -157,7 +157,7 @@ def _colored(result: AblationResult, agreement: float | None) -> tuple[str, str]
     if result.judge == "features":
         return GRAY, "The corpus has no texts, so no proxy model was trained on them."
     if agreement is None:
-        return GRAY, "Only one proxy model has run. Confirm it on the page *Evidence*."
+        return GRAY, "Only one proxy model has run. Confirm it on the page Evidence."
     if not agreement >= LEAST_AGREEMENT:
         return GRAY, (
             f"The two proxy models rank the methods differently (rank correlation {agreement:.2f}, at least "
