@@ -1,8 +1,9 @@
 """Approximate nearest neighbours by cosine: only pairs in nearby parts of the corpus are compared.
 
-The corpus is parted into about 2 sqrt(N) cells around k-means centres. Every row looks into the m cells whose centres
-it is nearest to, and a pair is compared if either of the two looks into the other's cell: looking from both ends finds
-at m = 38 of 256 what one end alone finds at 150. A true neighbour is missed only if neither looked.
+The corpus is parted into cells around k-means centres: about sqrt(N), and more where that would make large ones. Every
+row looks into the m cells whose centres it is nearest to, and a pair is compared if either of the two looks into the
+other's cell: looking from both ends finds at m = 38 of 256 what one end alone finds at 150. A true neighbour is missed
+only if neither looked.
 
 That makes recall predictable: the true neighbours of a few hundred random rows say, pair by pair, which m would have
 found them, and the smallest m that reaches the wanted recall is used. Where it takes so many cells that little is
@@ -46,9 +47,9 @@ LOOKED_AT, LARGE = 65_536, 200_000
 """Rows in the cells that a row looks into, at most, where a corpus has more than `LARGE`: time then grows with the rows
 and no faster, where all pairs would take days."""
 
-CELLS, CELLS_OF_ROOT = (16, 8192), 2
-"""Fewest and most cells, and how many there are for each one of sqrt(N). Half as many take as long on 236,007 texts,
-and 1.7 times as long on 1,000,000 clustered rows."""
+CELLS, CELL_ROWS = (16, 16_384), 500
+"""Fewest and most cells, and the most rows of one on average, while these allow it. Cells of 1,000 rows take 1.7 times
+as long on 1,000,000 clustered rows. Smaller ones than of 500 do not help on 236,007 texts."""
 
 ROWS_PER_CELL = 64
 """Rows that k-means looks at, per cell."""
@@ -71,7 +72,7 @@ cell, and small ones cost more than what they compare."""
 
 def cell_count(rows: int) -> int:
     """C, the number of cells of a corpus."""
-    return min(max(CELLS[0], round(CELLS_OF_ROOT * math.sqrt(rows))), CELLS[1], rows)
+    return min(max(CELLS[0], round(math.sqrt(rows)), rows // CELL_ROWS), CELLS[1], rows)
 
 
 def learning_rows(ties: np.ndarray) -> np.ndarray:

@@ -166,6 +166,7 @@ def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypat
 
 
 def test_a_row_at_the_edge_of_its_cluster_finds_its_neighbors_too(small, monkeypatch):
+    monkeypatch.setattr(partition_search, "CELL_ROWS", 32)
     rng = np.random.default_rng(2)
     centres = rng.normal(size=(100, 64)) + 0.3
     features = unit(centres[rng.integers(0, 100, 4000)] + 0.9 * rng.normal(size=(4000, 64)))
@@ -186,7 +187,7 @@ def test_lists_of_a_large_corpus_without_structure_are_looked_for_in_so_many_row
     assert cells_of(rows, 10, ties) is None
     monkeypatch.setattr(partition_search, "LARGE", 1000)
     monkeypatch.setattr(partition_search, "LOOKED_AT", 300)
-    assert cells_of(rows, 10, ties).probed.shape == (1500, 16)  # of 77 cells
+    assert cells_of(rows, 10, ties).probed.shape == (1500, 8)  # of 39 cells
 
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])
