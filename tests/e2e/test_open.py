@@ -117,7 +117,7 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
         with urllib.request.urlopen(found[0].strip(), timeout=60) as answer:
             assert answer.status == 200
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
-            visitor.draw_until("240 rows", seconds=SECONDS)  # nobody named a corpus: its rows stand there all the same
+            visitor.draw_until("240 rows", seconds=SECONDS)  # the bare address opens the corpus of the command
             visitor.draw_until("240", seconds=SECONDS)
             visitor.draw_until("240", seconds=SECONDS)
         assert server_note.address_of(tmp_path / "runs") == f"http://127.0.0.1:{port}/"

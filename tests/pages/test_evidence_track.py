@@ -59,7 +59,8 @@ def test_next_to_learned_masks_the_track_says_that_it_compares_solved_selections
     keep(opened, store)
     run = shown_run(opened, store, estimator="counterfactual", lamb=0.7)
     reason = parcels(page(corpus=opened.key, run=run.id))["evidence"]["reason"]
-    assert reason.startswith("The ablation did not test this run's method, learned masks. At λ 0.7, a selection")
+    said = "The ablation did not test this run's method, learned masks. At λ 0.7, a selection by Solve is "
+    assert reason.startswith(said)
 
 
 def test_another_ratio_leaves_it_dashed_and_offers_to_find_out(page, opened, store, mapped):

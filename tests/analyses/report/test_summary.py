@@ -93,7 +93,7 @@ def test_of_learned_masks_it_says_what_the_ablation_measured_in_their_place(worl
     assert f"The ablation did not test this run's method, learned masks. {compared}" in text
     assert "Not measured" not in text and "Only one proxy" in text
     between = said(ran(world, estimator="counterfactual", lamb=0.5), [result])
-    assert "did not test this run's method, learned masks" in between and "selection of Solve" not in between
+    assert "did not test this run's method, learned masks" in between and "selection by Solve" not in between
     assert "Not measured for this" in said(ran(world, estimator="counterfactual", select_ratio=0.1), [result])
 
 
