@@ -172,7 +172,8 @@ def _random_end(problem: Problem, poll: Poll) -> float:
     if function.drawn:
         # by hashes of the ids, as over all rows of a corpus beyond memory
         hashes = problem.ties.cpu().numpy().view(np.uint64) ^ SIGN
-        nothing, device = torch.zeros(len(problem.eligible)), problem.ties.device
+        device = problem.ties.device
+        nothing = torch.zeros(len(problem.eligible), device=device)
         drawn = (tie_order(hash_under(hashes, DRAWS + draw), device) for draw in range(RANDOM_DRAWS))
         return float(np.mean([function.value(replace(problem, ties=ties).subset(nothing), poll) for ties in drawn]))
     if problem.budget is None:
