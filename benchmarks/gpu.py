@@ -201,7 +201,7 @@ def main() -> None:
     for name, part in parts.items():
         try:
             report[name] = part()
-        except Exception:  # the next part may well work, and a lent card is not lent twice
+        except Exception:  # the next part may well work
             report[name] = traceback.format_exc()
             print(report[name], file=sys.stderr, flush=True)
         if options.output is not None:
