@@ -260,7 +260,7 @@ def _swapped(
     at: np.ndarray | None = None,
 ) -> Tensor:
     """The members after swaps, bool ``(n,)``. at: position, quiet and in_pass of an attempt that goes on."""
-    fewest = 0 if problem.joint.counting[0].function_of(Facility).exact_lists else FEWEST_SWAPS * problem.size
+    fewest = 0 if problem.joint.counting[0].function_of(Facility).true_neighbors else FEWEST_SWAPS * problem.size
     position, quiet, in_pass = (0, 0, 0) if at is None else at.tolist()
     search = EagerSwaps(
         known.lists,

@@ -69,13 +69,17 @@ class Facility(SetFunction):
     listed_error: float
     """How far they are from the products of the rows, at most, beside the rounding of products."""
 
+    true_neighbors: bool
+    """Whether all pairs of rows, rounded for the lists, were compared. `exact_lists` also says that the similarities are
+    those of the rows as they are, which lists on disk cannot say."""
+
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:
         self.features = features
         self.n, self.d = features.shape
         self.device = features.device
         self.indices = indices.contiguous()
         self.similarities = similarities.clamp_min(0.0).contiguous()
-        self.exact_lists = exact_lists
+        self.exact_lists = self.true_neighbors = exact_lists
         self.lower_bound = not exact_lists
         self.listed, self.listed_error = self.similarities.cpu().numpy(), 0.0
         self._lists = (self.indices.numpy(), self.similarities.numpy()) if self.device.type == "cpu" else None

@@ -66,12 +66,12 @@ class RowsOfCells:
 
 
 class MappedFacility(Facility):
-    """`Facility` on mapped lists."""
+    """`Facility` on mapped lists. true_neighbors: whether all pairs were compared for them."""
 
-    def __init__(self, rows: RowsOfCells, lists: Lists, dim: int) -> None:
+    def __init__(self, rows: RowsOfCells, lists: Lists, dim: int, true_neighbors: bool = False) -> None:
         self.rows, self.lists = rows, lists
         self.n, self.d, self.device = len(lists.indices), dim, torch.device("cpu")
-        self.exact_lists, self.lower_bound = False, True
+        self.exact_lists, self.lower_bound, self.true_neighbors = False, True, true_neighbors
         self.listed_error = lists.step
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:
@@ -93,10 +93,10 @@ class MappedFacility(Facility):
         return Coverage(*(torch.from_numpy(each) for each in (best, second, owner, count)))
 
     def close_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
-        """As in memory, but that rows without so many listed members are compared with all members or none."""
+        """As in memory, but that on approximate lists open rows are compared with all members or none."""
         coverage = self.coverage(mask, poll)
         rows, members = (coverage.member_count < needed).nonzero().squeeze(1), mask.nonzero().squeeze(1)
-        if len(rows) and len(rows) * len(members) <= FEW_SIMILARITIES:
+        if len(rows) and (self.true_neighbors or len(rows) * len(members) <= FEW_SIMILARITIES):
             self._compare(coverage, rows.numpy(), members.numpy(), poll)
         return coverage
 

@@ -92,7 +92,7 @@ class ListedRows:
         """The rows and their lists, which are made where they are not there, and facts."""
         lists, facts = whole.assembled(make, work)
         rows = RowsOfCells(whole.cells)
-        function = MappedFacility(rows, lists, whole.cells.scratch.dim)
+        function = MappedFacility(rows, lists, whole.cells.scratch.dim, whole.cells.exact)
         quality = torch.from_numpy(rows.column("quality").astype(np.float64, copy=False))
         return cls(
             whole.cells, rows, function, quality, rows.column("id_hash"), rows.column("rows").astype(np.int32)
@@ -264,6 +264,7 @@ def solve_listed(
     lost = int((coverage.member_count == 0).sum())
     del coverage
     quality, diversity = (all_rows.by_row(part.numpy()) for part in joint.final_marginals(mask, work.poll))
+    swaps = f", then swaps until {'none' if function.true_neighbors else 'few'} helped"
     graph = GraphFacts("approximate", facts.pop("listed"), facts.pop("recall"), JUDGES)
     return WholeSolution(
         all_rows.by_row(mask.numpy() & ~limits.given),
@@ -271,7 +272,7 @@ def solve_listed(
         {"quality": values.raw_quality, "facility": covered},
         None if proof is None else proof.upper_bound,
         lambda rows: (quality[rows], diversity[rows]),
-        f"greedy{', then swaps until few helped' if swapping else ''}, on lists of {graph.k:,} of all rows",
+        f"greedy{swaps if swapping else ''}, on lists of {graph.k:,} of all rows",
         Anchors(of_quality, {"facility": of_diversity}).to_dict(),
         facts | {"lost": lost},
         estimate=estimate,
