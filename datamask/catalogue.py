@@ -231,8 +231,8 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "blocks",
         "datamask.learning.blocks:Blocks",
         "Blocks (facility only)",
-        "Solves facility location in blocks of neighboring rows, in rounds, each block against the others: the "
-        "method for a corpus beyond memory.",
+        "Solves facility location over all rows on disk: on neighbor lists up to 50,000,000 rows, above that and in "
+        "memory in blocks of neighboring rows, in rounds, each block against the others.",
         seeded=True,
     ),
     EstimatorEntry(

@@ -70,8 +70,8 @@ class Facility(SetFunction):
     """How far they are from the products of the rows, at most, beside the rounding of products."""
 
     true_neighbors: bool
-    """Whether all pairs of rows, rounded for the lists, were compared. `exact_lists` also says that the similarities are
-    those of the rows as they are, which lists on disk cannot say."""
+    """Whether all pairs of rows, rounded for the lists, were compared. `exact_lists` says as well that the similarities
+    are those of the rows as they are, which lists on disk cannot say."""
 
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:
         self.features = features

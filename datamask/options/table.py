@@ -347,13 +347,13 @@ class SelectionOptions:
         also=("relaxed",),
         varied="scope",
         control=Control(),
-        help="Global: blocks of neighboring rows are solved in rounds, each against the others. Random blocks "
-        "are the paper's way; more of them find less diversity.",
+        help="Global: one selection of all rows; above 50,000,000, by blocks of neighboring rows in rounds. Random "
+        "blocks are the paper's way; more of them find less diversity.",
     )
     block_rows: int | None = option(
         Whole(2),
         "Rows of a block",
-        "rows per block, about; bounds the memory",
+        "rows per block, about; bounds the memory of passes and of rounds of blocks",
         "ROWS",
         BEYOND_MEMORY,
         owners={"blocks": 1_000_000},
@@ -378,8 +378,8 @@ class SelectionOptions:
             }
         ),
         "Engine",
-        "who solves the blocks: local (processes on this machine), ray (needs the library ray), or files "
-        "(`datamask task` under any scheduler); does not change the selection",
+        "who does the tasks of a run over all rows: local (processes on this machine), ray (needs the library ray), "
+        "or files (`datamask task` under any scheduler); does not change the selection",
         "ENGINE",
         BEYOND_MEMORY,
         default="local",
@@ -387,7 +387,7 @@ class SelectionOptions:
     workers: int | None = option(
         Whole(1),
         "Workers",
-        "number of blocks to solve at a time",
+        "number of tasks to do at a time",
         "N",
         BEYOND_MEMORY,
         unset="one per core",

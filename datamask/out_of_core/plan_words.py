@@ -24,7 +24,8 @@ def takes_sentences(plan: Plan, memory: int, smaller: str = "fewer --block_rows,
     """What it reads and holds; and that it does not fit, where it does not.
 
     Args:
-        memory: of this machine, in bytes. smaller: what takes less of it, for those who can say so.
+        memory: of this machine, in bytes. smaller: what takes less of it where rows are passed over, for those who can
+            say so.
     """
     lines = [
         f"Reads {bytes_text(plan.read_bytes)}, at most; scratch takes {bytes_text(plan.scratch_bytes)}, memory "
@@ -32,8 +33,8 @@ def takes_sentences(plan: Plan, memory: int, smaller: str = "fewer --block_rows,
     ]
     if plan.memory_bytes > memory:
         lines.append(
-            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, {smaller}or "
-            "parts of the corpus."
+            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, "
+            f"{smaller if plan.passes else ''}or parts of the corpus."
         )
     return lines
 

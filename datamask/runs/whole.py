@@ -110,7 +110,7 @@ def select_all_rows(execution: Execution) -> None:
     # a budget is as many rows as in the sample, until the tokens of all rows are known
     size = round(whole.source.rows * posed.wanted / len(pool)) if config.budget else config.size(whole.source.rows)
     solver.check_size(config, whole.source.rows, size)
-    _announce(execution, whole, block_rows, size)
+    _announce(execution, whole, size)
     execution.pace.begin(SCRATCH, 0.0)
     beside = solver.disk(whole.source.rows, whole.dim, size)
     work, averaged = Work(poll, execution.say_share), 0.0
@@ -191,7 +191,7 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int, block_row
     return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, poll).to_dict()}
 
 
-def _announce(execution: Execution, whole: WholeCorpus, block_rows: int, size: int) -> None:
+def _announce(execution: Execution, whole: WholeCorpus, size: int) -> None:
     """Say, before anything of it is written, what the work takes."""
     config, folder, rows = execution.run.config.selection, _scratch_of(execution.run), whole.source.rows
     solver = solver_for(config)
@@ -203,7 +203,7 @@ def _announce(execution: Execution, whole: WholeCorpus, block_rows: int, size: i
     )
     execution.callbacks.note(
         f"all {rows:,} rows of {len(whole.source.shards):,} shards, out of core: {_gigabytes(disk)} of scratch in "
-        f"{folder}, at most {_gigabytes(memory)} of memory (--block_rows {block_rows:,})"
+        f"{folder}, at most {_gigabytes(memory)} of memory"
     )
 
 

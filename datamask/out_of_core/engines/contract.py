@@ -86,5 +86,5 @@ def lost_for_good(task: str, how: str) -> LostWorkersError:
     """What is raised where workers died `TRIES` times at one task; `how` the last one did."""
     return LostWorkersError(
         f"{TRIES} worker processes died at the same piece of work ({task}), the last one {how}; where memory ran out, "
-        "give fewer --block_rows or fewer --workers, and resume: what is done is not done again"
+        "give fewer --workers, and resume: what is done is not done again"
     )
