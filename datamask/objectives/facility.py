@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -175,6 +175,10 @@ class Facility(SetFunction):
                     break
         return total / self.n
 
+    def features_of(self, rows: Tensor) -> Tensor:
+        """Features of rows, float32 ``(r, d)``. rows: int64 ``(r,)``, rising."""
+        return self.features[rows]
+
     def _nearest_members(self, rows: Tensor, members: Tensor, poll: Poll) -> tuple[Tensor, Tensor, Tensor]:
         """Best, second-best similarity (at least 0) and best member of `rows`, against all members."""
         best = torch.zeros(len(rows), device=self.device)
@@ -198,9 +202,9 @@ class Facility(SetFunction):
         """
         coverage = self.coverage(mask, poll)
         rows, members = (coverage.member_count < needed).nonzero().squeeze(1), mask.nonzero().squeeze(1)
-        if self.exact_lists or len(rows) * len(members) <= FEW_SIMILARITIES:
+        if self.true_neighbors or len(rows) * len(members) <= FEW_SIMILARITIES:
             return self._measured(coverage, mask, rows, poll)
-        best, second, owner = nearby_members(self.features, rows, members, poll)
+        best, second, owner = nearby_members(self.features_of, rows, members, poll)
         listed, listed_owner = coverage.best[rows], coverage.owner[rows]
         other = owner != listed_owner  # else the pair is counted already, by the other product
         ahead = other & (listed > best)
@@ -319,7 +323,7 @@ class Facility(SetFunction):
 
 
 def nearby_members(
-    features: Tensor, rows: Tensor, members: Tensor, poll: Poll = no_poll
+    features_of: Callable[[Tensor], Tensor], rows: Tensor, members: Tensor, poll: Poll = no_poll
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Nearest and second nearest member of rows, looked for among the members of the nearest cells.
 
@@ -328,32 +332,34 @@ def nearby_members(
     ``PROBES / sqrt(members)`` of comparing it with all.
 
     Args:
-        features: float32 ``(n, d)``, unit rows. rows: int64 ``(r,)``; members: int64 ``(m,)``.
+        features_of: from rising rows to their unit features, float32 ``(k, d)``.
+        rows: int64 ``(r,)``; members: int64 ``(m,)``; both rising.
 
     Returns:
         Best and second-best similarity float32 ``(r,)``, at least 0, and the best member int64 ``(r,)``. Never above
         the true ones.
     """
     step = max(1, math.isqrt(len(members)))
-    pivots = features[members[::step]]
-    cells = torch.cat([(features[members[part]] @ pivots.T).argmax(1) for part in _parts(members, pivots, poll)])
+    pivots = features_of(members[::step])
+    cells = torch.cat([(features_of(members[part]) @ pivots.T).argmax(1) for part in _parts(members, pivots, poll)])
     order = cells.argsort(stable=True)
     ends = torch.bincount(cells, minlength=len(pivots)).cumsum(0).tolist()
     probes = min(PROBES, len(pivots))
     probed = torch.cat(
-        [(features[rows[part]] @ pivots.T).topk(probes, dim=1).indices for part in _parts(rows, pivots, poll)]
+        [(features_of(rows[part]) @ pivots.T).topk(probes, dim=1).indices for part in _parts(rows, pivots, poll)]
     )
     visits = probed.reshape(-1).argsort(stable=True)
     visit_ends = torch.bincount(probed.reshape(-1), minlength=len(pivots)).cumsum(0).tolist()
-    best, second = torch.zeros(len(rows), device=features.device), torch.zeros(len(rows), device=features.device)
+    best, second = torch.zeros(len(rows), device=rows.device), torch.zeros(len(rows), device=rows.device)
     owner = members[:1].repeat(len(rows))
     for cell in range(len(pivots)):
         candidates = members[order[ends[cell - 1] if cell else 0 : ends[cell]]]
         visitors = visits[visit_ends[cell - 1] if cell else 0 : visit_ends[cell]] // probes
+        others = features_of(candidates).T
         for part in chunks(len(visitors), SIMILARITIES_AT_ONCE // max(len(candidates), 1)):
             poll()
             who = visitors[part]
-            near = (features[rows[who]] @ features[candidates].T).topk(min(2, len(candidates)), dim=1)
+            near = (features_of(rows[who]) @ others).topk(min(2, len(candidates)), dim=1)
             first = near.values[:, 0]
             runner_up = near.values[:, 1] if near.values.shape[1] > 1 else torch.zeros_like(first)
             before = best[who]

@@ -154,7 +154,7 @@ def clustered(rng):
 def test_nearby_members_are_never_nearer_than_the_nearest_and_mostly_are_the_nearest(clustered):
     x, features, members = clustered
     rows = np.setdiff1d(np.arange(2000), members)
-    best, second, owner = nearby_members(features, torch.from_numpy(rows), torch.from_numpy(members))
+    best, second, owner = nearby_members(features.__getitem__, torch.from_numpy(rows), torch.from_numpy(members))
     near = np.sort(np.maximum(0.0, x[rows] @ x[members].T), axis=1)
     assert (best.numpy() <= near[:, -1] + 1e-6).all() and (second.numpy() <= near[:, -2] + 1e-6).all()
     assert np.allclose(best.numpy(), np.maximum(0.0, (x[rows] * x[owner.numpy()]).sum(axis=1)), atol=1e-6)
@@ -166,7 +166,7 @@ def test_nearby_members_are_never_nearer_than_the_nearest_and_mostly_are_the_nea
 def test_where_all_cells_are_looked_into_nearby_members_are_the_nearest(clustered, monkeypatch):
     x, features, members = clustered
     monkeypatch.setattr(facility, "PROBES", 1000)
-    best, second, _ = nearby_members(features, torch.arange(2000), torch.from_numpy(members))
+    best, second, _ = nearby_members(features.__getitem__, torch.arange(2000), torch.from_numpy(members))
     near = np.sort(np.maximum(0.0, x @ x[members].T), axis=1)
     assert np.allclose(best.numpy(), near[:, -1], atol=1e-6) and np.allclose(second.numpy(), near[:, -2], atol=1e-6)
 

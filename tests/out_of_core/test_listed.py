@@ -13,8 +13,9 @@ from datamask.errors import Stopped
 from datamask.learning import eager_swaps, medoids
 from datamask.learning.facility_solver import facility_arrays
 from datamask.learning.facility_solver import medoids as solve
-from datamask.learning.lists import bits_for
+from datamask.learning.lists import Lists, bits_for
 from datamask.learning.problem import Problem
+from datamask.objectives import facility
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
@@ -86,6 +87,28 @@ def test_the_selection_is_that_of_memory_on_the_same_lists_whatever_the_order_of
     assert problem.joint.evaluate(mapped).joint == pytest.approx(joint.evaluate(memory).joint, abs=1e-6)
     for mine, other in zip(problem.joint.final_marginals(mapped), joint.final_marginals(memory), strict=True):
         np.testing.assert_allclose(mine[order], other, atol=2e-5)
+
+
+def test_rows_without_a_listed_member_find_one_nearby_as_in_memory(corpus, monkeypatch):
+    rows, positions, similarities = corpus
+    features = torch.from_numpy(rows.rows.features(np.arange(ROWS)))
+    memory = Facility(features, torch.from_numpy(positions[:, :6]), torch.from_numpy(similarities[:, :6]), False)
+    mapped, lists = rows.function, rows.function.lists
+    few_listed = (np.ascontiguousarray(part[:, :6]) for part in (lists.indices, lists.near))
+    monkeypatch.setattr(mapped, "lists", Lists(*few_listed, lists.step, lists.zero))
+    mask = torch.zeros(ROWS, dtype=torch.bool)
+    mask[torch.randperm(ROWS, generator=torch.Generator().manual_seed(0))[:40]] = True
+    open_rows = mapped.coverage(mask).member_count == 0
+    assert open_rows.sum() > ROWS / 2
+    true = np.maximum(features.double() @ features[mask].double().T, 0).max(dim=1).values
+    values = {}
+    for few in (facility.FEW_SIMILARITIES, 0):
+        monkeypatch.setattr(facility, "FEW_SIMILARITIES", few)
+        values[few] = mapped.value(mask)
+        assert values[few] == pytest.approx(memory.value(mask), abs=1e-5)
+        np.testing.assert_allclose(mapped.final_marginals(mask), memory.final_marginals(mask), atol=2e-5)
+        assert (mapped.close_coverage(mask, needed=1).best.double() <= true + 1e-4).all()
+    assert values[0] == pytest.approx(float(true.mean()), abs=0.02) and mapped.listed_value(mask) < values[0] - 0.1
 
 
 @pytest.mark.parametrize("slope", [0.7, 11.3, 250.1])

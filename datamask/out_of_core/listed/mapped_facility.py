@@ -14,7 +14,7 @@ from torch import Tensor
 
 from datamask.compiling import compiled
 from datamask.learning.lists import Lists
-from datamask.objectives.facility import FEW_SIMILARITIES, Coverage, Facility
+from datamask.objectives.facility import Coverage, Facility
 from datamask.objectives.facility_kernels import pair_products
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
@@ -92,13 +92,8 @@ class MappedFacility(Facility):
             )
         return Coverage(*(torch.from_numpy(each) for each in (best, second, owner, count)))
 
-    def close_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
-        """As in memory, but that on approximate lists open rows are compared with all members or none."""
-        coverage = self.coverage(mask, poll)
-        rows, members = (coverage.member_count < needed).nonzero().squeeze(1), mask.nonzero().squeeze(1)
-        if len(rows) and (self.true_neighbors or len(rows) * len(members) <= FEW_SIMILARITIES):
-            self._compare(coverage, rows.numpy(), members.numpy(), poll)
-        return coverage
+    def features_of(self, rows: Tensor) -> Tensor:
+        return torch.from_numpy(self.rows.features(rows.numpy()))
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
         """The mean over all rows of the product with the nearest listed member; see `close_coverage`."""
@@ -122,15 +117,15 @@ class MappedFacility(Facility):
     def products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return self.rows.products(left, right)
 
-    def _compare(self, coverage: Coverage, rows: np.ndarray, members: np.ndarray, poll: Poll) -> None:
-        """Set what covers these rows from products with all members."""
-        features = self.rows.features(rows)
+    def _nearest_members(self, rows: Tensor, members: Tensor, poll: Poll) -> tuple[Tensor, Tensor, Tensor]:
+        """As in memory, with some of the rows and members at a time."""
+        features = self.features_of(rows).numpy()
         best, second = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.float32)
         owner = np.full(len(rows), members[0])
         for low in range(0, len(members), MEMBERS_AT_ONCE):
             poll()
             some = members[low : low + MEMBERS_AT_ONCE]
-            others = self.rows.features(some).T
+            others = self.features_of(some).numpy().T
             for first in range(0, len(rows), MEMBERS_AT_ONCE):
                 part = slice(first, first + MEMBERS_AT_ONCE)
                 near = features[part] @ others
@@ -139,10 +134,9 @@ class MappedFacility(Facility):
                 near[np.arange(len(at)), at] = -1.0
                 next_ = np.maximum(near.max(axis=1), np.minimum(most, best[part]))
                 second[part] = np.maximum(second[part], next_)
-                owner[part] = np.where(most > best[part], some[at], owner[part])
+                owner[part] = np.where(most > best[part], some.numpy()[at], owner[part])
                 best[part] = np.maximum(best[part], most)
-        coverage.best[rows], coverage.second[rows] = torch.from_numpy(best), torch.from_numpy(second)
-        coverage.owner[rows] = torch.from_numpy(owner)
+        return torch.from_numpy(best), torch.from_numpy(second), torch.from_numpy(owner)
 
     def _listed_marginals(self, coverage: Coverage, poll: Poll) -> Tensor:
         total = torch.zeros(self.n)
