@@ -278,12 +278,13 @@ def _swapped(
         poll()
         before = member.copy()
         log = search.advance()
-        kept.keep(
-            lambda: {
-                "member": member.view(np.uint8),
-                "at": np.array([search.position, search.quiet, search.in_pass]),
-            }
-        )
+        if not search.finished:  # position, quiet and in_pass do not say that it is
+            kept.keep(
+                lambda: {
+                    "member": member.view(np.uint8),
+                    "at": np.array([search.position, search.quiet, search.in_pass]),
+                }
+            )
         # several points of one call: small corpora are done within it
         last = 0
         for count in marks(len(log)):

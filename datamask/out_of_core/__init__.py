@@ -9,15 +9,20 @@ The shards are read once, into raw files that every later pass reads in their pl
 | `solvers`, `solution` | the table: who solves what over all rows, and what a solver is given; what it gives back |
 | `streamed_dual`, `rounding` | pair-wise similarity and DiSF with fixed scale, by passes; rows at the threshold |
 | `scratch_passes` | one pass, in threads or by tasks of an engine |
+| `feature_moments` | means and deviations of all rows |
+| `scale_ends`, `exact_values` | ends of the scales; values and bounds on the rows as the shards have them |
+| `row_rules` | pins, bans, given rows, quotas and budget, by row |
 | `facility` | facility location over all rows: on the lists of all rows, or in rounds of blocks |
 | `facility_values` | what a selection covers, estimated; what the lists hold; what rows are worth |
 | `listed` | greedy, swaps and bound on the lists of all rows, mapped from disk |
 | `cells` | its blocks of neighbouring cells: which phases of tasks there are, and in which order |
 | `tasks`, `array_file` | what tasks share: each writes one file, once, under a name that says what made it |
 | `partition`, `neighbour_lists` | tasks: rows into blocks; the nearest rows of each row, across blocks |
+| `list_kernels` | inner loops over lists |
 | `rounds`, `block_swaps` | tasks: blocks alone, one price, rounds against what the others hold; swaps |
 | `sampled_rows`, `gains` | tasks: what the lists leave out, on uniform samples; what single rows are worth |
 | `engines` | who does tasks |
+| `plan`, `plan_words`, `probe` | the forecast of a run, in words, and what it measures on some rows |
 
-Nothing here but `listed` loads torch, and nothing knows a run: `datamask.runs` does such a run.
+Importing these modules loads no torch, `listed` excepted. Nothing knows a run: `datamask.runs` does such a run.
 """

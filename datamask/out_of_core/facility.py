@@ -1,9 +1,9 @@
-"""Facility location over a whole corpus: the ends of its scale, the rounds, and what the outcome is worth.
+"""Facility location over a whole corpus: on the lists of all rows (`listed`), or in rounds of blocks, as here.
 
-Values are read off the neighbour lists, so they are lower bounds; beside them stands an estimate of the exact value,
-with its interval, from uniformly drawn rows that are compared with all members. The random end of the scale is such an
-estimate too, since a row none of whose listed neighbours a random selection holds would count as not covered at all.
-The best end is the best value that these very blocks and rounds reach for diversity alone.
+Values are read off the neighbor lists, so they are lower bounds; beside them stands an estimate of the exact value,
+with its interval, from uniformly drawn rows that are compared with all members. In rounds the random end of the scale
+is such an estimate too, since a row none of whose listed neighbors a random selection holds would count as not covered
+at all, and the best end is the best value that these very blocks and rounds reach for diversity alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from datamask.corpus.neighbors import compares_all, search_for
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
-from datamask.measured import FOUND, Anchor, Anchors, GraphFacts
+from datamask.measured import FOUND, Anchor, Anchors
 from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import JUDGES, Facility, check_weighable
+from datamask.out_of_core.facility_values import Facility, check_weighable, graph_facts
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
@@ -85,7 +85,7 @@ def solve_facility(
     whole = by_whole_lists(config, scratch.rows) if whole is None else whole
     cells = _cells(scratch, config, size, listed_rows if whole else None)
     if _begun_otherwise(cells):
-        work.report(0.0, "An earlier version of datamask began the lists in another way; they are made anew")
+        work.report(0.0, "The lists belong to other rows or to an earlier version; they are made anew")
         shutil.rmtree(cells.folder)
     if whole:
         from datamask.out_of_core.listed.solve import solve_listed
@@ -120,7 +120,7 @@ def solve_facility(
     quality, covered = chosen.quality / size, estimate.value if alone else chosen.covered / cells.rows
     kind = f"{cells.blocks:,} random blocks, each alone" if alone else f"{cells.blocks:,} blocks of cells"
     ending = kind if alone else f"{kind}, {rounds} rounds" + (f" and {swaps} of swaps" if swaps else "")
-    graph = GraphFacts("approximate", prepared.pop("listed"), recall, JUDGES)
+    graph = graph_facts(cells, prepared.pop("listed"), recall)
     return WholeSolution(
         facility.selected(chosen.members),
         scale.joint(quality, covered),
@@ -155,7 +155,7 @@ def _cells(scratch: Scratch, config: SelectionConfig, size: int, listed_rows: in
 
 def _begun_otherwise(cells: CellBlocks) -> bool:
     """Whether the folder of the tasks holds files, and none of the first tasks of these."""
-    first = [phase.name for phase in (cells.centres, cells.assign) if phase is not None]
+    first = [phase.name for phase in (cells.centres, cells.assign)]
     try:
         names = [path.name for path in cells.folder.iterdir()]
     except FileNotFoundError:

@@ -16,7 +16,7 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError
-from datamask.measured import Anchor, Estimate
+from datamask.measured import Anchor, Estimate, GraphFacts
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.contract import Engine
@@ -144,6 +144,13 @@ class Facility:
             return outcome
 
         return of
+
+
+def graph_facts(cells: CellBlocks, listed: int, recall: float) -> GraphFacts:
+    """What is known about the lists. recall: as `Facility.recall` measures it."""
+    if cells.exact and not cells.alone:
+        return GraphFacts("exact", listed, 1.0, 0)
+    return GraphFacts("approximate", listed, recall, min(JUDGES, cells.rows))
 
 
 def check_weighable(config: SelectionConfig, diversity: Anchor) -> None:

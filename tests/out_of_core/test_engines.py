@@ -189,6 +189,18 @@ def test_a_task_that_kills_its_workers_is_given_up_in_a_sentence(engine, tmp_pat
     assert references_of_ray() == {}
 
 
+def test_workers_killed_while_they_had_nothing_to_do_are_no_task_s_fault(tmp_path):
+    with open_engine("local", workers=TRIES) as engine:
+        engine.run(SQUARE, squares(tmp_path, range(3 * TRIES), seconds=0.2), poll=no_poll)
+        processes = begun_processes(tmp_path)
+        assert len(processes) == TRIES
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+        wait_until(lambda: not any(alive(process) for process in processes))
+        (result,) = engine.run(SQUARE, squares(tmp_path, [99]), poll=no_poll)
+    assert result["square"] == 99**2
+
+
 def test_a_worker_that_closes_its_end_and_lives_on_is_ended_the_last_time_too(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "DYING_SECONDS", 0.1)
     with open_engine("local", workers=1) as engine:

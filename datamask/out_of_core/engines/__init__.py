@@ -1,7 +1,7 @@
 """Engines: who does the tasks of a run over a whole corpus, here or on other machines.
 
     with open_engine("local") as engine:
-        results = engine.run("datamask.out_of_core.cells:task", arguments, poll=poll)
+        results = engine.run("datamask.out_of_core.partition:centres", arguments, poll=poll)
 
 A task is a function of one small dict, called by name in another process, which gives a small dict back. Its contract,
 to which every engine holds it and on which resuming rests:

@@ -125,11 +125,11 @@ class FilesEngine(Engine):
             while places:
                 for name in self._replied(places):
                     result = _result_in(self._folder / f"{name}{REPLY}")
+                    self._take_away(name)
                     for place in places.pop(name):
                         results[place] = result
                         if on_done is not None:
                             on_done(place, result)
-                    self._take_away(name)
                 poll()
                 if places:
                     time.sleep(ASKED_SECONDS)

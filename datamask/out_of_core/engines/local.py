@@ -98,6 +98,9 @@ class LocalEngine(Engine):
 
     def _idle(self, wanted: int) -> list[_Worker]:
         """At most so many workers that have nothing to do; new ones where there may be more."""
+        for worker in [worker for worker in self._workers if worker.place < 0 and worker.dead]:
+            self._workers.remove(worker)  # killed while it had nothing to do: no task is to blame
+            worker.end()
         idle = [worker for worker in self._workers if worker.place < 0][:wanted]
         while len(idle) < wanted and len(self._workers) < self._most:
             idle.append(_Worker())
@@ -143,6 +146,11 @@ class _Worker:
         with contextlib.suppress(BrokenPipeError):
             while line:
                 line = line[os.write(self._calls, line) :]
+
+    @property
+    def dead(self) -> bool:
+        """Whether its process has ended."""
+        return self._process.poll() is not None
 
     def reply(self) -> str | None:
         """Its reply, where all of that has come."""

@@ -27,7 +27,7 @@ from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
-from datamask.measured import FOUND, PROVED, RANDOM_DRAWS, Anchor, Anchors, Estimate, GraphFacts
+from datamask.measured import FOUND, PROVED, RANDOM_DRAWS, Anchor, Anchors, Estimate
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.estimate import estimated
 from datamask.objectives.facility import ROUNDING, Coverage
@@ -36,7 +36,7 @@ from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import ESTIMATE_ROWS, JUDGES, Facility, check_weighable
+from datamask.out_of_core.facility_values import ESTIMATE_ROWS, Facility, check_weighable, graph_facts
 from datamask.out_of_core.listed.mapped_facility import MappedFacility, RowsOfCells
 from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
 from datamask.out_of_core.row_rules import RowRules
@@ -76,7 +76,7 @@ class ListedRows:
     """All rows, by position.
 
     Attributes:
-        cells: their blocks. rows: features. lists: of them. function: the objective.
+        cells: their blocks. rows: features. function: the objective, on their lists.
         quality: float64 ``(N,)``. id_hash: uint64 ``(N,)``. row: int32 ``(N,)``, in the scratch.
     """
 
@@ -265,7 +265,7 @@ def solve_listed(
     del coverage
     quality, diversity = (all_rows.by_row(part.numpy()) for part in joint.final_marginals(mask, work.poll))
     swaps = f", then swaps until {'none' if function.true_neighbors else 'few'} helped"
-    graph = GraphFacts("approximate", facts.pop("listed"), facts.pop("recall"), JUDGES)
+    graph = graph_facts(cells, facts.pop("listed"), facts.pop("recall"))
     return WholeSolution(
         all_rows.by_row(mask.numpy() & ~limits.given),
         values.joint,

@@ -6,9 +6,10 @@ below 1, of one size for the corpus, in two bytes: an entry takes 12 bytes, forw
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from datamask.work.context import UNWATCHED, Work
 ROWS_AT_ONCE = 1 << 15
 """Rows between two polls."""
 
-RECORD_BYTES = 1 << 16
+RECORD_BYTES, ZEROS_AT_ONCE = 1 << 16, 1 << 24
 
 Facts = dict[str, Any]
 """What a record says of how the lists were made."""
@@ -144,24 +145,22 @@ class WholeLists:
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} is missing or was cut off; remove {self.path('json')} beside it") from error
 
-    def _made(self, kind: str, dtype: type, count: int) -> _Made:
-        return _Made(self.path(kind), np.dtype(dtype), count)
-
-
-class _Made:
-    """A new file of so many numbers, as a map; it is there when all of it is."""
-
-    def __init__(self, path: Path, dtype: np.dtype, count: int) -> None:
-        self._replacing, self._dtype, self._count = replacing(path), dtype, count
-
-    def __enter__(self) -> np.ndarray:
-        part = self._replacing.__enter__()
-        with part.open("r+b") as file:
+    @contextlib.contextmanager
+    def _made(self, kind: str, dtype: type, count: int) -> Iterator[np.ndarray]:
+        """A new file of so many numbers, as a map; it is there when all of it is."""
+        with replacing(self.path(kind)) as part:
             # a map of a file with holes ends the process where the disk has no room for them
-            os.posix_fallocate(file.fileno(), 0, max(1, self._count * self._dtype.itemsize))
-        self._mapped = np.memmap(part, self._dtype, "r+", shape=(self._count,))
-        return np.asarray(self._mapped)
+            write_zeros(part, max(1, count * np.dtype(dtype).itemsize))
+            mapped = np.memmap(part, dtype, "r+", shape=(count,))
+            yield np.asarray(mapped)
+            mapped.flush()
 
-    def __exit__(self, *error: object) -> None:
-        self._mapped.flush()
-        self._replacing.__exit__(*error)  # type: ignore[arg-type]
+
+def write_zeros(path: Path, count: int) -> None:
+    """Make a file of so many zeros, with room for all of them on the disk."""
+    with path.open("r+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, count)
+        else:  # macOS
+            for low in range(0, count, ZEROS_AT_ONCE):
+                file.write(bytes(min(ZEROS_AT_ONCE, count - low)))
