@@ -184,7 +184,7 @@ def nearest(
     own = np.full(len(queries), -1, np.int32) if names is None else names.astype(np.int32)
     similarities, indices = kernels.empty_heaps(len(queries), k, len(ties))
     places, allowed = np.arange(len(queries), dtype=np.int32), slack(queries.shape[1])
-    step = max(1, min(BLOCK, -(-len(queries) // thread_count(16))))
+    step = max(1, min(BLOCK, -(-len(queries) // (threads or thread_count(16)))))
 
     def task(index: int) -> None:
         part = slice(index * step, (index + 1) * step)

@@ -8,7 +8,6 @@ at all, and the best end is the best value that these very blocks and rounds rea
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import compares_all, search_for
+from datamask.corpus.partition_search import ROWS_PER_CELL, cell_count
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
@@ -38,8 +38,8 @@ SWAP_ROUNDS = 2
 LIST_BYTES = 40
 """Of an entry of a list while lists are turned, swapped or searched for; see the tests."""
 
-CELLS_BYTES = 16 * 64 * 8
-"""Of a block and dimension, of the sample that cells are learned from: so many float32 features, twice."""
+CELL_BYTES = 2 * 2 * ROWS_PER_CELL
+"""Of a cell and dimension, of the sample that cells are learned from: whole numbers of two bytes, twice."""
 
 MOST_LISTED = 50_000_000
 """Rows whose lists are mapped from disk, at most."""
@@ -174,14 +174,15 @@ def memory_bytes(rows: int, dim: int, size: int, block_rows: int | None, workers
 
 
 def worker_bytes(rows: int, dim: int, size: int, block_rows: int) -> int:
-    """The most anonymous memory that a worker takes: lists of a block, or the features of one while it is put in order.
+    """The most anonymous memory that a worker takes: lists of a block, features of one while it is put in order, or the
+    sample that cells are learned from.
 
     Blocks are about as large as they are asked to be; the largest was 7 % larger on clusters of even size.
     """
     listed, block_rows = list_length(size / rows, rows), min(block_rows, rows)
     of_row = max(LIST_BYTES * listed, 6 * dim)
-    cells = CELLS_BYTES * math.ceil(rows / block_rows) * dim
-    return 150_000_000 + block_rows * of_row + LIST_BYTES * listed * min(PART_ROWS, block_rows) + cells
+    of_lists = block_rows * of_row + LIST_BYTES * listed * min(PART_ROWS, block_rows)
+    return 150_000_000 + max(of_lists, CELL_BYTES * cell_count(rows) * dim)
 
 
 def disk_bytes(rows: int, dim: int, size: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from datamask.errors import OptionError
 from datamask.out_of_core import facility
-from datamask.out_of_core.facility import CELLS_BYTES, LIST_BYTES, disk_bytes, worker_bytes
+from datamask.out_of_core.facility import CELL_BYTES, LIST_BYTES, disk_bytes, worker_bytes
 from datamask.out_of_core.feature_moments import FeatureMoments
 from datamask.out_of_core.scratch import FORMAT, Scratch, open_scratch
 from tests.making.run_folders import ROOT
@@ -87,8 +87,9 @@ def test_no_task_takes_more_than_was_said(tmp_path, monkeypatch):
     assert count == rows // 10 and len(most) > 12
     # what grows with the block, without what a process and its libraries take
     monkeypatch.setattr(facility, "PART_ROWS", part_rows)
-    grows = LIST_BYTES * 80 * (rows // 3 + part_rows) + 3 * CELLS_BYTES * dim
+    grows = LIST_BYTES * 80 * (rows // 3 + part_rows)
     assert worker_bytes(rows, dim, count, rows // 3) == 150_000_000 + grows
+    assert worker_bytes(10**7, 768, 10**5, 1000) == 150_000_000 + CELL_BYTES * 16_384 * 768, "the sample of the cells"
     # blocks are not all of the same size
     assert max(most.values()) <= 1.1 * grows + 10_000_000, most
     assert files <= disk_bytes(rows, dim, count)
