@@ -185,13 +185,15 @@ def nearest(
     similarities, indices = kernels.empty_heaps(len(queries), k, len(ties))
     places, allowed = np.arange(len(queries), dtype=np.int32), slack(queries.shape[1])
     step = max(1, min(BLOCK, -(-len(queries) // (threads or thread_count(16)))))
+    stop = threading.Event()
 
     def task(index: int) -> None:
         part = slice(index * step, (index + 1) * step)
         rows = queries[part]
         wide, inverses = widened(rows)
         for low in range(0, count, BLOCK):
-            poll()
+            if stop.is_set():
+                return
             block = np.asarray(base[low : low + BLOCK])
             block_wide, block_inverses = widened(block)
             kernels.offer_rows(
@@ -210,7 +212,7 @@ def nearest(
             )
 
     with one_blas_thread():
-        in_threads(task, -(-len(queries) // step), threads=threads)
+        in_threads(task, -(-len(queries) // step), threads=threads, poll=poll, stop=stop)
     return falling(indices, similarities, ties)
 
 

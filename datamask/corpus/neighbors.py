@@ -182,7 +182,9 @@ def _build_approximately(
     try:
         better = neighbor_descent.descend(placed, indices, similarities, placed_ties, work=descending)
         graph = graph_of(*better, cells.order)
-        return replace(graph, exact=False, recall=measured_recall(rows, graph, ties, poll=work.poll))
+        return replace(
+            graph, exact=False, recall=measured_recall(rows, graph, ties, threads=work.threads, poll=work.poll)
+        )
     except Stopped:
         checkpoint.save(NeighborLists(similarities, indices, done), cells.plan)
         raise
@@ -193,7 +195,7 @@ def measured_recall(
     graph: NeighborGraph,
     ties: np.ndarray | None = None,
     *,
-    count: int = RECALL_ROWS,
+    threads: int | None = None,
     poll: Poll = no_poll,
 ) -> float:
     """The share of their true nearest others that the graph lists for random rows, from 0 to 1.
@@ -212,8 +214,8 @@ def measured_recall(
         return 1.0
     rows = features if features.dtype == np.int16 else rounded(features)
     ties = np.arange(len(rows), dtype=np.uint64) if ties is None else ties
-    judged = uniform_rows(ties, count, RECALLED_BY)
-    _, best = nearest(rows[judged], rows, graph.k - 1, ties, names=judged, poll=poll)
+    judged = uniform_rows(ties, RECALL_ROWS, RECALLED_BY)
+    _, best = nearest(rows[judged], rows, graph.k - 1, ties, names=judged, threads=threads, poll=poll)
     listed = graph.indices[judged, 1:]
     return float((cosines_with(rows, judged, listed) >= best[:, -1:]).mean())
 

@@ -180,12 +180,12 @@ def cells_of(
         Stopped: from `work.poll`.
     """
     sample, judges = learning_rows(ties), judging_rows(ties)
-    centres = learned_centres(rows[sample], ties[sample], cell_count(len(rows)), poll=work.poll)
-    others, _ = nearest(rows[judges], rows, k, ties, names=judges, poll=work.poll)
+    centres = learned_centres(rows[sample], ties[sample], cell_count(len(rows)), work.threads, work.poll)
+    others, _ = nearest(rows[judges], rows, k, ties, names=judges, threads=work.threads, poll=work.poll)
     m = cells_needed(rows[judges], lambda number: rows[others[number]], centres, len(rows), recall, work.poll)
     if m is None:
         return None
-    cell, probed = nearest_cells(rows, centres, m, work)
+    cell, probed = nearest_cells(rows, centres, m, work, work.threads)
     order = np.argsort(cell, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(centres)))])
     return Cells(order, starts, probed[order])
