@@ -10,6 +10,7 @@ from datamask import score_selection, select
 from datamask.config import SelectionConfig
 from datamask.evaluation.live import Live
 from datamask.evaluation.pool import Pool
+from datamask.objectives import facility
 from datamask.options.quotas import Quota
 from tests.making.pools import made_corpus
 from tests.making.second_device import second_device
@@ -109,3 +110,20 @@ def test_the_slider_and_the_measures_run_on_a_second_device(corpus, tmp_path, ob
     with second_device() as device:
         there = answers(str(device), tmp_path / "there")
     assert there == pytest.approx(here, abs=1e-6)
+
+
+def test_members_near_rows_that_list_none_are_found_on_a_second_device(corpus, monkeypatch):
+    monkeypatch.setattr(facility, "FEW_SIMILARITIES", 0)
+
+    def values(device):
+        features = torch.from_numpy(corpus.features).to(device)
+        lists = facility.exact_lists(features, 6)
+        rough, mask = facility.Facility(features, *lists, exact_lists=False), torch.zeros(260, dtype=torch.bool)
+        mask[::20] = True
+        mask = mask.to(device)
+        assert int((rough.coverage(mask).member_count == 0).sum()) > 50
+        return [rough.value(mask), rough.sampled_value(mask), *rough.final_marginals(mask).cpu().tolist()]
+
+    here = values("cpu")
+    with second_device() as device:
+        assert values(device) == pytest.approx(here, abs=1e-6)
