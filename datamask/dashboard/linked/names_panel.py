@@ -11,7 +11,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import columns, groups_panel, topics, topics_panel
 from datamask.dashboard.linked.brushing import Linked, take
-from datamask.dashboard.linked.region_names import RegionName, region_names
+from datamask.dashboard.linked.region_names import RegionName, region_names, short_names
 from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.canvas_map import Named
@@ -120,12 +120,12 @@ def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) ->
     kept = None if selected is None else _kept(identity, view.selection, column, len(known), codes, selected)
     everywhere = 0.0 if selected is None else float(selected.mean())
     answer = []
-    for region in named:
-        sentence, share = f"{region.short}: {region.n:,} rows", ""
+    for region, name in zip(named, short_names([region.name for region in named]), strict=True):
+        sentence, share = f"{name}: {region.n:,} rows", ""
         if kept is not None:
             share = words.percent(kept[region.code])
             sentence += f", {share} of them selected (all rows: {words.percent(everywhere)})"
-        answer.append(Named(region.code, region.short, share, region.x, region.y, f"{sentence}.{PRESS}"))
+        answer.append(Named(region.code, name, share, region.x, region.y, f"{sentence}.{PRESS}"))
     return answer
 
 

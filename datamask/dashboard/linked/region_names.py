@@ -6,6 +6,7 @@ group; a group that is the commonest nowhere gets no name, since whoever looked 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,11 +39,18 @@ class RegionName:
     y: float
     n: int
 
-    @property
-    def short(self) -> str:
-        """The name without a number before it: ``12 · plot, axis, colour`` reads ``plot, axis, colour``."""
-        number, _, rest = self.name.partition(" · ")
-        return rest if rest and number.isdigit() else self.name
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names without a number before them, which stays where two would be the same.
+
+    Examples:
+        >>> short_names(["1 · cat, dog", "2 · plot, axis", "3 · plot, axis", "web · 2024"])
+        ['cat, dog', '2 · plot, axis', '3 · plot, axis', 'web · 2024']
+    """
+    parts = [name.partition(" · ") for name in names]
+    short = [rest if rest and number.isdigit() else name for name, (number, _, rest) in zip(names, parts, strict=True)]
+    counts = Counter(short)
+    return [each if counts[each] == 1 else name for name, each in zip(names, short, strict=True)]
 
 
 def region_names(

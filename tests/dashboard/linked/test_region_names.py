@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamask.dashboard.linked.region_names import BINS, ENOUGH, RegionName, region_names
+from datamask.dashboard.linked.region_names import BINS, ENOUGH, region_names, short_names
 
 VIEW = (-3.0, 3.0, -3.0, 3.0)
 
@@ -36,7 +36,7 @@ def test_a_name_stands_where_its_group_is_densest_of_where_it_is_the_commonest()
         y, x = np.unravel_index(home.argmax(), home.shape)
         near = (np.abs(across - x) <= 1) & (np.abs(up - y) <= 1) & (codes == code)
         assert (region.x, region.y) == pytest.approx(np.median(points[near], axis=0))
-        assert region.n == (codes == code).sum() and region.short == f"word{code}"
+        assert region.n == (codes == code).sum() and region.name == f"{code + 1} · word{code}"
 
 
 def test_the_largest_come_first_and_a_group_that_is_nowhere_the_commonest_has_no_name():
@@ -57,6 +57,9 @@ def test_groups_beyond_the_view_and_samples_without_a_group_are_not_named():
 
 
 def test_a_column_s_value_keeps_its_spelling():
-    assert RegionName(0, "3 · cat, dog", 0.0, 0.0, 9).short == "cat, dog"
-    assert RegionName(0, "web · 2024", 0.0, 0.0, 9).short == "web · 2024"
-    assert RegionName(0, "plain", 0.0, 0.0, 9).short == "plain"
+    assert short_names(["3 · cat, dog", "web · 2024", "plain"]) == ["cat, dog", "web · 2024", "plain"]
+
+
+def test_no_two_regions_have_one_name():
+    names = ["1 · plot, axis", "2 · cat, dog", "3 · plot, axis"]
+    assert short_names(names) == ["1 · plot, axis", "cat, dog", "3 · plot, axis"]
