@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from datamask.config import SelectionConfig
+from datamask.corpus.neighbors import RECALL_ROWS
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError
 from datamask.measured import Anchor, Estimate, GraphFacts
@@ -26,11 +27,8 @@ from datamask.work.context import UNWATCHED, Work
 ESTIMATE_ROWS = 10_000
 """Rows that are compared with all members for an estimate."""
 
-RANDOM_DRAWS = 3
+ROUND_DRAWS = 3
 """Random selections whose mean value is the random end of the scale, each estimated on rows of its own."""
-
-JUDGES = 400
-"""Rows whose true nearest rows say what share of them the lists hold."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ class Facility:
     def random_end(self, size: int, work: Work = UNWATCHED) -> float:
         """What random selections of S rows cover on average, estimated."""
         cells, ends = self.cells, []
-        for draw in range(RANDOM_DRAWS):
-            work.report(draw / RANDOM_DRAWS, "Random selections, for the scale")
+        for draw in range(ROUND_DRAWS):
+            work.report(draw / ROUND_DRAWS, "Random selections, for the scale")
             members = cells.phase("sampled_rows:random", 1, size=size, draw=DRAWS + 2 * draw, **self._placed)
             self._done(members)
             ends.append(self.estimate(members, DRAWS + 2 * draw + 1).value)
@@ -95,7 +93,7 @@ class Facility:
     def recall(self) -> float:
         """The share of the true nearest rows of uniformly drawn rows that their lists hold."""
         cells = self.cells
-        sample = self.cells.sample(DRAWS - 1, JUDGES)
+        sample = self.cells.sample(DRAWS - 1, RECALL_ROWS)
         nearest = cells.true_lists(sample)
         recall = cells.phase(
             "sampled_rows:recall",
@@ -150,7 +148,7 @@ def graph_facts(cells: CellBlocks, listed: int, recall: float) -> GraphFacts:
     """What is known about the lists. recall: as `Facility.recall` measures it."""
     if cells.exact and not cells.alone:
         return GraphFacts("exact", listed, 1.0, 0)
-    return GraphFacts("approximate", listed, recall, min(JUDGES, cells.rows))
+    return GraphFacts("approximate", listed, recall, min(RECALL_ROWS, cells.rows))
 
 
 def check_weighable(config: SelectionConfig, diversity: Anchor) -> None:
