@@ -146,8 +146,8 @@ def timings(device: torch.device, corpus: Corpus) -> dict[str, float]:
         seconds(device, lambda: pool.features[:1000] @ pool.features[:1000].T)  # the first product loads libraries
         keep("copy", seconds(device, pool.features.clone)[0])
         head = pool.features[:PRODUCT_ROWS]
-        product = partial(lambda: [(head @ part.T).shape for part in pool.features.split(PRODUCT_ROWS)])
-        keep(f"product of {len(head):,} rows with all", seconds(device, product)[0])
+        took, _ = seconds(device, lambda: [(head @ part.T).shape for part in pool.features.split(PRODUCT_ROWS)])
+        keep(f"product of {len(head):,} rows with all", took)
         for objective in ("pairwise", "facility"):
             before = pool.seconds_graph
             posed, posed_problem = seconds(device, partial(pose, pool, settings(objective, "solved")))
@@ -165,7 +165,7 @@ def timings(device: torch.device, corpus: Corpus) -> dict[str, float]:
     return answers
 
 
-def beside(device: torch.device, rows: int, dim: int) -> dict[str, Any]:
+def timings_of_both(device: torch.device, rows: int, dim: int) -> dict[str, Any]:
     """Seconds of both devices on one corpus."""
     corpus = corpus_of(rows, dim, seed=2)
     return {str(where): timings(where, corpus) for where in (device, torch.device("cpu"))}
@@ -196,7 +196,7 @@ def main() -> None:
     parts = {
         "agreement": lambda: agreement(device, min(AGREEMENT_ROWS, options.rows), min(BESIDE_DIM, options.dim)),
         "seconds": lambda: timings(device, corpus_of(options.rows, options.dim, seed=1)),
-        "beside_the_cpu": lambda: beside(device, min(BESIDE_ROWS, options.rows), min(BESIDE_DIM, options.dim)),
+        "beside_the_cpu": lambda: timings_of_both(device, min(BESIDE_ROWS, options.rows), min(BESIDE_DIM, options.dim)),
     }
     for name, part in parts.items():
         try:

@@ -24,5 +24,5 @@ The shards are read once, into raw files that every later pass reads in their pl
 | `engines` | who does tasks |
 | `plan`, `plan_words`, `probe` | the forecast of a run, in words, and what it measures on some rows |
 
-Importing these modules loads no torch, `listed` excepted. Nothing knows a run: `datamask.runs` does such a run.
+Importing these modules does not load torch, except for `listed`. None of them uses run folders: `datamask.runs` does.
 """

@@ -57,6 +57,13 @@ def selected(corpus, device, options):
     return selection.ids.to_pylist(), selection.summary["joint"]
 
 
+def check_both_devices_select_the_same(corpus, options):
+    here = selected(corpus, "cpu", options)
+    with second_device():
+        there = selected(corpus, "cuda", options)
+    assert there[0] == here[0] and there[1] == pytest.approx(here[1], abs=1e-6)
+
+
 def test_it_refuses_what_a_gpu_refuses():
     here = torch.arange(4)
     with second_device() as device:
@@ -77,22 +84,14 @@ def test_it_refuses_what_a_gpu_refuses():
 
 @pytest.mark.parametrize(("objective", "options"), METHODS)
 def test_every_method_runs_on_a_second_device(corpus, objective, options):
-    options = {"objective": objective, **options}
-    here = selected(corpus, "cpu", options)
-    with second_device():
-        there = selected(corpus, "cuda", options)
-    assert there[0] == here[0] and there[1] == pytest.approx(here[1], abs=1e-6)
+    check_both_devices_select_the_same(corpus, {"objective": objective, **options})
 
 
 @pytest.mark.parametrize("objective", ["facility", "pairwise"])
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.usefixtures("lists")
 def test_rules_hold_on_a_second_device(corpus, objective, rules):
-    options = {"objective": objective, **RULES[rules]}
-    here = selected(corpus, "cpu", options)
-    with second_device():
-        there = selected(corpus, "cuda", options)
-    assert there[0] == here[0] and there[1] == pytest.approx(here[1], abs=1e-6)
+    check_both_devices_select_the_same(corpus, {"objective": objective, **RULES[rules]})
 
 
 @pytest.mark.parametrize("objective", ["facility", "pairwise"])

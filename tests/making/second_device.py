@@ -24,7 +24,7 @@ CROSSING = {Tensor.to, Tensor.cpu, Tensor.copy_, Tensor.type_as}
 INDEXING = {Tensor.__getitem__, Tensor.__setitem__}
 
 
-class Elsewhere(Tensor):
+class SecondTensor(Tensor):
     """A tensor on `DEVICE`."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # the mode below handles every function
@@ -37,9 +37,6 @@ class Elsewhere(Tensor):
 
     numpy = __array__  # type: ignore[assignment]
 
-    def untyped_storage(self) -> Any:
-        return self.as_subclass(Tensor).untyped_storage()
-
 
 class SecondGenerator(torch.Generator):
     """A source of random numbers that says which device it draws for."""
@@ -47,7 +44,7 @@ class SecondGenerator(torch.Generator):
     draws_for = CPU
 
 
-def generator_on(device: torch.device | str = "cpu") -> SecondGenerator:
+def make_generator(device: torch.device | str = "cpu") -> SecondGenerator:
     """Take the place of `torch.Generator`."""
     generator = SecondGenerator()
     generator.draws_for = DEVICE if torch.device(device).type == "cuda" else CPU
@@ -68,7 +65,7 @@ def leaves(value: Any) -> Iterator[Tensor]:
 def place(value: Any, on: torch.device) -> Any:
     """The same tensors, saying that they are on a device; names of tuples stay."""
     if isinstance(value, Tensor):
-        return value.as_subclass(Elsewhere if on == DEVICE else Tensor)
+        return value.as_subclass(SecondTensor if on == DEVICE else Tensor)
     if isinstance(value, list | tuple):
         parts = [place(part, on) for part in value]
         return type(value)(parts) if not hasattr(value, "_fields") else type(value)(*parts)
@@ -83,7 +80,7 @@ class Devices(TorchFunctionMode):
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func is Tensor.to:
-            on, args, kwargs = moved(args, kwargs)
+            on, args = move_arguments(args)
         elif func in CROSSING:
             on = CPU if func is Tensor.cpu else device_of(args[0])
         elif func in INDEXING:
@@ -92,7 +89,7 @@ class Devices(TorchFunctionMode):
         else:
             on = common_device([*leaves(args), *leaves(kwargs)], func)
         if kwargs.get("device") is not None:
-            on, kwargs["device"] = named(kwargs["device"]), CPU
+            on, kwargs["device"] = parse_device(kwargs["device"]), CPU
         generator = kwargs.get("generator")
         if isinstance(generator, SecondGenerator) and generator.draws_for != on:
             raise RuntimeError(f"Expected a '{on}' device type for generator but found '{generator.draws_for}'")
@@ -102,18 +99,18 @@ class Devices(TorchFunctionMode):
 
 def device_of(tensor: Tensor) -> torch.device:
     """Where a tensor says that it is."""
-    return DEVICE if isinstance(tensor, Elsewhere) else CPU
+    return DEVICE if isinstance(tensor, SecondTensor) else CPU
 
 
-def named(device: torch.device | str) -> torch.device:
-    """`DEVICE` for whatever is called cuda."""
+def parse_device(device: torch.device | str) -> torch.device:
+    """`DEVICE` for every name of a GPU, else the CPU."""
     return DEVICE if torch.device(device).type == "cuda" else CPU
 
 
 def common_device(tensors: list[Tensor], func: Callable[..., Any]) -> torch.device:
     """The one device of all tensors; single numbers on the CPU may stand beside others."""
-    there = [isinstance(tensor, Elsewhere) for tensor in tensors]
-    if any(there) and any(tensor.dim() for tensor in tensors if not isinstance(tensor, Elsewhere)):
+    there = [isinstance(tensor, SecondTensor) for tensor in tensors]
+    if any(there) and any(tensor.dim() for tensor in tensors if not isinstance(tensor, SecondTensor)):
         name = getattr(func, "__name__", func)
         raise RuntimeError(f"Expected all tensors to be on the same device, found cuda:0 and cpu ({name})")
     return DEVICE if any(there) else CPU
@@ -122,32 +119,30 @@ def common_device(tensors: list[Tensor], func: Callable[..., Any]) -> torch.devi
 def check_index(on: torch.device, index: Any, value: Any = None) -> None:
     """An index on the GPU only leads into a tensor there; what is set by an index must be where the tensor is."""
     indices = list(leaves(index))
-    if on == CPU and any(isinstance(tensor, Elsewhere) for tensor in indices):
+    if on == CPU and any(isinstance(tensor, SecondTensor) for tensor in indices):
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
     if indices and isinstance(value, Tensor) and value.dim() and device_of(value) != on:
         raise RuntimeError("Expected all tensors to be on the same device (__setitem__)")
 
 
-def moved(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[torch.device, tuple[Any, ...], dict[str, Any]]:
+def move_arguments(args: tuple[Any, ...]) -> tuple[torch.device, tuple[Any, ...]]:
     """Where ``Tensor.to`` moves a tensor, and its arguments for the CPU; one of them may be a tensor to follow."""
     on, given = device_of(args[0]), list(args[1:])
     for place_in, value in enumerate(given):
         if isinstance(value, torch.device | str):
-            on, given[place_in] = named(value), CPU
+            on, given[place_in] = parse_device(value), CPU
         elif isinstance(value, Tensor):
             on, given[place_in] = device_of(value), value.as_subclass(Tensor)
-    return on, (args[0], *given), kwargs
+    return on, (args[0], *given)
 
 
 @contextlib.contextmanager
 def second_device() -> Iterator[torch.device]:
     """Inside, the device yielded exists beside the CPU."""
     with pytest.MonkeyPatch.context() as patch, Devices():
-        patch.setattr(torch, "Generator", generator_on)
+        patch.setattr(torch, "Generator", make_generator)
         patch.setattr(torch.cuda, "device_count", lambda: 1)
-        patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(
             torch.cuda, "get_device_properties", lambda device=None: SimpleNamespace(total_memory=8 << 30, name="none")
         )
-        patch.setattr(torch.cuda, "synchronize", lambda device=None: None)
         yield DEVICE
