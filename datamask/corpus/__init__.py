@@ -17,7 +17,7 @@ job, in the order a feature row passes them:
 | `shared_corpora` | the few corpora a process holds open |
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
 | `rounded_rows` | rows as the graph sees them, whose cosines are whole numbers |
-| `exact_search`, `partition_search`, `pair_search`, `kernels` | all pairs; cells; pairs of nearby cells; their lists |
+| `exact_search`, `centres`, `partition_search`, `pair_search`, `kernels` | all pairs; cells; their pairs; lists |
 | `neighbor_descent` | lists made better by the neighbors of neighbors |
 | `list_length` | how many neighbors facility location lists |
 | `graph_checkpoint` | half-built lists, gone on with after a stop |

@@ -1,9 +1,8 @@
 """Approximate nearest neighbours by cosine: only pairs in nearby parts of the corpus are compared.
 
-The corpus is parted into cells around k-means centres: about sqrt(N), and more where that would make large ones. Every
-row looks into the m cells whose centres it is nearest to, and a pair is compared if either of the two looks into the
-other's cell: looking from both ends finds at m = 38 of 256 what one end alone finds at 150. A true neighbour is missed
-only if neither looked.
+The corpus is parted into cells around k-means centres (`datamask.corpus.centres`). Every row looks into the m cells
+whose centres it is nearest to, and a pair is compared if either of the two looks into the other's cell: looking from
+both ends finds at m = 38 of 256 what one end alone finds at 150. A true neighbour is missed only if neither looked.
 
 That makes recall predictable: the true neighbours of a few hundred random rows say, pair by pair, which m would have
 found them, and the smallest m that reaches the wanted recall is used. Where it takes so many cells that little is
@@ -27,13 +26,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamask.corpus.exact_search import Base, nearest
+from datamask.corpus.centres import Centres, cell_count
+from datamask.corpus.exact_search import nearest
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists, work_through
 from datamask.corpus.pair_search import PairSearch, Visits
-from datamask.corpus.rounded_rows import to_length
-from datamask.corpus.sampling import hash_under, uniform_rows
+from datamask.corpus.sampling import uniform_rows
 from datamask.corpus.threads import one_blas_thread
-from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 
 AIMED_RECALL = 0.97
@@ -47,37 +45,16 @@ LOOKED_AT, LARGE = 65_536, 200_000
 """Rows in the cells that a row looks into, at most, where a corpus has more than `LARGE`: time then grows with the rows
 and no faster, where all pairs would take days."""
 
-CELLS, CELL_ROWS = (16, 16_384), 500
-"""Fewest and most cells, and the most rows of one on average, while these allow it. Cells of 1,000 rows take 1.7 times
-as long on 1,000,000 clustered rows. Smaller ones than of 500 do not help on 236,007 texts."""
-
-ROWS_PER_CELL = 64
-"""Rows that k-means looks at, per cell."""
-
 LEAST_LOOKED_INTO = 4
 """Cells that a row looks into, at least. A row at the edge of its cluster may lie in a cell without any other of it.
 Where one cell is enough for 97 % of the neighbors, 1 % of the rows find none, and NN-descent does not help them."""
 
-ROUNDS = 6
-JUDGES = 256
-"""Random rows whose true neighbours decide how many cells are looked into."""
-
-LEARNED_BY, BEGUN_BY, JUDGED_BY = ((1 << 62) - 10 - number for number in range(3))
-"""Seeds of the samples that cells are learned from, of the first centres, and of the judges."""
+JUDGES, JUDGES_AT_ONCE, JUDGED_BY = 256, 16, (1 << 62) - 12
+"""Random rows whose true neighbours decide how many cells are looked into, and the seed that draws them."""
 
 GROUP, GROUPS = 4096, 128
 """Rows of a task, at least: whole cells, side by side. More rows are cut into so many groups: a task is a group and a
 cell, and small ones cost more than what they compare."""
-
-
-def cell_count(rows: int) -> int:
-    """C, the number of cells of a corpus."""
-    return min(max(CELLS[0], round(math.sqrt(rows)), rows // CELL_ROWS), CELLS[1], rows)
-
-
-def learning_rows(ties: np.ndarray) -> np.ndarray:
-    """The rows that cells are learned from, int64, rising. ties: uint64 ``(N,)``, hashes of the ids."""
-    return uniform_rows(ties, ROWS_PER_CELL * cell_count(len(ties)), LEARNED_BY)
 
 
 def judging_rows(ties: np.ndarray) -> np.ndarray:
@@ -85,59 +62,50 @@ def judging_rows(ties: np.ndarray) -> np.ndarray:
     return uniform_rows(ties, JUDGES, JUDGED_BY)
 
 
-def learned_centres(
-    sample: np.ndarray, ties: np.ndarray, count: int, threads: int | None = None, poll: Poll = no_poll
-) -> np.ndarray:
-    """Unit k-means centres, int16 ``(C, d)``, rounded as rows are.
-
-    Args:
-        sample: int16 ``(n, d)``, rounded rows; ties: uint64 ``(n,)``, hashes of their ids.
-    """
-    centres: np.ndarray = sample[np.argsort(hash_under(ties, BEGUN_BY), kind="stable")[:count]]
-    for _ in range(ROUNDS):
-        owner = nearest(sample, centres, 1, threads=threads, poll=poll)[0][:, 0]
-        by_owner = np.argsort(owner, kind="stable")
-        starts = np.flatnonzero(np.diff(owner[by_owner], prepend=-1))
-        sums = np.zeros((len(starts), sample.shape[1]))
-        for at, (low, high) in enumerate(itertools.pairwise([*starts, len(owner)])):
-            sums[at] = np.rint(sample[by_owner[low:high]].sum(axis=0, dtype=np.int64) / (high - low))
-        means, used = to_length(sums), owner[by_owner[starts]]
-        # a centre that is nearest to no row stays where it is
-        some = means.any(axis=1)
-        centres[used[some]] = means[some]
-    return centres
-
-
 def cells_needed(
     judges: np.ndarray,
-    others: Callable[[int], np.ndarray],
-    centres: np.ndarray,
+    others: Callable[[slice], np.ndarray],
+    centres: Centres,
     rows: int,
     recall: float = AIMED_RECALL,
-    poll: Poll = no_poll,
+    work: Work = UNWATCHED,
 ) -> int | None:
     """The least m, but for `LEAST_LOOKED_INTO`, at which the wanted share of the judges' true neighbours is found.
 
     Args:
-        judges: int16 ``(J, d)``, rounded. others: the true neighbours of a judge by its number, int16 ``(k, d)``.
+        judges: int16 ``(J, d)``, rounded. others: the true neighbours of a slice of them, int16 ``(j, k, d)``.
         rows: N.
 
     Returns:
         m; None where it takes so many cells that comparing all pairs is as quick.
     """
-    points, needed = centres.astype(np.float64), []  # in which products of whole numbers are exact
-    with one_blas_thread():
-        for number, judge in enumerate(judges):
-            poll()
-            of_judge, of_others = points @ judge.astype(np.float64), others(number).astype(np.float64) @ points.T
-            from_judge = (of_judge[None] > of_judge[of_others.argmax(axis=1)][:, None]).sum(axis=1)
-            from_others = (of_others > of_others[:, [int(of_judge.argmax())]]).sum(axis=1)
-            needed.append(np.minimum(from_judge, from_others) + 1)
-    found = int(np.quantile(np.concatenate(needed), recall, method="higher"))
-    least = min(max(LEAST_LOOKED_INTO, found), len(centres))
-    if rows > LARGE:
-        return min(least, cells_with(LOOKED_AT, rows, len(centres)))
-    return least if least <= WORTHWHILE * len(centres) else None
+    most = cells_with(LOOKED_AT, rows, len(centres)) if rows > LARGE else int(WORTHWHILE * len(centres))
+    quiet = Work(work.poll, threads=work.threads)
+    for m in (*itertools.takewhile(lambda some: some < most, (16, 64, 256)), most):
+        own, ranks = centres.near(judges, m, quiet), []
+        for low in range(0, len(judges), JUDGES_AT_ONCE):
+            some = slice(low, low + JUDGES_AT_ONCE)
+            rows_of = others(some)
+            theirs = centres.near(rows_of.reshape(-1, rows_of.shape[2]), m, quiet).reshape(*rows_of.shape[:2], m)
+            ranks.append(_ranks(own[some], theirs))
+        found = int(np.quantile(np.concatenate(ranks), recall, method="higher")) + 1
+        if found <= m:
+            return max(found, min(LEAST_LOOKED_INTO, len(centres)))
+    return most if rows > LARGE else None
+
+
+def _ranks(judges: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """At which place of the nearest cells of a row the cell of another is, or the reverse, whichever comes first.
+
+    Args:
+        judges: int32 ``(j, m)``, nearest first. others: int32 ``(j, k, m)``, of others of each.
+
+    Returns:
+        int64 ``(j, k)``, m where it is at none.
+    """
+    either = (judges[:, None] == others[:, :, :1]) | (others == judges[:, None, :1])
+    ranks: np.ndarray = np.where(either.any(axis=2), either.argmax(axis=2), judges.shape[1])
+    return ranks
 
 
 def cells_with(looked_at: int, rows: int, cells: int) -> int:
@@ -179,29 +147,16 @@ def cells_of(
     Raises:
         Stopped: from `work.poll`.
     """
-    sample, judges = learning_rows(ties), judging_rows(ties)
-    centres = learned_centres(rows[sample], ties[sample], cell_count(len(rows)), work.threads, work.poll)
+    centres, judges = Centres.learned(rows.__getitem__, ties, cell_count(len(rows)), work), judging_rows(ties)
     others, _ = nearest(rows[judges], rows, k, ties, names=judges, threads=work.threads, poll=work.poll)
-    m = cells_needed(rows[judges], lambda number: rows[others[number]], centres, len(rows), recall, work.poll)
+    m = cells_needed(rows[judges], lambda some: rows[others[some]], centres, len(rows), recall, work)
     if m is None:
         return None
-    cell, probed = nearest_cells(rows, centres, m, work, work.threads)
+    near = centres.near(rows, m, work)
+    cell, probed = near[:, 0], np.sort(near, axis=1)
     order = np.argsort(cell, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(centres)))])
     return Cells(order, starts, probed[order])
-
-
-def nearest_cells(
-    rows: Base, centres: np.ndarray, m: int, work: Work = UNWATCHED, threads: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest centre of each row, int32 ``(n,)``, and the m nearest ones, int32 ``(n, m)``, rising."""
-    cell, probed = np.empty(len(rows), np.int32), np.empty((len(rows), m), np.int32)
-    for low in range(0, len(rows), GROUP):
-        part = slice(low, low + GROUP)
-        work.report(low / len(rows), "Neighbor graph: cells")
-        near, _ = nearest(rows[part], centres, m, threads=threads, poll=work.poll)
-        cell[part], probed[part] = near[:, 0], np.sort(near, axis=1)
-    return cell, probed
 
 
 def nearby_pairs(

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from datamask.corpus.partition_search import JUDGED_BY, JUDGES, cell_count
+from datamask.corpus.centres import cell_count
+from datamask.corpus.partition_search import JUDGED_BY, JUDGES
 from datamask.files import sweep
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
@@ -63,8 +64,7 @@ class CellBlocks:
     @property
     def blocks(self) -> int:
         """B."""
-        most = self.rows if self.alone else cell_count(self.rows)
-        return min(math.ceil(self.rows / self.block_rows), most)
+        return min(math.ceil(self.rows / self.block_rows), self.rows if self.alone else cell_count(self.rows))
 
     @property
     def ranges(self) -> int:
@@ -82,8 +82,9 @@ class CellBlocks:
 
     @functools.cached_property
     def centres(self) -> Phase:
-        """Of the cells that blocks are made of."""
-        return self.phase("partition:centres", 1, scratch=self.scratch.digest)
+        """Of the cells of the corpus, or where blocks know themselves alone, of those of each block."""
+        rows = math.ceil(self.rows / self.blocks) if self.alone else self.rows
+        return self.phase("partition:centres", 1, scratch=self.scratch.digest, cells=cell_count(rows))
 
     @property
     def _ranged(self) -> dict[str, Any]:

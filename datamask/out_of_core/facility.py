@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from datamask.config import SelectionConfig
+from datamask.corpus.centres import cell_count
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import compares_all, search_for
-from datamask.corpus.partition_search import ROWS_PER_CELL, cell_count
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError, OptionError
 from datamask.files import folder_bytes
@@ -38,8 +38,8 @@ SWAP_ROUNDS = 2
 LIST_BYTES = 40
 """Of an entry of a list while lists are turned, swapped or searched for; see the tests."""
 
-CELL_BYTES = 2 * 2 * ROWS_PER_CELL
-"""Of a cell and dimension, of the sample that cells are learned from: whole numbers of two bytes, twice."""
+CELL_BYTES = 32
+"""Of a cell and dimension while centres move: the sum of its rows, their mean, and the centre before and after."""
 
 MOST_LISTED = 50_000_000
 """Rows whose lists are mapped from disk, at most."""
@@ -174,8 +174,8 @@ def memory_bytes(rows: int, dim: int, size: int, block_rows: int | None, workers
 
 
 def worker_bytes(rows: int, dim: int, size: int, block_rows: int) -> int:
-    """The most anonymous memory that a worker takes: lists of a block, features of one while it is put in order, or the
-    sample that cells are learned from.
+    """The most anonymous memory that a worker takes: lists of a block, features of one while it is put in order, or
+    what centres of cells are learned in.
 
     Blocks are about as large as they are asked to be; the largest was 7 % larger on clusters of even size.
     """

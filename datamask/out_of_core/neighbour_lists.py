@@ -17,10 +17,11 @@ import numpy as np
 from datamask.corpus.exact_search import falling, nearest
 from datamask.corpus.neighbor_descent import NEAREST, TASK_ROWS, Room, improve
 from datamask.corpus.pair_search import PairSearch, Visits
-from datamask.corpus.partition_search import cells_needed, cells_with, nearest_cells
+from datamask.corpus.partition_search import cells_needed, cells_with
 from datamask.corpus.threads import one_blas_thread
-from datamask.out_of_core.partition import Positions, rows_of
+from datamask.out_of_core.partition import Positions, centres_of, rows_of
 from datamask.out_of_core.tasks import Argument, Made, opened, task
+from datamask.work.context import Work
 
 LOOKED_AT_ALONE = 8192
 """Rows in the cells that a row looks into where blocks know themselves alone."""
@@ -31,9 +32,14 @@ def needed(argument: Argument) -> Made:
     """How many cells rows look into, for sampled rows' true neighbours to be found; null: all pairs are compared."""
     atlas, sampled = opened(argument, "atlas", 0), opened(argument, "sample", 0)
     near, _ = nearest_of_blocks(argument, atlas["ties"])
-    rows, points = rows_of(argument), np.asarray(opened(argument, "centres", 0)["centres"])
+    rows, centres = rows_of(argument), centres_of(argument)
     judges = np.asarray(sampled["features"])
-    return {}, {"cells": cells_needed(judges, lambda number: rows[np.sort(near[number])], points, len(rows))}
+
+    def others(some: slice) -> np.ndarray:
+        names, places = np.unique(near[some], return_inverse=True)
+        return rows[names][places.reshape(near[some].shape)]
+
+    return {}, {"cells": cells_needed(judges, others, centres, len(rows), work=Work(threads=1))}
 
 
 def nearest_of_blocks(argument: Argument, ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -49,14 +55,14 @@ def nearest_of_blocks(argument: Argument, ties: np.ndarray) -> tuple[np.ndarray,
 def probes(argument: Argument) -> Made:
     """Which cells each row of a block looks into, and by cell who does."""
     rows, atlas, number = opened(argument, "block")["features"], opened(argument, "atlas", 0), argument["number"]
-    points, cells = np.asarray(opened(argument, "centres", 0)["centres"]), np.asarray(atlas["cells"])
-    count = looked_into(argument) if argument["needed"] else cells_with(argument["looked_at"], len(rows), len(points))
+    centres, cells = centres_of(argument), np.asarray(atlas["cells"])
+    count = looked_into(argument) if argument["needed"] else cells_with(argument["looked_at"], len(rows), len(centres))
     if count is None:
         return {"probed": np.empty((len(rows), 0), np.int32)}, {"visits": 0}
-    _, near = nearest_cells(rows, points, count, threads=1)
+    near = centres.near(np.asarray(rows), count, Work(threads=1))
     place = np.empty(len(cells), np.int32)
     place[cells] = np.arange(len(cells), dtype=np.int32)
-    probed = np.sort(place[near + (number * len(points) if argument["alone"] else 0)], axis=1)
+    probed = np.sort(place[near + (number * len(centres) if argument["alone"] else 0)], axis=1)
     return {"probed": probed, **vars(Visits.of_probed(probed))}, {"visits": probed.size}
 
 

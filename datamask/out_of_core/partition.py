@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from datamask.corpus.partition_search import cell_count, learned_centres, learning_rows, nearest_cells
+from datamask.corpus.centres import Centres
 from datamask.corpus.rounded_rows import widened
 from datamask.corpus.sampling import hash_under
 from datamask.out_of_core.scratch import Scratch, open_scratch
 from datamask.out_of_core.tasks import Argument, Made, opened, task
+from datamask.work.context import Work
 
 PART_ROWS = 1 << 16
 """Rows of a part of a block, whose neighbours one task looks for."""
@@ -46,21 +47,26 @@ def range_of(argument: Argument, rows: int) -> tuple[int, int]:
 def centres(argument: Argument) -> Made:
     """Centres of the cells of a corpus."""
     scratch = scratch_of(argument)
-    ties, count = scratch.id_hash, cell_count(scratch.rows)
-    sample = learning_rows(ties)
-    return {"centres": learned_centres(scratch.rounded_at(sample), ties[sample], count, threads=1)}, {}
+    learned = Centres.learned(scratch.rounded_at, scratch.id_hash, argument["cells"], Work(threads=1))
+    return {"points": learned.points, "starts": learned.starts, "middles": learned.middles}, {}
+
+
+def centres_of(argument: Argument) -> Centres:
+    """The centres whose phase the argument names."""
+    file = opened(argument, "centres", 0)
+    return Centres(*(np.asarray(file[name]) for name in ("points", "starts", "middles")))
 
 
 @task
 def assign(argument: Argument) -> Made:
     """The cell of each row of a range; where blocks are random, each has cells of its own around the same centres."""
-    scratch, points = scratch_of(argument), np.asarray(opened(argument, "centres", 0)["centres"])
+    scratch, centres = scratch_of(argument), centres_of(argument)
     low, high = range_of(argument, scratch.rows)
-    cell, _ = nearest_cells(scratch.rounded_at(np.arange(low, high)), points, 1, threads=1)
+    cell = centres.near(scratch.rounded_at(np.arange(low, high)), 1, Work(threads=1))[:, 0]
     if argument["alone"]:
         hashes = hash_under(scratch.id_hash_of(low, high), argument["seed"])
-        cell += (hashes % np.uint64(argument["blocks"])).astype(np.int32) * np.int32(len(points))
-    cells = len(points) * (argument["blocks"] if argument["alone"] else 1)
+        cell += (hashes % np.uint64(argument["blocks"])).astype(np.int32) * np.int32(len(centres))
+    cells = len(centres) * (argument["blocks"] if argument["alone"] else 1)
     return {"cell": cell, "counts": np.bincount(cell, minlength=cells)}, {}
 
 
@@ -70,11 +76,11 @@ def layout(argument: Argument) -> Made:
     from datamask.learning.cell_blocks import block_of_cells
 
     counts = np.sum([opened(argument, "assign", number)["counts"] for number in range(argument["ranges"])], axis=0)
-    points = np.asarray(opened(argument, "centres", 0)["centres"])
+    centres = centres_of(argument)
     if argument["alone"]:
-        block = np.arange(len(counts)) // len(points)
+        block = np.arange(len(counts)) // len(centres)
     else:
-        block = block_of_cells(points.astype(np.float32), counts, argument["blocks"])
+        block = block_of_cells(centres.points.astype(np.float32), counts, argument["blocks"])
     rows = np.bincount(block, counts, argument["blocks"]).astype(np.int64)
     arrays = {"block": block, "rows": rows, "counts": counts}
     return arrays, {"largest": int(rows.max()), "smallest": int(rows.min())}

@@ -1,7 +1,7 @@
 """What a run over all rows of a corpus will take: parts, files, memory and time, before any of it is done.
 
 Seconds are core seconds of a probe of the corpus's first rows (`probe`), times what there is more of: rows for nearly
-all; rows times cells where every row is held against all centres; rows squared where all pairs are compared. A part is
+all; rows times centres where every row is compared with these; rows squared where all pairs are compared. A part is
 as quick as it can be shared out: over threads of one machine, over blocks that are solved side by side on any number of
 machines, or not at all.
 """
@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from datamask.config import CorpusConfig, SelectionConfig
+from datamask.corpus.centres import cell_count, compared_centres
 from datamask.corpus.neighbors import compares_all, search_for
 from datamask.corpus.opening import fits_in_memory
-from datamask.corpus.partition_search import cell_count
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.facility import LISTED_BLOCK_ROWS, by_whole_lists
 from datamask.out_of_core.probe import Rates, measured, untransformed
@@ -43,13 +43,13 @@ ASSUMED = {
 }
 """What was not measured, and why it is believed."""
 
-BY_ROWS_AND_CELLS, BY_CELLS, BY_PAIRS = (
+BY_ROWS_AND_CENTRES, BY_CENTRES, BY_PAIRS = (
     ("partition:assign", "neighbour_lists:probes"),
     "partition:centres",
     "neighbour_lists:searched",
 )
-"""Tasks that cost more than so much a row: every row is held against all centres; these are learned from some rows for
-each, held against all; and where all pairs are compared, every row is held against all rows."""
+"""Tasks that cost more than so much a row: every row is compared with as many centres; these are learned from some
+rows for each, compared with as many; and where all pairs are compared, every row with all rows."""
 
 BY_ROWS_AND_TURNS = "rounds:cover"
 """The task that goes over all rows before the turn of each colour."""
@@ -295,14 +295,15 @@ def _phase_of(task: str) -> str:
 
 def _growth(task: str, shape: Shape, rates: Rates, blocks: int, pairs: bool) -> float:
     """How many times as long all calls of a task take as on the probed rows."""
-    by_rows, by_cells = shape.rows / rates.rows, cell_count(shape.rows) / cell_count(rates.rows)
+    by_rows, cells, probed = shape.rows / rates.rows, cell_count(shape.rows), cell_count(rates.rows)
+    by_centres = compared_centres(cells) / compared_centres(probed)
     if task.endswith(BY_ROWS_AND_TURNS):
         return by_rows * _turns(blocks) / _turns(rates.blocks)
-    if task.endswith(BY_CELLS):
-        return by_cells**2
+    if task.endswith(BY_CENTRES):
+        return cells / probed * by_centres
     if task.endswith(BY_PAIRS) and pairs:
         return by_rows**2
-    return by_rows * by_cells if task.endswith(BY_ROWS_AND_CELLS) else by_rows
+    return by_rows * by_centres if task.endswith(BY_ROWS_AND_CENTRES) else by_rows
 
 
 def _turns(blocks: int) -> float:

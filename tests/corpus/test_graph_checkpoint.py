@@ -60,7 +60,7 @@ def features():
 
 @pytest.fixture
 def tasks_done(monkeypatch):
-    """Small blocks, and a count of the blocks that are offered to their rows."""
+    """Small blocks, and a count of the blocks that are offered to their columns."""
     monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)
     monkeypatch.setattr(exact_search, "DEVICE_BLOCK", (200, 300))
     monkeypatch.setattr(partition_search, "GROUP", 300)
@@ -74,7 +74,8 @@ def tasks_done(monkeypatch):
 
         return count_and_call
 
-    monkeypatch.setattr(kernels, "offer_rows", counted(kernels.offer_rows))
+    # cells are learned by offers to rows alone
+    monkeypatch.setattr(kernels, "offer_columns", counted(kernels.offer_columns))
     return count
 
 

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import graph_checkpoint, kernels, neighbor_descent, neighbors, pair_search, partition_search
+from datamask.corpus import (
+    centres,
+    graph_checkpoint,
+    kernels,
+    neighbor_descent,
+    neighbors,
+    pair_search,
+    partition_search,
+)
+from datamask.corpus.centres import Centres, cell_count
 from datamask.corpus.exact_search import falling
 from datamask.corpus.graph_checkpoint import NeighborLists
 from datamask.corpus.neighbor_descent import descend
@@ -23,14 +32,7 @@ from datamask.corpus.neighbors import (
     stored_graph,
 )
 from datamask.corpus.pair_search import PairSearch, Visits
-from datamask.corpus.partition_search import (
-    Cells,
-    cell_count,
-    cells_of,
-    learned_centres,
-    learning_rows,
-    nearby_pairs,
-)
+from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
 from datamask.corpus.rounded_rows import rounded
 from datamask.errors import OptionError, Stopped
 from datamask.work.context import Work
@@ -149,9 +151,8 @@ def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypat
     features = clustered(1500)
     rows, ties = rounded(features), np.random.default_rng(1).permutation(1500).astype(np.uint64)
     true = true_lists(features, 11, ties)[0][:, 1:]
-    sample = learning_rows(ties)
-    centres = learned_centres(rows[sample], ties[sample], cell_count(1500)).astype(np.int64)
-    near = np.argsort(-(rows.astype(np.int64) @ centres.T), axis=1, kind="stable")
+    points = Centres.learned(rows.__getitem__, ties, cell_count(1500)).points.astype(np.int64)
+    near = np.argsort(-(rows.astype(np.int64) @ points.T), axis=1, kind="stable")
 
     def found(m):
         hit = (near[:, None, :m] == near[true, 0][:, :, None]).any(axis=2)
@@ -166,10 +167,10 @@ def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypat
 
 
 def test_a_row_at_the_edge_of_its_cluster_finds_its_neighbors_too(small, monkeypatch):
-    monkeypatch.setattr(partition_search, "CELL_ROWS", 32)
+    monkeypatch.setattr(centres, "CELL_ROWS", 32)
     rng = np.random.default_rng(2)
-    centres = rng.normal(size=(100, 64)) + 0.3
-    features = unit(centres[rng.integers(0, 100, 4000)] + 0.9 * rng.normal(size=(4000, 64)))
+    middles = rng.normal(size=(100, 64)) + 0.3
+    features = unit(middles[rng.integers(0, 100, 4000)] + 0.9 * rng.normal(size=(4000, 64)))
     ties = rng.permutation(4000).astype(np.uint64)
     true = true_lists(features, 12, ties)[0][:, 1:]
 

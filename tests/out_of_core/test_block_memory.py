@@ -89,7 +89,7 @@ def test_no_task_takes_more_than_was_said(tmp_path, monkeypatch):
     monkeypatch.setattr(facility, "PART_ROWS", part_rows)
     grows = LIST_BYTES * 80 * (rows // 3 + part_rows)
     assert worker_bytes(rows, dim, count, rows // 3) == 150_000_000 + grows
-    assert worker_bytes(10**7, 768, 10**5, 1000) == 150_000_000 + CELL_BYTES * 16_384 * 768, "the sample of the cells"
+    assert worker_bytes(10**7, 768, 10**5, 1000) == 150_000_000 + CELL_BYTES * 20_000 * 768, "the centres of cells"
     # blocks are not all of the same size
     assert max(most.values()) <= 1.1 * grows + 10_000_000, most
     assert files <= disk_bytes(rows, dim, count)

@@ -142,7 +142,7 @@ def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
 
 
 def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact, monkeypatch):
-    monkeypatch.setattr(neighbour_lists, "cells_needed", lambda *_: 1)
+    monkeypatch.setattr(neighbour_lists, "cells_needed", lambda *_, **__: 1)
     monkeypatch.setattr(neighbour_lists, "NEAREST", 0)
     cells = facilities.CellBlocks(scratch, 400, 12)
     engine = SerialEngine()

@@ -13,7 +13,7 @@ import pytest
 
 from datamask import cli
 from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
-from datamask.corpus.partition_search import cell_count
+from datamask.corpus.centres import cell_count
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.learning.turns import colours_of_round
 from datamask.out_of_core import facility, probe
@@ -182,7 +182,7 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
     }
     # names that the plan knows tasks by are names of tasks
     assert {task.rpartition(":")[0].rpartition(".")[2] for task in found.tasks} <= set(plans.PHASES)
-    for name in (plans.BY_ROWS_AND_CELLS[0], plans.BY_CELLS, plans.BY_PAIRS, *plans.IN_TURNS):
+    for name in (plans.BY_ROWS_AND_CENTRES[0], plans.BY_CENTRES, plans.BY_PAIRS, *plans.IN_TURNS):
         assert any(task.endswith(f".{name}") for task in found_by_rounds), name
     left = sum(path.stat().st_size for path in (tmp_path / "by_lists" / "blocks").iterdir())
     assert found.task_bytes * 1500 >= left > 0

@@ -1,0 +1,194 @@
+"""Centres of the cells that a neighbor graph is built from.
+
+They are learned by k-means from a sample. With C centres its time grows with the square of C, and a row that is
+compared with all of them takes C. So where there are more than `NEAR`, the centres themselves are put into about
+sqrt(C) groups, and a row is compared with those of the nearest groups only, in learning as in use: approximate k-means
+(Philbin and others 2007). So a corpus of any size has cells of some hundred rows, and clusters of that size are told
+apart.
+
+All is computed from rounded rows, in whole numbers. Samples and first centres go by the hash of the id. So centres
+depend neither on where a row stands nor on who computes them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamask.corpus.exact_search import falling, nearest
+from datamask.corpus.pair_search import Visits
+from datamask.corpus.rounded_rows import slack, to_length, widened
+from datamask.corpus.sampling import hash_under, uniform_rows
+from datamask.corpus.threads import Tally, one_blas_thread
+from datamask.work.context import UNWATCHED, Work
+
+CELLS, CELL_ROWS = (16, 65_536), 500
+"""Fewest and most cells, and the most rows of one on average, while these allow it. Cells of 1,000 rows take 1.7 times
+as long on 1,000,000 clustered rows. Smaller ones than of 500 save no time: most of it goes into the lists."""
+
+ROWS_PER_CELL = 64
+"""Rows that k-means looks at, per centre."""
+
+NEAR = 2048
+"""Centres that a row is compared with, about: all, where there are no more."""
+
+ROUNDS = 6
+
+LEARNED_BY, BEGUN_BY = (1 << 62) - 10, (1 << 62) - 11
+"""Seeds of the sample that centres are learned from, and of the first ones."""
+
+ROWS_AT_ONCE = 8192
+
+RowsAt = Callable[[np.ndarray], np.ndarray]
+"""Gives rounded rows, int16 ``(n, d)``, by their rising numbers."""
+
+
+def cell_count(rows: int) -> int:
+    """C, the number of cells of a corpus."""
+    return min(max(CELLS[0], round(math.sqrt(rows)), rows // CELL_ROWS), CELLS[1], rows)
+
+
+def group_count(cells: int) -> int:
+    """G, the number of groups of so many centres."""
+    return round(math.sqrt(cells)) if cells > NEAR else 1
+
+
+def compared_centres(cells: int) -> int:
+    """How many of so many centres, and of the middles of their groups, a row is compared with, about."""
+    return NEAR + group_count(cells) if cells > NEAR else cells
+
+
+@dataclass(frozen=True)
+class Centres:
+    """Unit centres, rounded as rows are, and the groups that they are in.
+
+    Attributes:
+        points: int16 ``(C, d)``, by group. A cell is called by the number of its centre here.
+        starts: int64 ``(G + 1,)``, where those of each group begin. middles: int16 ``(G, d)``, of the groups.
+    """
+
+    points: np.ndarray
+    starts: np.ndarray
+    middles: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @classmethod
+    def of(cls, points: np.ndarray) -> Centres:
+        """Put centres into groups; each group has its number by the order of the first centres in it."""
+        groups = group_count(len(points))
+        middles = points[np.arange(groups) * len(points) // groups]
+        for _ in range(ROUNDS):
+            group = nearest(points, middles, 1, threads=1)[0][:, 0]
+            middles = _Sums.of(middles).add(points, group).means(middles)
+        group = nearest(points, middles, 1, threads=1)[0][:, 0]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
+        return cls(points[np.argsort(group, kind="stable")], starts, middles)
+
+    @classmethod
+    def learned(cls, rows_at: RowsAt, ties: np.ndarray, count: int, work: Work = UNWATCHED) -> Centres:
+        """Learn the centres of a corpus.
+
+        Args:
+            ties: uint64 ``(N,)``, hashes of the ids. count: C, at most N.
+
+        Raises:
+            Stopped: from `work.poll`.
+        """
+        sample = uniform_rows(ties, ROWS_PER_CELL * count, LEARNED_BY)
+        first = sample[np.argsort(hash_under(ties[sample], BEGUN_BY), kind="stable")[:count]]
+        rising = np.argsort(first)
+        points = rows_at(first[rising])[np.argsort(rising)]
+        centres, quiet = cls.of(points), Work(work.poll, threads=work.threads)
+        for _ in range(ROUNDS):
+            sums = _Sums.of(centres.points)
+            for low in range(0, len(sample), ROWS_AT_ONCE):
+                rows = rows_at(sample[low : low + ROWS_AT_ONCE])
+                sums.add(rows, centres.near(rows, 1, quiet)[:, 0])
+            centres = cls.of(sums.means(centres.points))
+        return centres
+
+    def near(self, rows: np.ndarray, m: int, work: Work = UNWATCHED) -> np.ndarray:
+        """The m nearest cells of each row, by falling cosine: int32 ``(n, m)``.
+
+        Args:
+            rows: int16 ``(n, d)``, rounded. m: at most C.
+
+        Raises:
+            Stopped: from `work.poll`.
+        """
+        cells = np.empty((len(rows), m), np.int32)
+        tally = Tally(work, len(rows), lambda _: "Neighbor graph: cells")
+
+        def task(number: int) -> None:
+            part = slice(number * ROWS_AT_ONCE, (number + 1) * ROWS_AT_ONCE)
+            cells[part] = self._near(rows[part], m)
+            tally.add(len(cells[part]))
+
+        with one_blas_thread():
+            tally.in_threads(task, -(-len(rows) // ROWS_AT_ONCE), work.threads)
+        return cells
+
+    def _near(self, rows: np.ndarray, m: int) -> np.ndarray:
+        from datamask.corpus import kernels
+
+        visits = Visits.of_probed(nearest(rows, self.middles, self._groups_for(m), threads=1)[0])
+        (wide, inverses), (points_wide, point_inverses) = widened(rows), self._wide
+        ties, allowed = np.arange(len(self), dtype=np.uint64), slack(rows.shape[1])
+        similarities, indices = kernels.empty_heaps(len(rows), m, len(self))
+        for group, who in visits.within(0, len(self.middles)):
+            cells = slice(int(self.starts[group]), int(self.starts[group + 1]))
+            kernels.offer_rows(
+                np.dot(wide[who], points_wide[cells].T),
+                rows[who],
+                inverses[who],
+                self.points[cells],
+                point_inverses[cells],
+                np.full(len(who), -1, np.int32),
+                np.arange(cells.start, cells.stop, dtype=np.int32),
+                who,
+                ties,
+                allowed,
+                similarities,
+                indices,
+            )
+        return falling(indices, similarities, ties)[0]
+
+    @functools.cached_property
+    def _wide(self) -> tuple[np.ndarray, np.ndarray]:
+        return widened(self.points)
+
+    def _groups_for(self, m: int) -> int:
+        """In how many groups the m nearest cells are looked for: any so many of them have m together."""
+        enough = int(np.searchsorted(np.cumsum(np.sort(np.diff(self.starts))), m)) + 1
+        return min(max(enough, math.ceil(NEAR * len(self.middles) / len(self))), len(self.middles))
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums of the rows of each centre, int64 ``(C, d)``, and their counts, int64 ``(C,)``."""
+
+    sums: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, centres: np.ndarray) -> _Sums:
+        return cls(np.zeros(centres.shape, np.int64), np.zeros(len(centres), np.int64))
+
+    def add(self, rows: np.ndarray, owner: np.ndarray) -> _Sums:
+        order = np.argsort(owner, kind="stable")
+        starts = np.flatnonzero(np.diff(owner[order], prepend=-1))
+        self.sums[owner[order[starts]]] += np.add.reduceat(rows[order], starts, axis=0, dtype=np.int64)
+        self.counts[:] += np.bincount(owner, minlength=len(self.counts))
+        return self
+
+    def means(self, centres: np.ndarray) -> np.ndarray:
+        """Scaled to unit length. A centre without rows, or whose rows sum to nothing, stays where it is."""
+        middles = self.sums / np.maximum(self.counts, 1)[:, None]
+        means = to_length(np.rint(middles, out=middles))
+        return np.where(means.any(axis=1, keepdims=True), means, centres)
