@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from datamask.analyses.ablation.command import question_of
 from datamask.cli import main
@@ -54,6 +55,18 @@ def test_its_defaults_are_those_that_it_had():
     # 1 is top quality, a method of its own
     assert question.lambdas == (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85) and question.ratio == 0.1
     assert options.ratios is None and options.judge == "bigram"
+
+
+def test_its_help_names_its_own_defaults_and_that_of_ablate_names_others(capsys):
+    shown = {}
+    for command in ("which-lambda", "ablate"):
+        with pytest.raises(SystemExit):
+            parse([command, "--help"])
+        shown[command] = " ".join(capsys.readouterr().out.split())
+    assert "(0,0.05,0.1,0.2,0.35,0.5,0.7,0.85,1); 1 is top-quality" in shown["which-lambda"]
+    assert "(0,0.35,0.5,0.7,0.85); 1 is top-quality" in shown["ablate"]
+    for command, ratio in (("which-lambda", 0.1), ("ablate", 0.3)):
+        assert f"share of the rows to select ({ratio})" in shown[command]
 
 
 def test_examples_score_and_evaluate_from_the_command_line(tmp_path, capsys):
