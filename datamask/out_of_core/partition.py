@@ -9,15 +9,12 @@ its place when all blocks are laid end to end.
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-
 import numpy as np
 
 from datamask.corpus.centres import Centres
 from datamask.corpus.rounded_rows import widened
 from datamask.corpus.sampling import hash_under
-from datamask.out_of_core.scratch import Scratch, open_scratch
+from datamask.out_of_core.scratch import scratch_of
 from datamask.out_of_core.tasks import Argument, Made, opened, task
 from datamask.work.context import Work
 
@@ -25,16 +22,6 @@ PART_ROWS = 1 << 16
 """Rows of a part of a block, whose neighbours one task looks for."""
 
 ROWS_AT_ONCE = 16_384
-
-
-@functools.lru_cache(maxsize=2)
-def _scratch_in(folder: str) -> Scratch:
-    return open_scratch(folder)
-
-
-def scratch_of(argument: Argument) -> Scratch:
-    """The scratch in whose folder the folder of the tasks lies: opened once in a process."""
-    return _scratch_in(str(Path(argument["folder"]).parent))
 
 
 def range_of(argument: Argument, rows: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -432,3 +432,23 @@ def is_ours(folder: Path) -> bool:
 
 def file_of(folder: Path, number: int, kind: str) -> Path:
     return folder / f"{number:06d}.{kind}"
+
+
+def scratch_of(argument: Mapping[str, Any]) -> Scratch:
+    """The scratch that a task works on, opened once in a process.
+
+    Args:
+        argument: of the task. Its folder lies in that of the scratch, whose digest it names.
+
+    Raises:
+        StoreError: another scratch lies there by now, or none.
+    """
+    return _scratch_in(str(Path(argument["folder"]).parent), argument["scratch"])
+
+
+@functools.lru_cache(maxsize=2)
+def _scratch_in(folder: str, digest: str) -> Scratch:
+    scratch = open_scratch(folder)
+    if scratch.digest != digest:
+        raise StoreError(f"the scratch in {folder} was written anew meanwhile; resume the run")
+    return scratch

@@ -7,7 +7,6 @@ removed as soon as it is joined, so the disk holds those alone that came before 
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import shutil
 from collections.abc import Iterator
@@ -18,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from datamask.corpus.threads import one_blas_thread
-from datamask.errors import StoreError
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.scratch import ROWS_READ, Scratch, Shuffled, open_scratch
+from datamask.out_of_core.scratch import ROWS_READ, Scratch, Shuffled, scratch_of
 from datamask.out_of_core.tasks import Argument, Made, Phase, file_of, opened, task
 from datamask.polling import Poll
 from datamask.recipes.batches import Judged
@@ -160,7 +158,7 @@ class Passes:
 @task
 def part(argument: Argument) -> Made:
     """The scores of a part of the rows, and the sums of a pass over it."""
-    scratch = _scratch_in(str(Path(argument["folder"]).parent), argument["scratch"])
+    scratch = scratch_of(argument)
     if argument["shuffled"]:
         scratch = Shuffled(scratch)
     file, number = opened(argument, "rule", 0), argument["number"]
@@ -184,16 +182,3 @@ def _read(aim: Aim, file: ArrayFile) -> Pass:
     del arrays["scores_of_rows"]
     arrays["near"] = [arrays["near"]] if "near" in arrays else []
     return replace(Pass.none(aim), **arrays, **file.facts)
-
-
-@functools.lru_cache(maxsize=2)
-def _scratch_in(folder: str, digest: str) -> Scratch:
-    """The scratch of that digest, opened once in a process.
-
-    Raises:
-        StoreError: another lies there by now.
-    """
-    scratch = open_scratch(folder)
-    if scratch.digest != digest:
-        raise StoreError(f"the scratch in {folder} was written anew meanwhile; resume the run")
-    return scratch
