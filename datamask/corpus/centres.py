@@ -12,7 +12,6 @@ depend neither on where a row stands nor on who computes them.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +22,8 @@ from datamask.corpus.exact_search import falling, nearest
 from datamask.corpus.pair_search import Visits
 from datamask.corpus.rounded_rows import slack, to_length, widened
 from datamask.corpus.sampling import hash_under, uniform_rows
-from datamask.corpus.threads import Tally, one_blas_thread
+from datamask.corpus.threads import Tally, one_blas_thread, thread_count
+from datamask.polling import Poll
 from datamask.work.context import UNWATCHED, Work
 
 CELLS, CELL_ROWS = (16, 65_536), 500
@@ -36,12 +36,18 @@ ROWS_PER_CELL = 64
 NEAR = 2048
 """Centres that a row is compared with, about: all, where there are no more."""
 
+MOST_NEAREST = 128
+"""Nearest cells that are found, at most, where a row is not compared with all centres."""
+
 ROUNDS = 6
 
 LEARNED_BY, BEGUN_BY = (1 << 62) - 10, (1 << 62) - 11
 """Seeds of the sample that centres are learned from, and of the first ones."""
 
-ROWS_AT_ONCE = 8192
+ROWS_AT_ONCE, LEARNED_AT_ONCE = (1024, 8192), 32_768
+"""Rows of a task, at least and at most; rows of the sample in memory."""
+
+CENTRES_AT_ONCE = 1024
 
 RowsAt = Callable[[np.ndarray], np.ndarray]
 """Gives rounded rows, int16 ``(n, d)``, by their rising numbers."""
@@ -79,22 +85,25 @@ class Centres:
         return len(self.points)
 
     @classmethod
-    def of(cls, points: np.ndarray) -> Centres:
-        """Put centres into groups; each group has its number by the order of the first centres in it."""
+    def group(cls, points: np.ndarray) -> Centres:
+        """Put centres into groups by k-means. There are fewer groups where many centres are equal."""
         groups = group_count(len(points))
         middles = points[np.arange(groups) * len(points) // groups]
         for _ in range(ROUNDS):
             group = nearest(points, middles, 1, threads=1)[0][:, 0]
-            middles = _Sums.of(middles).add(points, group).means(middles)
+            middles = _Sums.none(middles).add(points, group).means(middles)
         group = nearest(points, middles, 1, threads=1)[0][:, 0]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
-        return cls(points[np.argsort(group, kind="stable")], starts, middles)
+        counts = np.bincount(group, minlength=groups)
+        some = counts > 0
+        starts = np.concatenate([[0], np.cumsum(counts[some])])
+        return cls(points[np.argsort(group, kind="stable")], starts, middles[some])
 
     @classmethod
-    def learned(cls, rows_at: RowsAt, ties: np.ndarray, count: int, work: Work = UNWATCHED) -> Centres:
+    def learn(cls, rows_at: RowsAt, ties: np.ndarray, count: int, work: Work = UNWATCHED) -> Centres:
         """Learn the centres of a corpus.
 
         Args:
+            rows_at: of the corpus; asked for some rows at a time, several times for each.
             ties: uint64 ``(N,)``, hashes of the ids. count: C, at most N.
 
         Raises:
@@ -104,69 +113,75 @@ class Centres:
         first = sample[np.argsort(hash_under(ties[sample], BEGUN_BY), kind="stable")[:count]]
         rising = np.argsort(first)
         points = rows_at(first[rising])[np.argsort(rising)]
-        centres, quiet = cls.of(points), Work(work.poll, threads=work.threads)
+        centres, quiet = cls.group(points), Work(work.poll, threads=work.threads)
         for _ in range(ROUNDS):
-            sums = _Sums.of(centres.points)
-            for low in range(0, len(sample), ROWS_AT_ONCE):
-                rows = rows_at(sample[low : low + ROWS_AT_ONCE])
-                sums.add(rows, centres.near(rows, 1, quiet)[:, 0])
-            centres = cls.of(sums.means(centres.points))
+            sums = _Sums.none(centres.points)
+            for low in range(0, len(sample), LEARNED_AT_ONCE):
+                rows = rows_at(sample[low : low + LEARNED_AT_ONCE])
+                sums.add(rows, centres.nearest_cells(rows, 1, quiet)[:, 0])
+            centres = cls.group(sums.means(centres.points))
         return centres
 
-    def near(self, rows: np.ndarray, m: int, work: Work = UNWATCHED) -> np.ndarray:
+    def nearest_cells(self, rows: np.ndarray, m: int, work: Work = UNWATCHED) -> np.ndarray:
         """The m nearest cells of each row, by falling cosine: int32 ``(n, m)``.
 
         Args:
-            rows: int16 ``(n, d)``, rounded. m: at most C.
+            rows: int16 ``(n, d)``, rounded. m: at most C, and at most `MOST_NEAREST` where there are several groups.
 
         Raises:
             Stopped: from `work.poll`.
         """
-        cells = np.empty((len(rows), m), np.int32)
+        cells, (points_wide, point_inverses) = np.empty((len(rows), m), np.int32), widened(self.points)
+        step = max(ROWS_AT_ONCE[0], min(ROWS_AT_ONCE[1], -(-len(rows) // (work.threads or thread_count(16)))))
         tally = Tally(work, len(rows), lambda _: "Neighbor graph: cells")
 
         def task(number: int) -> None:
-            part = slice(number * ROWS_AT_ONCE, (number + 1) * ROWS_AT_ONCE)
-            cells[part] = self._near(rows[part], m)
+            part = slice(number * step, (number + 1) * step)
+            cells[part] = self._nearest(rows[part], m, points_wide, point_inverses, tally.poll)
             tally.add(len(cells[part]))
 
         with one_blas_thread():
-            tally.in_threads(task, -(-len(rows) // ROWS_AT_ONCE), work.threads)
+            tally.in_threads(task, -(-len(rows) // step), work.threads)
         return cells
 
-    def _near(self, rows: np.ndarray, m: int) -> np.ndarray:
+    def _nearest(
+        self, rows: np.ndarray, m: int, points_wide: np.ndarray, point_inverses: np.ndarray, poll: Poll
+    ) -> np.ndarray:
         from datamask.corpus import kernels
 
-        visits = Visits.of_probed(nearest(rows, self.middles, self._groups_for(m), threads=1)[0])
-        (wide, inverses), (points_wide, point_inverses) = widened(rows), self._wide
+        visits = Visits.of_probed(nearest(rows, self.middles, self._groups_compared(), threads=1)[0])
+        wide, inverses = widened(rows)
         ties, allowed = np.arange(len(self), dtype=np.uint64), slack(rows.shape[1])
         similarities, indices = kernels.empty_heaps(len(rows), m, len(self))
         for group, who in visits.within(0, len(self.middles)):
-            cells = slice(int(self.starts[group]), int(self.starts[group + 1]))
-            kernels.offer_rows(
-                np.dot(wide[who], points_wide[cells].T),
-                rows[who],
-                inverses[who],
-                self.points[cells],
-                point_inverses[cells],
-                np.full(len(who), -1, np.int32),
-                np.arange(cells.start, cells.stop, dtype=np.int32),
-                who,
-                ties,
-                allowed,
-                similarities,
-                indices,
-            )
+            # a group of equal centres may be large
+            for low in range(int(self.starts[group]), int(self.starts[group + 1]), CENTRES_AT_ONCE):
+                poll()
+                cells = slice(low, min(low + CENTRES_AT_ONCE, int(self.starts[group + 1])))
+                kernels.offer_rows(
+                    np.dot(wide[who], points_wide[cells].T),
+                    rows[who],
+                    inverses[who],
+                    self.points[cells],
+                    point_inverses[cells],
+                    np.full(len(who), -1, np.int32),
+                    np.arange(cells.start, cells.stop, dtype=np.int32),
+                    who,
+                    ties,
+                    allowed,
+                    similarities,
+                    indices,
+                )
         return falling(indices, similarities, ties)[0]
 
-    @functools.cached_property
-    def _wide(self) -> tuple[np.ndarray, np.ndarray]:
-        return widened(self.points)
+    def _groups_compared(self) -> int:
+        """With the centres of how many groups a row is compared: the same however many cells are asked for.
 
-    def _groups_for(self, m: int) -> int:
-        """In how many groups the m nearest cells are looked for: any so many of them have m together."""
-        enough = int(np.searchsorted(np.cumsum(np.sort(np.diff(self.starts))), m)) + 1
-        return min(max(enough, math.ceil(NEAR * len(self.middles) / len(self))), len(self.middles))
+        About `NEAR` centres are in them, and at least `MOST_NEAREST`, whichever they are.
+        """
+        sizes = np.sort(np.diff(self.starts))
+        enough = int(np.searchsorted(np.cumsum(sizes), min(MOST_NEAREST, len(self)))) + 1
+        return min(max(enough, math.ceil(NEAR * len(sizes) / len(self))), len(sizes))
 
 
 @dataclass(frozen=True)
@@ -177,7 +192,7 @@ class _Sums:
     counts: np.ndarray
 
     @classmethod
-    def of(cls, centres: np.ndarray) -> _Sums:
+    def none(cls, centres: np.ndarray) -> _Sums:
         return cls(np.zeros(centres.shape, np.int64), np.zeros(len(centres), np.int64))
 
     def add(self, rows: np.ndarray, owner: np.ndarray) -> _Sums:

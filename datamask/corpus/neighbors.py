@@ -170,23 +170,30 @@ def _with_true_cosines(graph: NeighborGraph, features: np.ndarray, order: np.nda
 def _build_approximately(
     rows: np.ndarray, k: int, cells: Cells, ties: np.ndarray, checkpoint: GraphCheckpoint, work: Work
 ) -> NeighborGraph:
-    """The graph by a search of the cells and one pass of NN-descent.
+    """The graph by a search of the cells and passes of NN-descent.
 
-    A stop during the pass keeps the lists of the search; the pass itself is short and starts again.
+    A stop during a pass keeps the lists of the search; passes are short and start again.
     """
     searching, descending = work.part(0.0, SEARCH_SHARE), work.part(SEARCH_SHARE, 1.0)
     placed, placed_ties = rows[cells.order], ties[cells.order]
     lists = nearby_pairs(placed, k - 1, cells, placed_ties, checkpoint=checkpoint, work=searching)
     (indices, similarities), done = sorted_lists(lists, placed_ties), lists.done
     del lists  # the lists of the pass take as much memory
+    better, again = (indices, similarities), cells.passes > 1
+    if again:  # there is no room for these lists beside those before and after the second pass
+        checkpoint.save(NeighborLists(similarities, indices, done), cells.plan)
+        del indices, similarities
     try:
-        better = neighbor_descent.descend(placed, indices, similarities, placed_ties, work=descending)
+        for number in range(cells.passes):
+            one = descending.part(number / cells.passes, (number + 1) / cells.passes)
+            better = neighbor_descent.descend(placed, *better, placed_ties, work=one)
         graph = graph_of(*better, cells.order)
         return replace(
             graph, exact=False, recall=measured_recall(rows, graph, ties, threads=work.threads, poll=work.poll)
         )
     except Stopped:
-        checkpoint.save(NeighborLists(similarities, indices, done), cells.plan)
+        if not again:
+            checkpoint.save(NeighborLists(similarities, indices, done), cells.plan)
         raise
 
 

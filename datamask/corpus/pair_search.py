@@ -114,7 +114,7 @@ class PairSearch:
         behind, free = self.first + len(self.indices), contextlib.nullcontext()
         for first, visits in groups:
             # a group without rows of these looks into other cells for nothing that is listed here
-            own = first < behind and first + int(visits.visitors.max(initial=-1)) >= self.first
+            own = first < behind and first + int(visits.visitors[visits.offsets[1:] - 1].max(initial=-1)) >= self.first
             for cell, visitors in visits.within(*((0, len(self.starts) - 1) if own else cells)):
                 inside = cells[0] <= cell < cells[1]
                 guests = visitors + np.int32(first)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from datamask.corpus.centres import cell_count
-from datamask.corpus.partition_search import JUDGED_BY, JUDGES
+from datamask.corpus.partition_search import JUDGED_BY, JUDGES, passes_of
 from datamask.files import sweep
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
@@ -187,17 +187,26 @@ class CellBlocks:
         }
 
     @functools.cached_property
-    def descended(self) -> Phase | None:
-        """The same after a pass of NN-descent; None where all pairs are compared."""
-        if self.probes is None:
-            return None
-        return self.phase("neighbour_lists:descended", self.parts, searched=self.searched.name, **self._placed)
+    def passes(self) -> tuple[Phase, ...]:
+        """The same, and after each pass of NN-descent. Asks for `needed`; the last is removed once the lists are there,
+        and each before it once the next is.
+        """
+        count, passes = 0, [self.searched]
+        if self.needed is not None:
+            cells = ArrayFile(self.needed.path(0)).facts["cells"]
+            count = 0 if cells is None else passes_of(cells, self.rows, cell_count(self.rows))
+        elif self.probes is not None:
+            count = 1
+        for _ in range(count):
+            searched = passes[-1].name
+            passes.append(self.phase("neighbour_lists:descended", self.parts, searched=searched, **self._placed))
+        return tuple(passes)
 
     @functools.cached_property
     def lists(self) -> Phase:
-        """The nearest rows of each row."""
-        parts = self.descended or self.searched
-        return self.phase("neighbour_lists:lists", self.blocks, parts=parts.name, **self._searching, **self._placed)
+        """The nearest rows of each row. Asks for `needed`."""
+        parts = self.passes[-1].name
+        return self.phase("neighbour_lists:lists", self.blocks, parts=parts, **self._searching, **self._placed)
 
     @functools.cached_property
     def reverse(self) -> Phase:
@@ -222,21 +231,17 @@ class CellBlocks:
             self.block.done(engine, work.part(0.2, 0.25), "Blocks")
         self.part.remove()
         self.atlas.done(engine, work.part(0.25, 0.25), "Blocks")
+        if self.needed is not None:
+            judges = self.sample(JUDGED_BY, JUDGES)
+            if not self.needed.whole:
+                judges.done(engine, work.part(0.25, 0.25), "Rows to compare with all")
+                self.true_lists(judges).done(engine, work.part(0.25, 0.27), "A few rows against all")
+            self.needed.done(engine, work.part(0.27, 0.27), "Cells to look into")
+            self.true_lists(judges).remove()
         if not self.lists.whole:
-            if self.needed is not None:
-                judges = self.sample(JUDGED_BY, JUDGES)
-                if not self.needed.whole:
-                    judges.done(engine, work.part(0.25, 0.25), "Rows to compare with all")
-                    self.true_lists(judges).done(engine, work.part(0.25, 0.27), "A few rows against all")
-                self.needed.done(engine, work.part(0.27, 0.27), "Cells to look into")
-                self.true_lists(judges).remove()
-            if self.probes is not None:
-                self.probes.done(engine, work.part(0.27, 0.3), "Cells near every row")
-            self.searched.done(engine, work.part(0.3, 0.8), "Nearest rows")
-            if self.descended is not None:
-                self.descended.done(engine, work.part(0.8, 0.9), "Neighbors of neighbors")
+            self._search(engine, work)
             self.lists.done(engine, work.part(0.9, 0.95), "Lists")
-        for phase in (self.probes, self.searched, self.descended):
+        for phase in (self.probes, *self.passes):
             if phase is not None:
                 phase.remove()
         lists = self.lists.done(engine, work.part(0.95, 0.95), "Lists")
@@ -250,6 +255,18 @@ class CellBlocks:
             "entries": sum(facts["entries"] for facts in lists),
             "crossing": sum(facts["crossing"] for facts in lists),
         }
+
+    def _search(self, engine: Engine, work: Work) -> None:
+        """Do what the lists are made of, from the last pass on that is whole: those before it are removed."""
+        whole = max((number for number, phase in enumerate(self.passes) if phase.whole), default=-1)
+        if whole < 0:
+            if self.probes is not None:
+                self.probes.done(engine, work.part(0.27, 0.3), "Cells near every row")
+            self.searched.done(engine, work.part(0.3, 0.8), "Nearest rows")
+        for number in range(max(whole, 0) + 1, len(self.passes)):
+            start, end = (0.8 + 0.1 * each / (len(self.passes) - 1) for each in (number - 1, number))
+            self.passes[number].done(engine, work.part(start, end), "Neighbors of neighbors")
+            self.passes[number - 1].remove()
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,9 @@ SWAP_ROUNDS = 2
 LIST_BYTES = 40
 """Of an entry of a list while lists are turned, swapped or searched for; see the tests."""
 
-CELL_BYTES = 32
-"""Of a cell and dimension while centres move: the sum of its rows, their mean, and the centre before and after."""
+CELL_BYTES = 64
+"""Of a cell and dimension while blocks are made of cells: their centres, centred and weighed, and what the SVD takes of
+these. Learning them takes half."""
 
 MOST_LISTED = 50_000_000
 """Rows whose lists are mapped from disk, at most."""
@@ -175,7 +176,7 @@ def memory_bytes(rows: int, dim: int, size: int, block_rows: int | None, workers
 
 def worker_bytes(rows: int, dim: int, size: int, block_rows: int) -> int:
     """The most anonymous memory that a worker takes: lists of a block, features of one while it is put in order, or
-    what centres of cells are learned in.
+    the centres while blocks are made of cells.
 
     Blocks are about as large as they are asked to be; the largest was 7 % larger on clusters of even size.
     """

@@ -59,7 +59,7 @@ def probes(argument: Argument) -> Made:
     count = looked_into(argument) if argument["needed"] else cells_with(argument["looked_at"], len(rows), len(centres))
     if count is None:
         return {"probed": np.empty((len(rows), 0), np.int32)}, {"visits": 0}
-    near = centres.near(np.asarray(rows), count, Work(threads=1))
+    near = centres.nearest_cells(np.asarray(rows), count, Work(threads=1))
     place = np.empty(len(cells), np.int32)
     place[cells] = np.arange(len(cells), dtype=np.int32)
     probed = np.sort(place[near + (number * len(centres) if argument["alone"] else 0)], axis=1)

@@ -34,7 +34,7 @@ def range_of(argument: Argument, rows: int) -> tuple[int, int]:
 def centres(argument: Argument) -> Made:
     """Centres of the cells of a corpus."""
     scratch = scratch_of(argument)
-    learned = Centres.learned(scratch.rounded_at, scratch.id_hash, argument["cells"], Work(threads=1))
+    learned = Centres.learn(scratch.rounded_at, scratch.id_hash, argument["cells"], Work(threads=1))
     return {"points": learned.points, "starts": learned.starts, "middles": learned.middles}, {}
 
 
@@ -49,7 +49,7 @@ def assign(argument: Argument) -> Made:
     """The cell of each row of a range; where blocks are random, each has cells of its own around the same centres."""
     scratch, centres = scratch_of(argument), centres_of(argument)
     low, high = range_of(argument, scratch.rows)
-    cell = centres.near(scratch.rounded_at(np.arange(low, high)), 1, Work(threads=1))[:, 0]
+    cell = centres.nearest_cells(scratch.rounded_at(np.arange(low, high)), 1, Work(threads=1))[:, 0]
     if argument["alone"]:
         hashes = hash_under(scratch.id_hash_of(low, high), argument["seed"])
         cell += (hashes % np.uint64(argument["blocks"])).astype(np.int32) * np.int32(len(centres))

@@ -46,27 +46,28 @@ def plain_k_means(rows, ties, count):
 
 def test_few_centres_are_those_of_k_means_with_all_rows_compared_with_all():
     rows, ties = rounded(clustered(900)), np.random.default_rng(1).permutation(900).astype(np.uint64)
-    centres = Centres.learned(rows.__getitem__, ties, 30)
+    centres = Centres.learn(rows.__getitem__, ties, 30)
     np.testing.assert_array_equal(centres.points, plain_k_means(rows, ties, 30))
     assert len(centres) == 30 and centres.starts.tolist() == [0, 30]
-    np.testing.assert_array_equal(centres.near(rows, 7), nearest_points(rows, centres.points)[:, :7])
+    np.testing.assert_array_equal(centres.nearest_cells(rows, 7), nearest_points(rows, centres.points)[:, :7])
 
 
 @pytest.fixture
 def grouped(monkeypatch):
     """Few centres are put into groups too."""
     monkeypatch.setattr(module, "NEAR", 25)
+    monkeypatch.setattr(module, "CENTRES_AT_ONCE", 7)
 
 
 def test_rows_are_compared_with_the_centres_of_the_nearest_groups(grouped):
     rows, ties = rounded(clustered(3000)), np.random.default_rng(1).permutation(3000).astype(np.uint64)
-    centres = Centres.learned(rows.__getitem__, ties, 100)
+    centres = Centres.learn(rows.__getitem__, ties, 100)
     assert (len(centres), len(centres.middles), centres.starts[-1]) == (100, group_count(100), 100) == (100, 10, 100)
     # each centre is in the group of its nearest middle
     group = np.repeat(np.arange(10), np.diff(centres.starts))
     np.testing.assert_array_equal(group, nearest_points(centres.points, centres.middles)[:, 0])
-    looked = centres._groups_for(5)
-    near, in_order = centres.near(rows, 5), nearest_points(rows, centres.points)
+    looked = centres._groups_compared()
+    near, in_order = centres.nearest_cells(rows, 5), nearest_points(rows, centres.points)
     groups = nearest_points(rows, centres.middles)[:, :looked]
     for row in range(0, 3000, 7):
         among = [cell for cell in in_order[row] if group[cell] in groups[row]]
@@ -78,7 +79,7 @@ def test_groups_cost_little_of_what_k_means_is_for(grouped, monkeypatch):
     rows, ties = rounded(clustered(3000)), np.random.default_rng(1).permutation(3000).astype(np.uint64)
 
     def closeness() -> float:
-        points = Centres.learned(rows.__getitem__, ties, 100).points
+        points = Centres.learn(rows.__getitem__, ties, 100).points
         return float(cosines_of(rows, points).max(axis=1).mean())
 
     by_groups = closeness()
@@ -87,27 +88,34 @@ def test_groups_cost_little_of_what_k_means_is_for(grouped, monkeypatch):
     assert by_all - by_groups < 0.05 * (by_all - unmoved)
 
 
-def test_as_many_cells_as_are_asked_for_are_given(grouped):
-    """However many that is, and however uneven groups are: some hold one centre."""
+def test_as_many_cells_as_are_asked_for_are_given_and_the_nearest_does_not_depend_on_it(grouped, monkeypatch):
+    """However many that is, and however uneven groups are: of 90 centres some 45 are equal, and in one group."""
     features = clustered(600)
     features[:300] = features[0]
     rows, ties = rounded(features), np.random.default_rng(1).permutation(600).astype(np.uint64)
-    centres = Centres.learned(rows.__getitem__, ties, 60)
-    for m in (1, 8, 30, 60):
-        near = centres.near(rows, m)
-        assert near.shape == (600, m) and near.max() < 60 and all(len(set(row)) == m for row in near.tolist())
+    monkeypatch.setattr(module, "MOST_NEAREST", 30)
+    centres = Centres.learn(rows.__getitem__, ties, 90)
+    assert (np.diff(centres.starts) > 0).all() and np.diff(centres.starts).max() > 30
+    for m in (1, 8, 30):
+        near = centres.nearest_cells(rows, m)
+        assert near.shape == (600, m) and near.max() < 90 and all(len(set(row)) == m for row in near.tolist())
+        np.testing.assert_array_equal(near, centres.nearest_cells(rows, 30)[:, :m])
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_centres_depend_neither_on_threads_nor_on_where_rows_stand(grouped, threads):
+def test_centres_depend_neither_on_threads_nor_on_where_rows_stand(grouped, monkeypatch, threads):
     rows, ties = rounded(clustered(2500)), np.random.default_rng(1).permutation(2500).astype(np.uint64)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", (100, 300))
+    monkeypatch.setattr(module, "LEARNED_AT_ONCE", 1000)
     order = np.random.default_rng(2).permutation(2500)
-    first = Centres.learned(rows.__getitem__, ties, 90)
-    again = Centres.learned(rows[order].__getitem__, ties[order], 90, Work(threads=threads))
+    first = Centres.learn(rows.__getitem__, ties, 90)
+    again = Centres.learn(rows[order].__getitem__, ties[order], 90, Work(threads=threads))
     for name, values in vars(first).items():
         if not name.startswith("_"):
             np.testing.assert_array_equal(getattr(again, name), values)
-    np.testing.assert_array_equal(again.near(rows[order], 6, Work(threads=threads)), first.near(rows, 6)[order])
+    np.testing.assert_array_equal(
+        again.nearest_cells(rows[order], 6, Work(threads=threads)), first.nearest_cells(rows, 6)[order]
+    )
 
 
 def test_cells_are_as_many_as_the_root_of_the_rows_or_one_for_500_of_them():
@@ -122,5 +130,5 @@ def test_learning_can_be_stopped():
     threading.Timer(0.3, stop.set).start()
     began = time.monotonic()
     with pytest.raises(Stopped):
-        Centres.learned(rows.__getitem__, ties, 900, Work.of(stop.is_set))
+        Centres.learn(rows.__getitem__, ties, 900, Work.of(stop.is_set))
     assert time.monotonic() - began < 30

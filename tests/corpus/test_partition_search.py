@@ -151,7 +151,7 @@ def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypat
     features = clustered(1500)
     rows, ties = rounded(features), np.random.default_rng(1).permutation(1500).astype(np.uint64)
     true = true_lists(features, 11, ties)[0][:, 1:]
-    points = Centres.learned(rows.__getitem__, ties, cell_count(1500)).points.astype(np.int64)
+    points = Centres.learn(rows.__getitem__, ties, cell_count(1500)).points.astype(np.int64)
     near = np.argsort(-(rows.astype(np.int64) @ points.T), axis=1, kind="stable")
 
     def found(m):
