@@ -3,8 +3,7 @@
 They are learned by k-means from a sample. With C centres its time grows with the square of C, and a row that is
 compared with all of them takes C. So where there are more than `NEAR`, the centres themselves are put into about
 sqrt(C) groups, and a row is compared with those of the nearest groups only, in learning as in use: approximate k-means
-(Philbin and others 2007). So a corpus of any size has cells of some hundred rows, and clusters of that size are told
-apart.
+(Philbin and others 2007). Some rows so miss their nearest centre, and passes of NN-descent find what they miss.
 
 All is computed from rounded rows, in whole numbers. Samples and first centres go by the hash of the id. So centres
 depend neither on where a row stands nor on who computes them.

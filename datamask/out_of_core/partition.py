@@ -2,8 +2,8 @@
 
     centres -> assign, for each range of rows -> layout -> part, for each range -> block, for each block -> atlas
 
-Cells are those of `datamask.corpus.partition_search`, and do not depend on blocks: these are neighbouring cells, about
-equally many rows each, or random rows that know themselves alone. In a block rows come by cell. A row's *position* is
+Cells are those of `datamask.corpus.centres`. Blocks are neighbouring cells, about equally many rows each; or they are
+random rows that know themselves alone, and have cells of their own. In a block rows come by cell. A row's *position* is
 its place when all blocks are laid end to end.
 """
 

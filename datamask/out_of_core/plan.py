@@ -36,6 +36,7 @@ ASSUMED = {
     "sample": "learning on the sample takes what it took at 100,000 x 64, by its rows and dimensions",
     "passes": f"the selection and each end of a scale take at most {MOST_PASSES} passes; most need 2 to 8",
     "linear": "a row costs what it costs among the probed ones; side by side, workers do not slow each other down",
+    "search": "a row is compared with as many rows as were probed; above 200,000 rows the search compares fewer",
     "machines": "machines are like this one and reach shards and scratch as fast as it does; only tasks are shared out "
     "among them",
     "tokens": f"{TOKENS_PER_ROW:.0f} tokens a row: the card of ServiceNow/fineweb-sample on Hugging Face counts some "
@@ -207,6 +208,8 @@ def plan_run(
     solved_by_tasks = bool(rates.tasks)
     assumed = [ASSUMED["sample"], ASSUMED["linear"], ASSUMED["machines"]]
     assumed += [] if solved_by_tasks else [ASSUMED["passes"]]
+    if solved_by_tasks and not compares_all(shape.rows, search_for(shape.rows, selection.neighbors)):
+        assumed.append(ASSUMED["search"])
     larger = None
     if tokens is not None:
         rows = max(2, round(tokens / (rates.tokens or TOKENS_PER_ROW)))
@@ -226,6 +229,39 @@ def plan_run(
     )
 
 
+@dataclass(frozen=True)
+class Growth:
+    """How much more there is to do than on the probed rows.
+
+    Attributes:
+        shape: of the corpus. rates: of the probe. blocks: of the corpus. pairs: whether all pairs of rows are compared.
+        alone: whether every block has cells of its own.
+    """
+
+    shape: Shape
+    rates: Rates
+    blocks: int
+    pairs: bool
+    alone: bool
+
+    def of(self, task: str) -> float:
+        """How many times as long all calls of a task take."""
+        by_rows = self.shape.rows / self.rates.rows
+        if task.endswith(BY_ROWS_AND_TURNS):
+            return by_rows * _turns(self.blocks) / _turns(self.rates.blocks)
+        if task.endswith(BY_PAIRS) and self.pairs:
+            return by_rows**2
+        cells = self._cells(self.shape.rows, self.blocks)
+        probed = self._cells(self.rates.rows, self.rates.blocks)
+        by_centres = compared_centres(cells) / compared_centres(probed)
+        if task.endswith(BY_CENTRES):
+            return cells / probed * by_centres
+        return by_rows * by_centres if task.endswith(BY_ROWS_AND_CENTRES) else by_rows
+
+    def _cells(self, rows: int, blocks: int) -> int:
+        return cell_count(math.ceil(rows / blocks) if self.alone else rows)
+
+
 def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: float, cores: int | None = None) -> Plan:
     """The plan for a corpus of this size.
 
@@ -242,7 +278,13 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     passes = 0 if rates.tasks else MOST_PASSES * (1 + len(selection.terms)) if rates.passed else 1
     # ends of scales and selection together, but that of second moments needs the first reading
     valued = 0 if rates.tasks else 1 + ("disf_fixed" in dict(selection.terms))
-    pairs = compares_all(shape.rows, search_for(shape.rows, selection.neighbors))
+    growth = Growth(
+        shape,
+        rates,
+        blocks,
+        pairs=compares_all(shape.rows, search_for(shape.rows, selection.neighbors)),
+        alone=selection.scope == "block",
+    )
     return Plan(
         rows=shape.rows,
         dim=rates.dim,
@@ -256,7 +298,7 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
         scratch_bytes=scratch_bytes(shape.rows, rates.dim, lengths=rates.tokens is not None)
         + shape.rows * rates.task_bytes,
         memory_bytes=float(solver_for(selection).memory(selection, shape.rows, rates.dim, selected)),
-        parts=tuple(_parts(shape, rates, blocks, passes, valued, learning, pairs)),
+        parts=tuple(_parts(growth, passes, valued, learning)),
         cores=cores or selection.workers or usable_cores(),
         recipe=None
         if rates.tasks
@@ -264,9 +306,8 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     )
 
 
-def _parts(
-    shape: Shape, rates: Rates, blocks: int, passes: int, valued: int, learning: float, pairs: bool
-) -> Iterator[Part]:
+def _parts(growth: Growth, passes: int, valued: int, learning: float) -> Iterator[Part]:
+    shape, rates, blocks = growth.shape, growth.rates, growth.blocks
     rows = shape.rows
     yield Part("The ids of all rows, for a uniform sample", rows * rates.ids, max(1.0, rows / PIECE_ROWS), False)
     yield Part("Learning on the sample", learning, 1.0, False)
@@ -275,7 +316,7 @@ def _parts(
         by_part: dict[tuple[str, float], float] = {}
         for task, rate in rates.tasks.items():
             key = _phase_of(task), _shared(task, rate.at_once, rates.blocks, blocks)
-            by_part[key] = by_part.get(key, 0.0) + rate.seconds * _growth(task, shape, rates, blocks, pairs)
+            by_part[key] = by_part.get(key, 0.0) + rate.seconds * growth.of(task)
         for phase in dict.fromkeys(phase for phase, _ in by_part):
             for (of_phase, shared), seconds in by_part.items():
                 if of_phase == phase:
@@ -291,19 +332,6 @@ def _parts(
 def _phase_of(task: str) -> str:
     module = task.partition(":")[0].rpartition(".")[2]
     return PHASES.get(module, module)
-
-
-def _growth(task: str, shape: Shape, rates: Rates, blocks: int, pairs: bool) -> float:
-    """How many times as long all calls of a task take as on the probed rows."""
-    by_rows, cells, probed = shape.rows / rates.rows, cell_count(shape.rows), cell_count(rates.rows)
-    by_centres = compared_centres(cells) / compared_centres(probed)
-    if task.endswith(BY_ROWS_AND_TURNS):
-        return by_rows * _turns(blocks) / _turns(rates.blocks)
-    if task.endswith(BY_CENTRES):
-        return cells / probed * by_centres
-    if task.endswith(BY_PAIRS) and pairs:
-        return by_rows**2
-    return by_rows * by_centres if task.endswith(BY_ROWS_AND_CENTRES) else by_rows
 
 
 def _turns(blocks: int) -> float:

@@ -130,14 +130,18 @@ def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done,
     assert min(share for share, what in shares if what == "Neighbor graph") >= done.mean()
 
 
-def test_a_stop_during_nn_descent_keeps_the_search(features, make_corpus, tasks_done, tmp_path, monkeypatch):
+@pytest.mark.parametrize("passes", [1, 2, 3])
+def test_a_stop_during_nn_descent_keeps_the_search(features, make_corpus, tasks_done, tmp_path, monkeypatch, passes):
+    """The stop comes during the last pass."""
+    monkeypatch.setattr(partition_search, "passes_of", lambda *_: passes)
     corpus = make_corpus(features)
     whole = neighbors_for(corpus, 12, None, search="approximate")
     assert not whole.exact
-    real, stopping = neighbor_descent.in_threads, [True]
+    real, stopping, begun = neighbor_descent.in_threads, [True], []
 
     def stopped(task, count, **options):
-        if stopping[0]:
+        begun.append(count)
+        if stopping[0] and len(begun) == passes:
             task(0)  # a part of the pass is done, which must not show in what is kept
             raise Stopped("stopped")
         return real(task, count, **options)

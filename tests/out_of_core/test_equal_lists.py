@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.corpus import neighbors, open_corpus, pair_search, partition_search
+from datamask.corpus import centres, neighbors, open_corpus, pair_search, partition_search
 from datamask.corpus.neighbors import neighbors_for
 from datamask.corpus.rounded_rows import cosine_error
 from datamask.corpus.sampling import row_hash
+from datamask.errors import Stopped
 from datamask.out_of_core import partition
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
@@ -135,6 +136,51 @@ def test_lists_do_not_depend_on_the_order_of_the_rows(small, tmp_path):
         graphs.append((names[graph.indices[place]], graph.similarities[place], graph.recall))
     for one, other in zip(*graphs):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.fixture
+def large(small, monkeypatch):
+    """Cells in many groups, and so few that a row looks into that three passes of NN-descent follow."""
+    monkeypatch.setattr(centres, "NEAR", 12)
+    monkeypatch.setattr(centres, "MOST_NEAREST", 10)
+    monkeypatch.setattr(centres, "CELL_ROWS", 30)
+    monkeypatch.setattr(partition_search, "LARGE", 1000)
+    monkeypatch.setattr(partition_search, "LOOKED_AT", 100)
+
+
+def test_lists_of_many_groups_of_cells_and_several_passes_are_equal(large, tmp_path):
+    config = shards(tmp_path / "shards", 1500, 24)
+    scratch = write_scratch(WholeCorpus.open(config), tmp_path / "scratch")
+    graph = neighbors_for(open_corpus(config), 25, None, search="approximate", work=Work(threads=2))
+    assert not graph.exact and 0.9 < graph.recall < 1
+    for block_rows in (1500, 400):
+        cells = assert_equal(scratch, graph, block_rows, exact=False)
+        assert len(cells.passes) == 4 and not any(any(cells.folder.glob(f"{each.name}*")) for each in cells.passes)
+    groups = ArrayFile(cells.centres.path(0))["middles"]
+    assert 5 <= len(groups) <= 7
+
+
+def test_what_was_stopped_between_passes_goes_on_from_the_last_whole_one(large, tmp_path):
+    config = shards(tmp_path / "shards", 1500, 24)
+    scratch = write_scratch(WholeCorpus.open(config), tmp_path / "scratch")
+    graph = neighbors_for(open_corpus(config), 25, None, search="approximate")
+    unbroken = SerialEngine()
+    CellBlocks(write_scratch(WholeCorpus.open(config), tmp_path / "other"), 400, 25).prepare(unbroken)
+    calls, most = [], 5
+    while True:
+        engine = SerialEngine()
+
+        def poll(engine=engine, most=most) -> None:
+            if len(engine.calls) >= most:
+                raise Stopped("stopped")
+
+        try:
+            CellBlocks(scratch, 400, 25).prepare(engine, Work(poll))
+            break
+        except Stopped:
+            calls += engine.calls
+    assert sorted(calls + engine.calls) == sorted(unbroken.calls), "no call is done twice"
+    assert_equal(scratch, graph, 400, exact=False)
 
 
 def test_workers_make_the_lists_of_memory_at_a_size_that_is_searched_approximately(tmp_path):

@@ -133,6 +133,16 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines(monkeypatch):
     assert plan.seconds(1000) == plan.seconds(10), "no more than 20 blocks are done at a time"
 
 
+@pytest.mark.parametrize(("alone", "cells", "compared"), [(False, 20_000, 2048 + 141), (True, 316, 316)])
+def test_what_goes_by_cells_grows_with_the_centres_that_a_row_is_compared_with(alone, cells, compared):
+    """Ten million rows: in cells of their own, or by hundred blocks alone; the probe has the fewest cells, 16."""
+    growth = plans.Growth(Shape(10**7, 1, 0.0), rates(rows=100, blocks=4), 100, pairs=False, alone=alone)
+    assert growth.of("datamask.out_of_core.partition:centres") == pytest.approx(cells / 16 * compared / 16)
+    for task in plans.BY_ROWS_AND_CENTRES:
+        assert growth.of(f"datamask.out_of_core.{task}") == pytest.approx(10**5 * compared / 16)
+    assert growth.of("datamask.out_of_core.neighbour_lists:searched") == 10**5
+
+
 def test_covers_are_counted_once_for_each_colour_that_some_block_has(monkeypatch):
     monkeypatch.setattr(facility, "MOST_LISTED", 0)
     tasks = {"datamask.out_of_core.rounds:cover": TaskRate(1.0, 2)}
