@@ -68,9 +68,7 @@ def layout(argument: Argument) -> Made:
         block = np.arange(len(counts)) // len(centres)
     else:
         block = block_of_cells(centres.points.astype(np.float32), counts, argument["blocks"])
-    rows = np.bincount(block, counts, argument["blocks"]).astype(np.int64)
-    arrays = {"block": block, "rows": rows, "counts": counts}
-    return arrays, {"largest": int(rows.max()), "smallest": int(rows.min())}
+    return {"block": block, "counts": counts}, {}
 
 
 @task

@@ -67,7 +67,7 @@ def merge(argument: Argument) -> Made:
     gains = [each["gains"] for each in solved]
     price, ties = -np.inf, np.int64(np.iinfo(np.int64).max)
     if sum(map(len, gains)) > argument["size"]:
-        price = price_of(gains, argument["size"])
+        price = np.partition(np.concatenate(gains), -argument["size"])[-argument["size"]]
         above = sum(int(np.searchsorted(-each, -price)) for each in gains)
         at_price = np.concatenate([each["order"][own == price] for each, own in zip(solved, gains)])
         ties = np.partition(at_price, argument["size"] - above - 1)[argument["size"] - above - 1]
@@ -76,36 +76,6 @@ def merge(argument: Argument) -> Made:
         taken = (own > price) | ((own == price) & (each["order"] <= ties))
         member[first + each["picks"][taken]] = 1
     return {"member": member}, {"members": int(member.sum()), "price": None if price == -np.inf else float(price)}
-
-
-def price_of(gains: list[np.ndarray], size: int) -> float:
-    """The S-th largest gain of all.
-
-    Args:
-        gains: falling, of each block; more than S together.
-    """
-    ends = [(float(each[-1]), float(each[0])) for each in gains if len(each)]
-    low, high = _rank(min(low for low, _ in ends)), _rank(max(high for _, high in ends))
-    rising = [-np.asarray(each) for each in gains]
-    # halving the numbers that float64 knows: at least S gains reach `low`, and fewer whatever is above `high`
-    while low < high:
-        middle = low + (high - low + 1) // 2
-        if sum(int(np.searchsorted(each, -_number(middle), side="right")) for each in rising) >= size:
-            low = middle
-        else:
-            high = middle - 1
-    return _number(low)
-
-
-def _rank(number: float) -> int:
-    """The place of a number among all float64 numbers, by size."""
-    bits = int(np.float64(number + 0.0).view(np.int64))
-    return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
-
-
-def _number(rank: int) -> float:
-    bits = rank if rank >= 0 else -rank | -(1 << 63)
-    return float(np.int64(bits).view(np.float64))
 
 
 @task

@@ -6,8 +6,6 @@ the rows.
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -18,7 +16,7 @@ from datamask.objectives.facility import Coverage, Facility
 from datamask.objectives.facility_kernels import pair_products
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
-from datamask.out_of_core.partition import unit_float32
+from datamask.out_of_core.partition import Positions, unit_float32
 from datamask.polling import Poll, no_poll
 
 PAIRS_AT_ONCE = 1 << 16
@@ -37,6 +35,7 @@ class RowsOfCells:
     def __init__(self, cells: CellBlocks) -> None:
         self.starts = np.asarray(ArrayFile(cells.atlas.path(0))["block_starts"])
         self._files = [ArrayFile(cells.block.path(number)) for number in range(cells.blocks)]
+        self._features = Positions([file["features"] for file in self._files], self.starts)
 
     def column(self, name: str) -> np.ndarray:
         """What is kept of every row by this name, ``(N,)``."""
@@ -44,14 +43,7 @@ class RowsOfCells:
 
     def features(self, positions: np.ndarray) -> np.ndarray:
         """Unit features of rows at rising positions, float32 ``(k, d)``."""
-        edges = np.searchsorted(positions, self.starts)
-        some = [
-            unit_float32(file["features"][positions[low:high] - first])
-            for file, first, (low, high) in zip(self._files, self.starts[:-1], itertools.pairwise(edges.tolist()))
-            if high > low
-        ]
-        dim = self._files[0]["features"].shape[1]
-        return np.concatenate([np.empty((0, dim), np.float32), *some])
+        return unit_float32(self._features[positions])
 
     def products(self, left: np.ndarray, right: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
         """The product of each two rows, float64 ``(p,)``. left, right: int64 ``(p,)``, positions."""
