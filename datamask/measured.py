@@ -15,8 +15,9 @@ from datamask.schemas import COUNT, EVERY, NONE, NUMBER, TEXT, Complete, Schema,
 ANCHOR_VERSION = 7
 """Of the ends of scales: raise it when a reference solver of `datamask.evaluation.anchors` changes."""
 
-RANDOM_DRAWS = 32
-"""Random subsets, of facility location or under a budget, whose mean value is the random end of a scale."""
+RANDOM_DRAWS, DRAWN_ROWS = (3, 32), 32_000_000
+"""Fewest and most random subsets, of facility location or under a budget, whose mean value is the random end of a
+scale; and the rows in which they are drawn, all together: for so many rows the mean is as precise as one of all."""
 
 PROVED, FOUND = "proved", "best found"
 
@@ -28,6 +29,17 @@ NO_GAIN = 1e-7
 
 BOUND_ROUNDING = 1e-9
 """A bound may lie so far below its value, relative: float64 sums are rounded."""
+
+
+def random_draws(rows: int) -> int:
+    """How many random subsets of so many rows the random end of a scale is the mean of.
+
+    Example:
+        >>> random_draws(1_000_000), random_draws(5_000_000), random_draws(50_000_000)
+        (32, 6, 3)
+    """
+    fewest, most = RANDOM_DRAWS
+    return max(fewest, min(most, DRAWN_ROWS // max(rows, 1)))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
-from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, RANDOM_DRAWS, Anchor, best_end
+from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, Anchor, best_end, random_draws
 from datamask.objectives import cache_name
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -169,16 +169,17 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
 def _random_end(problem: Problem, poll: Poll) -> float:
     """The value of a random subset: always the same for a problem."""
     function, generator = problem.joint.terms[0].function, torch.Generator().manual_seed(0)
+    draws = random_draws(len(problem.ties))
     if function.drawn:
         # by hashes of the ids, as over all rows of a corpus beyond memory
         hashes = problem.ties.cpu().numpy().view(np.uint64) ^ SIGN
         device = problem.ties.device
         nothing = torch.zeros(len(problem.eligible), device=device)
-        drawn = (tie_order(hash_under(hashes, DRAWS + draw), device) for draw in range(RANDOM_DRAWS))
+        drawn = (tie_order(hash_under(hashes, DRAWS + draw), device) for draw in range(draws))
         return float(np.mean([function.value(replace(problem, ties=ties).subset(nothing), poll) for ties in drawn]))
     if problem.budget is None:
         return function.random_value(problem.size, generator, poll)
-    keys = torch.rand(RANDOM_DRAWS, len(problem.eligible), generator=generator).to(problem.eligible.device)
+    keys = torch.rand(draws, len(problem.eligible), generator=generator).to(problem.eligible.device)
     return float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
 
 

@@ -27,7 +27,7 @@ from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
-from datamask.measured import FOUND, PROVED, RANDOM_DRAWS, Anchor, Anchors, Estimate
+from datamask.measured import FOUND, PROVED, Anchor, Anchors, Estimate, random_draws
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.estimate import estimated
 from datamask.objectives.facility import ROUNDING, Coverage
@@ -126,12 +126,13 @@ class ListedRows:
         """The ends of the scales of quality and of diversity, free of any rules, and what the latter is solved by."""
         problem = replace(limits.free(self, size), joint=self.joint(limits, 0.0))
         quality = limits.quality_ends(problem)
-        random, tokens = 0.0, None if problem.budget is None else problem.budget.most
-        for draw in range(RANDOM_DRAWS):
-            work.report(0.3 * draw / RANDOM_DRAWS, "Random selections, for the scale")
+        tokens = None if problem.budget is None else problem.budget.most
+        random, draws = 0.0, random_draws(len(self.row))
+        for draw in range(draws):
+            work.report(0.3 * draw / draws, "Random selections, for the scale")
             drawn = replace(problem, ties=self.ties(DRAWS + draw)).subset(torch.zeros(len(problem.eligible)))
             coverage = self.function.close_coverage(drawn, work.poll, needed=1)
-            random += float(coverage.best.double().mean()) / RANDOM_DRAWS
+            random += float(coverage.best.double().mean()) / draws
         work.report(0.3, "What diversity alone would select")
         settings = {"size": size, "lamb": 0.0, "seed": 0, "tokens": tokens}
         mask = self.solved(problem, settings, work.part(0.3, 1.0))
