@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from datamask import measured
 from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
@@ -73,6 +74,24 @@ def test_a_scratch_changes_nothing_that_is_selected(tmp_path, monkeypatch, lamb)
     assert (memory["estimator"], scratch["estimator"]) == ("relaxed", "blocks")
     # rows of a scratch are rounded to float16
     assert scratch["calibrated"]["joint"] == pytest.approx(memory["calibrated"]["joint"], abs=5e-5)
+
+
+def test_of_many_rows_fewer_random_selections_are_drawn_and_the_same_ones_in_memory_and_out_of_core(
+    tmp_path, monkeypatch
+):
+    features, quality = clustered(1000, seed=1)
+    options = {"objective": "facility", "select_ratio": 0.1, "lamb": 0.0}
+    drawn = {}
+    for rows in (measured.DRAWN_ROWS, 5000):
+        monkeypatch.setattr(measured, "DRAWN_ROWS", rows)
+        for name in ("memory", "scratch"):
+            shards = written_shards(tmp_path / str(rows) / name / "shards", features, quality)
+            summary, _ = done_run(shards, scratch=name == "scratch", **options)
+            drawn[name, measured.random_draws(1000)] = summary["anchors"]["diversity"]["facility"]["random"]
+    for draws in (32, 5):
+        # rows of a scratch are rounded to float16
+        assert drawn["scratch", draws] == pytest.approx(drawn["memory", draws], abs=2e-5)
+    assert 1e-4 < abs(drawn["memory", 32] - drawn["memory", 5]) < 0.01
 
 
 @pytest.mark.parametrize("scope", ["global", "block"])
