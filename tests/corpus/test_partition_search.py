@@ -187,8 +187,18 @@ def test_lists_of_a_large_corpus_without_structure_are_looked_for_in_so_many_row
     rows, ties = rounded(unit(np.random.default_rng(0).normal(size=(1500, 64)))), np.arange(1500, dtype=np.uint64)
     assert cells_of(rows, 10, ties) is None
     monkeypatch.setattr(partition_search, "LARGE", 1000)
-    monkeypatch.setattr(partition_search, "LOOKED_AT", 300)
+    monkeypatch.setattr(partition_search, "LOOKED_AT", (300, 300))
     assert cells_of(rows, 10, ties).probed.shape == (1500, 8)  # of 39 cells
+
+
+def test_all_rows_together_look_at_so_many_rows_at_most():
+    """65,536 each up to half a million rows, 4,096 from eight million on; more passes where that is not enough."""
+    for rows, most in ((400_000, 65_536), (10**6, 34_359), (10**7, 4096), (5 * 10**7, 4096)):
+        cells = cell_count(rows)
+        m = partition_search._most_cells(rows, cells)
+        assert most <= m * rows / cells < most + rows / cells + 1
+        assert [partition_search.passes_of(some, rows, cells) for some in (m - 1, m)] == [1, 3]
+    assert partition_search.passes_of(10**6, 200_000, 447) == 1
 
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])

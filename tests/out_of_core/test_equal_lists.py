@@ -145,7 +145,7 @@ def large(small, monkeypatch):
     monkeypatch.setattr(centres, "MOST_NEAREST", 10)
     monkeypatch.setattr(centres, "CELL_ROWS", 30)
     monkeypatch.setattr(partition_search, "LARGE", 1000)
-    monkeypatch.setattr(partition_search, "LOOKED_AT", 100)
+    monkeypatch.setattr(partition_search, "LOOKED_AT", (100, 100))
 
 
 def test_lists_of_many_groups_of_cells_and_several_passes_are_equal(large, tmp_path):
