@@ -43,9 +43,9 @@ WORTHWHILE = 0.3
 
 LARGE, LOOKED_AT, LOOKED_AT_BY_ALL, PASSES = 200_000, (4096, 65_536), 1 << 35, 3
 """Above so many rows, a row looks into cells of so many rows at most, and all rows together into so many: time then
-grows with the rows and no faster. Where that is not enough for `AIMED_RECALL`, so many passes of NN-descent follow in
-the place of one. Each takes a tenth of the time of a search, and together they bring lists with 65 % of the true
-neighbours to 97 %."""
+grows with the rows and no faster. Where it looks into as many as it may, they may hold less than `AIMED_RECALL`, and so
+many passes of NN-descent follow in the place of one. Each takes a tenth of the time of a search, and together they
+bring lists with 65 % of the true neighbours to 97 %."""
 
 LEAST_LOOKED_INTO = 4
 """Cells that a row looks into, at least. A row at the edge of its cluster may lie in a cell without any other of it.
@@ -82,7 +82,7 @@ def cells_needed(
         m; None where it takes so many cells that comparing all pairs is as quick.
     """
     least = min(LEAST_LOOKED_INTO, len(centres))
-    most = max(least, _most_cells(rows, len(centres))) if rows > LARGE else int(WORTHWHILE * len(centres))
+    most = max(least, most_cells(rows, len(centres))) if rows > LARGE else int(WORTHWHILE * len(centres))
     quiet = Work(work.poll, threads=work.threads)
     for m in (*itertools.takewhile(lambda some: some < most, (16, 64, 256)), most):
         own, ranks = centres.nearest_cells(judges, m, quiet), []
@@ -115,10 +115,10 @@ def _ranks(judges: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def passes_of(m: int, rows: int, cells: int) -> int:
     """How many passes of NN-descent follow where each of so many rows looks into m of so many cells."""
-    return PASSES if rows > LARGE and m >= _most_cells(rows, cells) else 1
+    return PASSES if rows > LARGE and m >= most_cells(rows, cells) else 1
 
 
-def _most_cells(rows: int, cells: int) -> int:
+def most_cells(rows: int, cells: int) -> int:
     """How many of its cells a row of a large corpus looks into, at most."""
     return cells_with(min(max(LOOKED_AT_BY_ALL // rows, LOOKED_AT[0]), LOOKED_AT[1]), rows, cells)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from datamask.corpus.centres import cell_count
-from datamask.corpus.partition_search import JUDGED_BY, JUDGES, passes_of
+from datamask.corpus.partition_search import JUDGED_BY, JUDGES, most_cells, passes_of
 from datamask.files import sweep
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
@@ -148,6 +148,7 @@ class CellBlocks:
             "neighbour_lists:needed",
             1,
             centres=self.centres.name,
+            most=most_cells(self.rows, cell_count(self.rows)),
             nearest=self.true_lists(sample).name,
             sample=sample.name,
             **self._placed,
@@ -155,7 +156,7 @@ class CellBlocks:
 
     @functools.cached_property
     def probes(self) -> Phase | None:
-        """Which cells each row looks into, removed once the lists are there; None where all pairs are compared."""
+        """Which cells each row looks into, removed once rows were searched; None where all pairs are compared."""
         if self.exact and not self.alone:
             return None
         return self.phase(
@@ -185,6 +186,11 @@ class CellBlocks:
             "listed": min(self.listed, self.rows),
             "probes": None if self.probes is None else self.probes.name,
         }
+
+    @property
+    def named(self) -> bool:
+        """Whether the phases are whole that the names of later ones follow from."""
+        return self.atlas.whole and (self.needed is None or self.needed.whole)
 
     @functools.cached_property
     def passes(self) -> tuple[Phase, ...]:
@@ -263,6 +269,10 @@ class CellBlocks:
             if self.probes is not None:
                 self.probes.done(engine, work.part(0.27, 0.3), "Cells near every row")
             self.searched.done(engine, work.part(0.3, 0.8), "Nearest rows")
+        if self.probes is not None:
+            self.probes.remove()
+        for phase in self.passes[: max(whole, 0)]:
+            phase.remove()  # which a kill may have left
         for number in range(max(whole, 0) + 1, len(self.passes)):
             start, end = (0.8 + 0.1 * each / (len(self.passes) - 1) for each in (number - 1, number))
             self.passes[number].done(engine, work.part(start, end), "Neighbors of neighbors")

@@ -36,7 +36,8 @@ ASSUMED = {
     "sample": "learning on the sample takes what it took at 100,000 x 64, by its rows and dimensions",
     "passes": f"the selection and each end of a scale take at most {MOST_PASSES} passes; most need 2 to 8",
     "linear": "a row costs what it costs among the probed ones; side by side, workers do not slow each other down",
-    "search": "a row is compared with as many rows as were probed; above 200,000 rows the search compares fewer",
+    "search": "a row is compared with as many rows as were probed: clear clusters take fewer, and features without "
+    "structure more, up to 2,000,000 rows; passes of NN-descent are not counted",
     "machines": "machines are like this one and reach shards and scratch as fast as it does; only tasks are shared out "
     "among them",
     "tokens": f"{TOKENS_PER_ROW:.0f} tokens a row: the card of ServiceNow/fineweb-sample on Hugging Face counts some "

@@ -195,7 +195,7 @@ def test_all_rows_together_look_at_so_many_rows_at_most():
     """65,536 each up to half a million rows, 4,096 from eight million on; more passes where that is not enough."""
     for rows, most in ((400_000, 65_536), (10**6, 34_359), (10**7, 4096), (5 * 10**7, 4096)):
         cells = cell_count(rows)
-        m = partition_search._most_cells(rows, cells)
+        m = partition_search.most_cells(rows, cells)
         assert most <= m * rows / cells < most + rows / cells + 1
         assert [partition_search.passes_of(some, rows, cells) for some in (m - 1, m)] == [1, 3]
     assert partition_search.passes_of(10**6, 200_000, 447) == 1

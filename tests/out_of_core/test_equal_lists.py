@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.config import CorpusConfig
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import centres, neighbors, open_corpus, pair_search, partition_search
 from datamask.corpus.neighbors import neighbors_for
 from datamask.corpus.rounded_rows import cosine_error
@@ -20,10 +20,11 @@ from datamask.out_of_core import partition
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.local import LocalEngine
+from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.work.context import Work
+from datamask.work.context import UNWATCHED, Work
 from tests.making.shards import SerialEngine
 from tests.reference.lists import true_lists
 
@@ -181,6 +182,36 @@ def test_what_was_stopped_between_passes_goes_on_from_the_last_whole_one(large, 
             calls += engine.calls
     assert sorted(calls + engine.calls) == sorted(unbroken.calls), "no call is done twice"
     assert_equal(scratch, graph, 400, exact=False)
+
+
+def test_a_run_that_is_stopped_after_every_second_task_ends_like_one_that_is_not(large, tmp_path):
+    """Names of later phases follow from what earlier ones found, and are asked for before these are done again."""
+    shards_of_run = shards(tmp_path / "shards", 1500, 24)
+    config = SelectionConfig.from_options(
+        objective="facility", estimator="blocks", lamb=0.5, select_ratio=0.1, neighbors="approximate", device="cpu"
+    )
+
+    def solved(scratch, engine, work=UNWATCHED):
+        return solve_facility(scratch, config, 150, engine, work, whole=True, listed_rows=400)
+
+    unbroken = SerialEngine()
+    expected = solved(write_scratch(WholeCorpus.open(shards_of_run), tmp_path / "one"), unbroken)
+    scratch, calls = write_scratch(WholeCorpus.open(shards_of_run), tmp_path / "other"), []
+    for _ in range(len(unbroken.calls)):
+        engine = SerialEngine()
+
+        def poll(engine=engine) -> None:
+            if len(engine.calls) >= 2:
+                raise Stopped("stopped")
+
+        try:
+            solution = solved(scratch, engine, Work(poll))
+            break
+        except Stopped:
+            calls += engine.calls
+    assert sorted(calls + engine.calls) == sorted(unbroken.calls), "no call is done twice"
+    np.testing.assert_array_equal(solution.selected, expected.selected)
+    assert solution.joint == expected.joint
 
 
 def test_workers_make_the_lists_of_memory_at_a_size_that_is_searched_approximately(tmp_path):

@@ -61,7 +61,7 @@ class WholeLists:
     @property
     def known(self) -> bool:
         """Whether they no longer need the lists of the blocks."""
-        return self.cells.atlas.whole and self.path("json").is_file()
+        return self.cells.named and self.path("json").is_file()
 
     def assembled(
         self, make: Callable[[], dict[str, Any]], work: Work = UNWATCHED
