@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig
+from datamask.errors import Stopped
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.engines.replies import function_of
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.work.context import Work
 
 
 def clustered(rows: int, dim: int = 16, clusters: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -70,6 +72,30 @@ class SerialEngine(Engine):
     @property
     def workers(self) -> int:
         return 1
+
+
+def with_stops(attempt, most: int, more: int = 0):
+    """What work comes to that is stopped again and again, and goes on each time.
+
+    Args:
+        attempt: does it by an engine, in a context. most: calls until the first stop. more: that many after each.
+
+    Returns:
+        What the last attempt returns, and the calls of all.
+    """
+    calls = []
+    while True:
+        engine = SerialEngine()
+
+        def poll(engine=engine, most=most) -> None:
+            if len(engine.calls) >= most:
+                raise Stopped("stopped")
+
+        try:
+            return attempt(engine, Work(poll)), calls + engine.calls
+        except Stopped:
+            calls += engine.calls
+            most += more
 
 
 def loaded(argument) -> dict:

@@ -15,7 +15,6 @@ from datamask.corpus import centres, neighbors, open_corpus, pair_search, partit
 from datamask.corpus.neighbors import neighbors_for
 from datamask.corpus.rounded_rows import cosine_error
 from datamask.corpus.sampling import row_hash
-from datamask.errors import Stopped
 from datamask.out_of_core import partition
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
@@ -25,7 +24,7 @@ from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.work.context import UNWATCHED, Work
-from tests.making.shards import SerialEngine
+from tests.making.shards import SerialEngine, with_stops
 from tests.reference.lists import true_lists
 
 
@@ -167,20 +166,8 @@ def test_what_was_stopped_between_passes_goes_on_from_the_last_whole_one(large, 
     graph = neighbors_for(open_corpus(config), 25, None, search="approximate")
     unbroken = SerialEngine()
     CellBlocks(write_scratch(WholeCorpus.open(config), tmp_path / "other"), 400, 25).prepare(unbroken)
-    calls, most = [], 5
-    while True:
-        engine = SerialEngine()
-
-        def poll(engine=engine, most=most) -> None:
-            if len(engine.calls) >= most:
-                raise Stopped("stopped")
-
-        try:
-            CellBlocks(scratch, 400, 25).prepare(engine, Work(poll))
-            break
-        except Stopped:
-            calls += engine.calls
-    assert sorted(calls + engine.calls) == sorted(unbroken.calls), "no call is done twice"
+    _, calls = with_stops(CellBlocks(scratch, 400, 25).prepare, 5)
+    assert sorted(calls) == sorted(unbroken.calls), "no call is done twice"
     assert_equal(scratch, graph, 400, exact=False)
 
 
@@ -196,20 +183,9 @@ def test_a_run_that_is_stopped_after_every_second_task_ends_like_one_that_is_not
 
     unbroken = SerialEngine()
     expected = solved(write_scratch(WholeCorpus.open(shards_of_run), tmp_path / "one"), unbroken)
-    scratch, calls = write_scratch(WholeCorpus.open(shards_of_run), tmp_path / "other"), []
-    for _ in range(len(unbroken.calls)):
-        engine = SerialEngine()
-
-        def poll(engine=engine) -> None:
-            if len(engine.calls) >= 2:
-                raise Stopped("stopped")
-
-        try:
-            solution = solved(scratch, engine, Work(poll))
-            break
-        except Stopped:
-            calls += engine.calls
-    assert sorted(calls + engine.calls) == sorted(unbroken.calls), "no call is done twice"
+    scratch = write_scratch(WholeCorpus.open(shards_of_run), tmp_path / "other")
+    solution, calls = with_stops(lambda engine, work: solved(scratch, engine, work), 2)
+    assert sorted(calls) == sorted(unbroken.calls), "no call is done twice"
     np.testing.assert_array_equal(solution.selected, expected.selected)
     assert solution.joint == expected.joint
 

@@ -7,14 +7,14 @@ import pytest
 
 from datamask.config import SelectionConfig
 from datamask.corpus.list_length import list_length
-from datamask.errors import InputError, OptionError, Stopped
+from datamask.errors import InputError, OptionError
 from datamask.out_of_core import facility as facilities
 from datamask.out_of_core import neighbour_lists
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.partition import unit_float32
 from datamask.work.context import UNWATCHED, Work
-from tests.making.shards import SerialEngine, clustered, scratch_of
+from tests.making.shards import SerialEngine, clustered, scratch_of, with_stops
 from tests.reference import truth
 
 ROWS, SIZE = 1500, 150
@@ -200,21 +200,7 @@ def test_a_stopped_run_goes_on_and_ends_the_same(tmp_path):
     unbroken = SerialEngine()
     expected, steps = solved(scratch_of(tmp_path / "unbroken", features, quality), config, unbroken, 60)
     scratch = scratch_of(tmp_path / "broken", features, quality)
-    calls, most = [], 10
-    while True:
-        engine = SerialEngine()
-
-        def poll(engine=engine, most=most) -> None:
-            if len(engine.calls) >= most:
-                raise Stopped("stopped")
-
-        try:
-            solution, told = solved(scratch, config, engine, 60, Work(poll))
-            break
-        except Stopped:
-            calls += engine.calls
-            most += 3
-    calls += engine.calls
+    (solution, told), calls = with_stops(lambda engine, work: solved(scratch, config, engine, 60, work), 10, more=3)
     assert np.array_equal(solution.selected, expected.selected) and told == steps
     assert (solution.joint, solution.estimate, solution.anchors) == (
         expected.joint,
