@@ -83,7 +83,7 @@ def with_stops(attempt, most: int, more: int = 0):
     Returns:
         What the last attempt returns, and the calls of all.
     """
-    calls = []
+    calls: list[tuple[str, int]] = []
     while True:
         engine = SerialEngine()
 
