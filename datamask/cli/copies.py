@@ -1,9 +1,8 @@
-"""The command `copies`: how many rows nearly repeat another one, and how many would in a larger corpus."""
+"""The command `copies`: how many rows nearly repeat another one, in the corpus and in uniform parts of it."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
 from datamask.cli.common import DONE, command_work
 from datamask.cli.output import percent, print_json, say
@@ -13,27 +12,19 @@ from datamask.errors import OptionError
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 
-if TYPE_CHECKING:
-    from datamask.corpus.copy_growth import CopyGrowth
-
-HALVINGS = 4
-"""Of the corpus, for the sizes below it that are told."""
-
-MOST_TIMES = 1e9
+HALVINGS = 3
+"""Of the corpus, for the sizes below it that are measured."""
 
 
 def copies(options: argparse.Namespace) -> int:
-    """`copies`: the rate at this size, at smaller ones, and by a law at a larger one."""
-    from datamask.corpus.copies import families
-    from datamask.corpus.copy_growth import NEIGHBORS, copy_growth
+    """`copies`: the rate at this size and at smaller ones; with --remove, write the rows that are kept."""
+    from datamask.corpus.copies import NEIGHBORS, families, subsample_rate
     from datamask.corpus.neighbors import neighbors_for
     from datamask.corpus.opening import read_corpus
     from datamask.runs.kept_rows import write_kept
 
     if options.exact and options.remove is None:
         raise OptionError("--exact belongs to --remove OUT.parquet, which writes the rows that are kept")
-    if not 1 < options.times <= MOST_TIMES:
-        raise OptionError(f"--times must be above 1 and at most {MOST_TIMES:,.0f}, got {options.times:g}")
     if not 0 < options.cosine <= 1:
         raise OptionError(f"--cosine must be above 0 and at most 1, got {options.cosine:g}")
     with command_work("and keeping what is built of the neighbor graph") as work:
@@ -44,52 +35,29 @@ def copies(options: argparse.Namespace) -> int:
             RunStore(options.runs_dir).cache_dir,
             work=work,
         )
-        growth = copy_growth(graph, options.cosine)
+        n = len(corpus)
+        sizes = sorted({max(n >> halving, 1) for halving in range(HALVINGS + 1)})
+        rates = {rows: subsample_rate(graph, options.cosine, rows) for rows in sizes}
         kept = None
         if options.remove is not None:
             duplicates = "exact" if options.exact else str(options.cosine)
-            rows = families(corpus, duplicates, graph)
-            kept = write_kept(corpus, rows, options.remove, work)
+            kept = write_kept(corpus, families(corpus, duplicates, graph), options.remove, work)
     if options.json:
-        print_json(_report(growth, options.times) | ({} if kept is None else {"kept": kept, "output": options.remove}))
+        report = {
+            "n": n,
+            "cosine": options.cosine,
+            "rate": rates[n],
+            "within": [{"rows": rows, "rate": rate} for rows, rate in rates.items()],
+            "recall": graph.recall,
+        }
+        print_json(report | ({} if kept is None else {"kept": kept, "output": options.remove}))
     else:
-        print_text("\n".join(_lines(growth, options.times)))
+        print_text(f"{percent(rates[n])} of {n:,} rows have another at cosine {options.cosine:g} or more")
+        for rows in sizes[:-1]:
+            print_text(f"  of {rows:,} of them: {percent(rates[rows])}")
         if kept is not None:
             which = "exact duplicates" if options.exact else f"semantic duplicates (cosine {options.cosine:g} or more)"
-            print_text(f"{options.remove}: {kept:,} of {growth.n:,} rows; {growth.n - kept:,} {which} were removed")
-        for doubt in growth.doubts(options.times):
-            say(f"not to be trusted: {doubt}")
+            print_text(f"{options.remove}: {kept:,} of {n:,} rows; {n - kept:,} {which} were removed")
+        if graph.recall < 1:
+            say(f"the neighbors are approximate (recall {graph.recall:.1%}), so some duplicates are missing")
     return DONE
-
-
-def _sizes(growth: CopyGrowth) -> list[int]:
-    return sorted({max(growth.n >> halving, 1) for halving in range(HALVINGS + 1)})
-
-
-def _report(growth: CopyGrowth, times: float) -> dict[str, Any]:
-    value, low, high = growth.beyond(times)
-    return {
-        "n": growth.n,
-        "cosine": growth.cosine,
-        "rate": growth.now,
-        "within": [{"rows": rows, "rate": growth.within(rows)} for rows in _sizes(growth)],
-        "times": times,
-        "foretold": {"rate": value, "low": low, "high": high},
-        "foretold_by_half": growth.foretold,
-        "collapse": growth.suggested(times),
-        "recall": growth.recall,
-        "doubts": growth.doubts(times),
-    }
-
-
-def _lines(growth: CopyGrowth, times: float) -> list[str]:
-    value, low, high = growth.beyond(times)
-    collapse = growth.suggested(times)
-    return [
-        f"{percent(growth.now)} of {growth.n:,} rows have another at cosine {growth.cosine:g} or more",
-        *(f"  of {rows:,} of them: {percent(growth.within(rows))}" for rows in _sizes(growth)[:-1]),
-        f"  of {times:g} times as many: {percent(value)} ({percent(low)} to {percent(high)}, if the law holds; half of "
-        f"these rows foretold {percent(growth.foretold)})",
-        "to collapse no larger a share of those than of these: "
-        + ("keep to exact copies" if collapse is None else f"--collapse {collapse:.3f}"),
-    ]

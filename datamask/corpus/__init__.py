@@ -21,8 +21,7 @@ job, in the order a feature row passes them:
 | `neighbor_descent` | lists made better by the neighbors of neighbors |
 | `list_length` | how many neighbors facility location lists |
 | `graph_checkpoint` | half-built lists, gone on with after a stop |
-| `copies`, `density` | families of near-copies; local density |
-| `copy_growth` | how the near-copy rate grows with the corpus |
+| `copies`, `density` | families of near-copies and their rate, in subsamples too; local density |
 | `projections`, `principal` | two dimensions to look at: PCA at once, UMAP and t-SNE when ready |
 | `preparation` and what stands beside it | text in, scored and embedded shards out |
 | `embedders`, `kept_embeddings` | what makes features of texts; its rows kept, so that preparing goes on after a kill |

@@ -1,12 +1,14 @@
 """Families of copies against union-find over all pairs; density against a loop."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datamask.corpus import copies, row_hash
-from datamask.corpus.copies import exact_families, families, near_copy_rate
+from datamask.corpus.copies import ROUNDING, exact_families, families, near_copy_rate, subsample_rate
 from datamask.corpus.density import local_density
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors
 from datamask.errors import OptionError
@@ -101,6 +103,49 @@ def test_near_copy_rate_counts_rows_with_a_close_other_row():
     assert near_copy_rate(graph) == 0.5
     assert near_copy_rate(graph, 0.99999) == 0.0
     assert near_copy_rate(graph.first(1)) == 0.0
+
+
+def test_the_rate_of_small_corpora_by_all_their_subsamples():
+    """Every subsample of 1 to 9 of 9 rows, counted: the mean rate is exact."""
+    x = near_clusters(9, seed=3)
+    graph, near = build_neighbors(x, 9), close_pairs(x)
+    assert near.any() and not near.all()
+    for rows in range(1, 10):
+        rates = [near[np.ix_(part, part)].any(1).mean() for part in itertools.combinations(range(9), rows)]
+        assert subsample_rate(graph, 0.95, rows) == pytest.approx(np.mean(rates), abs=1e-12)
+    for rows in (0, 10):
+        with pytest.raises(OptionError, match="from 1 to the 9"):
+            subsample_rate(graph, 0.95, rows)
+
+
+@pytest.mark.parametrize("rows", [100, 400, 1200])
+def test_random_subsamples_have_that_rate_on_average(rows):
+    x = near_clusters(1600, seed=1)
+    graph, near = build_neighbors(x, 64), close_pairs(x)
+    assert subsample_rate(graph, 0.95, 1600) == pytest.approx(near.any(1).mean(), abs=1e-12) == near_copy_rate(graph)
+    rng = np.random.default_rng(0)
+    parts = [rng.choice(1600, rows, replace=False) for _ in range(40)]
+    rates = [near[np.ix_(part, part)].any(1).mean() for part in parts]
+    noise = np.std(rates) / np.sqrt(len(rates))
+    assert abs(np.mean(rates) - subsample_rate(graph, 0.95, rows)) < 4 * noise + 1e-3
+
+
+def near_clusters(n, seed):
+    """Unit rows in clusters of near-copies whose sizes vary, in random order: float32 ``(n, 24)``."""
+    rng = np.random.default_rng([seed, 7])
+    cluster = np.searchsorted(np.cumsum(rng.geometric(0.15, n)), np.arange(n), side="right")
+    rows = rng.normal(size=(cluster.max() + 1, 24))[cluster]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows += 0.24 * rng.random((n, 1)) * rng.normal(size=(n, 24)) / np.sqrt(24)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows[rng.permutation(n)].astype(np.float32)
+
+
+def close_pairs(x):
+    """Whether two different rows have cosine 0.95 or more, by float64: boolean ``(n, n)``."""
+    near = x.astype(float) @ x.T.astype(float) >= 0.95 - ROUNDING
+    np.fill_diagonal(near, False)
+    return near
 
 
 def test_local_density_is_the_mean_over_the_nearest_others():

@@ -5,7 +5,6 @@ import os
 import shutil
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ import pytest
 
 from datamask.analyses.feature_probe import probing
 from datamask.config import CorpusConfig
-from datamask.corpus.copy_growth import COSINES, CopyGrowth, Law
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.dashboard.data import demo, demo_opening, preparing
 from datamask.dashboard.data import openings as openings_module
@@ -443,34 +441,3 @@ def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_
     opening.wait(240)
     app.run()
     assert "First look" not in said(app) and app.metric[0].value == "720"
-
-
-def test_near_copies_are_told_against_the_size_of_the_corpus(page, opened):
-    app = page(DATA, corpus=opened.key)
-    opened.counting.wait(240)
-    growth = opened.copies.growth
-    app.run()
-    assert not app.exception
-    heading = "How many duplicates would a larger corpus have?"
-    assert any(folded.label == heading for folded in app.expander)
-    if not growth.held[1:].any():
-        assert f"No row has another at cosine {growth.cosine:g}" in said(app)
-    # half of the rows are alone, a third have one, a sixth two
-    opened.copies = replace(opened.copies, growth=grown(np.array([120, 80, 40, 0])))
-    app.run()
-    value, low, high = opened.copies.growth.beyond(4)
-    shown = " ".join(text.value for text in app.markdown)
-    assert (
-        f"many rows: **{100 * value:.1f}" in shown and f"({100 * low:.1f}" in shown and f"to {100 * high:.1f}" in shown
-    )
-    assert "a cosine of **0.9" in shown
-    assert "Check: " in said(app)
-
-
-def grown(held):
-    """Growth by these counts at 0.95, with fewer near-copies the higher the cosine."""
-    n = int(held.sum())
-    law = Law.of(*(held[:3] / n))
-    rates = tuple(Law.of(1 - share, share / 2, share / 8) for share in np.linspace(0.9, 0.1, len(COSINES)))
-    drawn = np.array([[law.start, law.slope * slower, law.x] for slower in (0.9, 1.0, 1.1)])
-    return CopyGrowth(n, 0.95, held, law, drawn, rates, 1.0, 0.5)

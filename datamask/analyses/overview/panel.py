@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from datamask.analyses.copies import panel as copies_panel
 from datamask.analyses.epochs import panel as epochs_panel
 from datamask.analyses.feature_probe import panel as feature_panel
 from datamask.analyses.overview import tables
@@ -106,7 +105,6 @@ def show(opening: Opening, corpus: Corpus) -> None:
         st.markdown("**Notes**")
         _problems(corpus)
     feature_panel.show(corpus)
-    copies_panel.show(opening)
     epochs_panel.show(corpus)
     st.markdown("**First rows**")
     table = tables.first_rows(corpus)

@@ -16,7 +16,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
         corpora.add_prepare,
         "Create scores and embeddings from texts: quality by rules, features by TF-IDF, a static model or your own.",
     ),
-    "copies": (corpora.add_copies, "Count or remove duplicates, and project their number in a larger corpus."),
+    "copies": (corpora.add_copies, "Count or remove duplicates, in the corpus and in parts of it."),
     "select": (selections.add_select, "Select rows of a corpus and write their ids, ranks and scores."),
     "plan": (selections.add_plan, "Forecast time, memory and scratch of a run over all rows of a corpus."),
     "resume": (selections.add_resume, "Continue a run that was stopped, killed or failed, from its last checkpoint."),

@@ -44,9 +44,6 @@ def add_copies(parser: argparse.ArgumentParser) -> None:
         help="cosine of semantic duplicates, at least (0.95)",
     )
     group.add_argument(
-        "--times", type=float, default=4.0, metavar="K", help="also project to a corpus K times as large, above 1 (4)"
-    )
-    group.add_argument(
         "--remove",
         metavar="OUT.parquet",
         help="write the rows without semantic duplicates: of each group the one with the highest quality is kept",

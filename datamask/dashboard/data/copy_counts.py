@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datamask.corpus import Corpus
-from datamask.corpus.copies import families, near_copy_rate
-from datamask.corpus.copy_growth import NEIGHBORS, SHORTEST, CopyGrowth, copy_growth
+from datamask.corpus.copies import NEIGHBORS, families, near_copy_rate
 from datamask.corpus.neighbors import neighbors_for
 from datamask.work.context import Work
 
@@ -23,13 +22,11 @@ class Copies:
         exact: rows whose features equal, byte for byte, those of a row that is kept; None before they are counted.
         near: share of rows with another row at cosine `NEAR` or above; None before it is known.
         recall: share of each row's nearest rows that the search behind `near` finds; 1 where it is exact.
-        growth: of the rate with the corpus; None before it is known, and of a corpus too small for it.
     """
 
     exact: int | None = None
     near: float | None = None
     recall: float = 1.0
-    growth: CopyGrowth | None = None
 
 
 def count_exact(corpus: Corpus) -> int:
@@ -37,8 +34,8 @@ def count_exact(corpus: Corpus) -> int:
     return int(len(corpus) - families(corpus, "exact", None).sum())
 
 
-def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, float, CopyGrowth | None]:
-    """Share of near-copies, the recall of the search behind it, and how the share grows with the corpus.
+def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, float]:
+    """Return the share of near-copies, and the recall of the search behind it.
 
     Finds the neighbour graph where it is not kept.
 
@@ -46,5 +43,4 @@ def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, floa
         Stopped: from `work`.
     """
     graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, work=work)
-    growth = copy_growth(graph, NEAR) if graph.k >= SHORTEST else None
-    return near_copy_rate(graph, NEAR), graph.recall, growth
+    return near_copy_rate(graph, NEAR), graph.recall
