@@ -39,7 +39,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.corpus import machine
-from benchmarks.listed import CLUSTER_ROWS
 from benchmarks.million import commit
 from benchmarks.recipes import write_shard
 from datamask.files import replacing, write_text
@@ -48,7 +47,7 @@ from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.partition import unit_float32
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
-SHARD_ROWS, DIM = 100_000, 128
+SHARD_ROWS, DIM, CLUSTER_ROWS = 100_000, 128, 250
 LOOK_SECONDS = 0.5
 PAIRS = ["--objective", "pairwise", "--lamb", "0.5", "--select_ratio", "0.3"]
 FACILITY = ["--objective", "facility", "--lamb", "0.5", "--select_ratio", "0.1"]

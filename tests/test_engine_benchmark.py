@@ -10,7 +10,6 @@ import torch
 
 from benchmarks import contestants
 from benchmarks.engine_table import sentences, table
-from benchmarks.frontier import measure
 from datamask import CorpusConfig, SelectionConfig, open_corpus
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
@@ -66,13 +65,6 @@ def test_the_published_disf_picks_in_blocks_until_the_size_is_met(spec):
     assert not found["extrapolated"] and np.isfinite(found["joint"])
     stopped = contestants.contest({**spec, "objective": "disf", "who": "DiSF in blocks", "limit": 1e-9})
     assert stopped["extrapolated"] and "joint" not in stopped
-
-
-def test_the_frontier_is_recomputed_from_the_masks():
-    found = measure(TINY, 5, 0.3, 1)
-    assert found["largest_difference"] < 1e-7 and len(found["points"]) == 5
-    assert all(point["gap"] > -1e-9 for point in found["points"])
-    assert found["points"][-1]["quality"] == pytest.approx(1.0)
 
 
 def test_the_table_says_what_the_rows_say():
