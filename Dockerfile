@@ -25,6 +25,7 @@ COPY .streamlit/config.toml ./.streamlit/
 COPY datamask ./datamask
 COPY pages ./pages
 COPY sample_data/demo ./sample_data/demo
+COPY sample_data/demo_runs ./sample_data/demo_runs
 RUN pip install . && rm -r /source/*
 
 RUN useradd --create-home datamask && install --directory --owner datamask /runs

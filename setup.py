@@ -11,6 +11,7 @@ SERVED = {
     "datamask.served": ".",
     "datamask.served.pages": "pages",
     "datamask.served.sample_data.demo": "sample_data/demo",
+    "datamask.served.sample_data.demo_runs": "sample_data/demo_runs",
 }
 """Folder of the wheel, named as a package -> folder of the repository."""
 
@@ -22,7 +23,8 @@ setup(
         "datamask.dashboard.runs": ["*.svg"],
         "datamask.dashboard.shell": ["browser/*.js", "browser/*.css"],
         "datamask.served": [".streamlit/config.toml"],
-        "datamask.served.sample_data.demo": ["*", "results/*/*", "results/*/*/*"],
+        "datamask.served.sample_data.demo": ["*"],
+        "datamask.served.sample_data.demo_runs": ["*/*", "*/*/*"],
     },
     # by its name setuptools knows this file among the modules of the first folder, and leaves it out
     script_name="setup.py",

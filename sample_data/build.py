@@ -1,13 +1,13 @@
 """Build the demo corpus: docstrings of permissively licensed packages with embeddings, and what pages show of them.
 
-    python sample_data/build.py MODEL [--output FOLDER]
-    python sample_data/build.py --points [--output FOLDER]
-
-With `--points` only the run of a demo that is there and its selections along λ are made anew: where options, solvers or
-the ends of scales changed, the kept ones are found no more.
+    python sample_data/build.py MODEL
+    python sample_data/build.py --results
 
 MODEL is the folder of a model2vec model. Needs the packages of `sample_data.docstrings.PACKAGES` installed; downloads
-nothing and imports none of the packages that it reads. Takes some minutes. README.md tells what comes out.
+nothing and imports none of the packages that it reads.
+
+With `--results` the rows stay, and run, selections along λ, map, names and ablation are made anew: pages do not find
+the committed ones after an option, a version or a definition changed. README.md describes the files.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ from sample_data.uses import Uses, count_uses  # noqa: E402
 if TYPE_CHECKING:
     from datamask.runs.store import RunStore
 
-OUTPUT = Path(__file__).resolve().parent / "demo"
-SHARD, NOTICE, FACTS, RESULTS = "demo.parquet", "NOTICE", "facts.json", "results"
+DEMO = ROOT / "sample_data" / "demo"
+RESULTS = ROOT / "sample_data" / "demo_runs"
+SHARD, NOTICE, FACTS = "demo.parquet", "NOTICE", "facts.json"
 
 PER_SOURCE = 490
 """Docstrings of each package at most, so that none fills the map: some 6,000 in all."""
@@ -117,8 +118,8 @@ def table(rows: list[Row], uses: Uses, model: Embedder) -> pa.Table:
     return made.replace_schema_metadata({METADATA_KEY: metadata_of(model)})
 
 
-def keep_results(shard: Path, folder: Path) -> None:
-    """Compute what the pages show of the corpus, and put it into `folder`: the cache, and the folder of a run."""
+def keep_results() -> None:
+    """Compute what the pages show of the demo, and put it into `RESULTS`: the cache, and the folder of a run."""
     # torch comes with these
     from datamask.analyses.ablation.compute.kept_study import compute
     from datamask.dashboard.linked import topics
@@ -127,15 +128,19 @@ def keep_results(shard: Path, folder: Path) -> None:
     from datamask.work.context import Work
 
     # by its name alone: where it lies is known where it is opened
-    with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(shard.parent):
-        store, config = RunStore(scratch), CorpusConfig((shard.name,))
+    with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(DEMO):
+        store, config = RunStore(scratch), CorpusConfig((SHARD,))
         corpus = open_corpus(config)
         map_layout.prepare(corpus, store.cache_dir, Work(report=_say))
         topics.start(corpus, corpus.texts, store.cache_dir).wait()
         compute(corpus, QUESTION, store.cache_dir, work=Work(report=_say))
         _solve(corpus, store.cache_dir)
-        _copy(results(corpus, store.cache_dir), folder / "cache")
-        _run(store, folder)
+        with replacing_folder(RESULTS) as folder:
+            for stored in results(corpus, store.cache_dir):
+                target = folder / "cache" / stored.entry.subject
+                target.mkdir(parents=True, exist_ok=True)
+                shutil.copy(stored.path, target)
+            _run(store, folder)
 
 
 def _run(store: RunStore, folder: Path) -> None:
@@ -155,23 +160,6 @@ def _run(store: RunStore, folder: Path) -> None:
     write_text(facts_file, json.dumps(record, indent=1))
 
 
-def keep_points(output: Path) -> None:
-    """Select from the demo in a folder, and solve it along λ, in the place of what is kept of that."""
-    from datamask.runs.store import RunStore
-
-    with tempfile.TemporaryDirectory(prefix="datamask-demo-") as scratch, contextlib.chdir(output):
-        corpus = open_corpus(CorpusConfig((SHARD,)))
-        _solve(corpus, Path(scratch))
-        cache = Path(RESULTS) / "cache"
-        for old in cache.glob("*/lambda-points-*"):
-            old.unlink()
-        _copy([points(corpus, Path(scratch))], cache)
-        shutil.rmtree(Path(RESULTS) / RUN_ID)
-        _run(RunStore(scratch), Path(RESULTS).absolute())
-    facts = json.loads((output / FACTS).read_text())
-    write_text(output / FACTS, json.dumps({**facts, "files": _digests(output)}, indent=1) + "\n")
-
-
 def _solve(corpus: Corpus, cache_dir: Path) -> None:
     """Have the selections along λ kept that the slider beside the run shows."""
     from datamask.dashboard.tradeoff import lambda_points, live
@@ -182,62 +170,41 @@ def _solve(corpus: Corpus, cache_dir: Path) -> None:
         raise SystemExit(f"λ was not solved: {session.error}")
 
 
-def _copy(kept: list[StoredResult[Any]], target: Path) -> None:
-    for stored in kept:
-        folder = target / stored.entry.subject
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(stored.path, folder / stored.path.name)
-
-
-def points(corpus: Corpus, cache_dir: Path) -> StoredResult[Any]:
-    """Describe the selections along λ."""
-    from datamask.dashboard.tradeoff import kept_points, lambda_points
-
-    problem = kept_points.key_of(corpus, lambda_points.settings_of(None))
-    return kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir)
-
-
 def results(corpus: Corpus, cache_dir: Path) -> list[StoredResult[Any]]:
     """Describe the results in the cache that travel with the corpus."""
     from datamask.corpus.projections.layouts import stored_layout
     from datamask.dashboard.linked.topics import stored_topics
     from datamask.dashboard.map.map_layout import stored_crowding
+    from datamask.dashboard.tradeoff import kept_points, lambda_points
     from datamask.runs.ablation_results import stored_result
 
     drawn = [stored(corpus, cache_dir) for stored in (stored_layout, stored_crowding, stored_topics)]
-    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key), points(corpus, cache_dir)]
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file but the one of facts."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / FACTS)
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    problem = kept_points.key_of(corpus, lambda_points.settings_of(None))
+    points = kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir)
+    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key), points]
 
 
 def _say(share: float, what: str) -> None:
     print(f"\r{share:4.0%} {what[:70]:<70}", end="", file=sys.stderr, flush=True)
 
 
-def build(model: Path, output: Path = OUTPUT, *, results: bool = True) -> None:
-    """Build the demo in a folder, whole or not at all, replacing what was there. The same installation gives the same
-    corpus.
+def build(model: Path) -> None:
+    """Build the rows, whole or not at all, replacing those that were there. The same installation gives the same rows.
 
     Args:
-        model: folder of a model2vec model. results: whether map, run and ablation are made too.
+        model: folder of a model2vec model.
     """
     uses, embedder = count_uses(python_files()), Model2Vec(model)
     made = table(choose(collect(progress=_say)), uses, embedder)
-    with replacing_folder(output.absolute()) as folder:
+    with replacing_folder(DEMO) as folder:
         pq.write_table(made, folder / SHARD, compression="zstd", compression_level=19)
         write_text(folder / NOTICE, notice(sorted(set(made["source"].to_pylist()))))
-        if results:
-            keep_results(folder / SHARD, folder / RESULTS)
         facts = {
             "rows": made.num_rows,
             "sources": dict(sorted(Counter(made["source"].to_pylist()).items())),
             "model": {"name": embedder.name, "digest": embedder.digest},
             "versions": versions(),
-            "files": _digests(folder),
+            "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (NOTICE, SHARD)},
         }
         write_text(folder / FACTS, json.dumps(facts, indent=1) + "\n")
 
@@ -246,15 +213,13 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, nargs="?", help="folder of a model2vec model")
-    parser.add_argument("--points", action="store_true", help="make only its run and its selections along λ anew")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help=f"folder to make (default {OUTPUT})")
+    parser.add_argument("--results", action="store_true", help="keep the rows; compute again what pages show of them")
     options = parser.parse_args(argv)
-    if options.points == (options.model is not None):
-        parser.error("name the folder of a model, or give --points")
-    if options.points:
-        keep_points(options.output)
-    else:
-        build(options.model, options.output)
+    if options.results == (options.model is not None):
+        parser.error("name the folder of a model, or give --results")
+    if options.model is not None:
+        build(options.model)
+    keep_results()
 
 
 if __name__ == "__main__":

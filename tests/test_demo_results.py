@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -19,14 +17,12 @@ from datamask.evaluation.live import GRID
 from datamask.runs.ablation_results import results
 from datamask.runs.store import RunStore
 from sample_data import build
-
-ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "sample_data" / "demo"
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")
 def table():
-    return pq.read_table(FOLDER / build.SHARD)
+    return pq.read_table(build.DEMO / build.SHARD)
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +31,14 @@ def installed(tmp_path_factory):
     runs_dir = tmp_path_factory.mktemp("demo") / "runs"
     demo.install(runs_dir)
     return RunStore(runs_dir), open_corpus(demo.config())
+
+
+def test_its_folder_is_a_corpus(installed, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("select", build.DEMO, "--output", "x.csv", "--objective", "pairwise", "--device", "cpu") == 0
+    (made,) = RunStore("runs").list()
+    assert made.facts()["fingerprint"] == installed[1].fingerprint
+    assert (tmp_path / "x.csv").is_file()
 
 
 def test_its_map_and_names_are_found_and_believed(installed):
@@ -50,12 +54,12 @@ def test_its_map_and_names_are_found_and_believed(installed):
 
 def test_its_run_is_done_on_this_corpus_and_its_quality_is_that_of_its_rows(installed, table):
     store, corpus = installed
-    (run,) = store.list()
-    summary = run.status().to_dict()["summary"]
-    assert run.id == demo.RUN_ID == build.RUN_ID and run.status().state == "done"
-    assert run.config.corpus == demo.config() and run.facts()["fingerprint"] == corpus.fingerprint
-    assert run.config.selection.estimator == "counterfactual" and run.config.selection.lamb == 0.5
-    chosen = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    (made,) = store.list()
+    summary = made.status().to_dict()["summary"]
+    assert made.id == demo.RUN_ID == build.RUN_ID and made.status().state == "done"
+    assert made.config.corpus == demo.config() and made.facts()["fingerprint"] == corpus.fingerprint
+    assert made.config.selection.estimator == "counterfactual" and made.config.selection.lamb == 0.5
+    chosen = made.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
     assert chosen.sum() == summary["selected"] == round(0.3 * len(corpus))
     best = np.sort(table["quality_score"].to_numpy().astype(float))[::-1][: chosen.sum()].mean()
     mean, kept = (table["quality_score"].to_numpy().astype(float)[rows].mean() for rows in (slice(None), chosen))
@@ -65,10 +69,10 @@ def test_its_run_is_done_on_this_corpus_and_its_quality_is_that_of_its_rows(inst
 
 def test_its_selections_along_lambda_are_those_of_its_run_s_problem_and_worth_what_they_say(installed, table):
     store, corpus = installed
-    (run,) = store.list()
-    points = kept_points.of_problem(corpus, lambda_points.settings_of(run.config.selection), store.cache_dir)
+    (made,) = store.list()
+    points = kept_points.of_problem(corpus, lambda_points.settings_of(made.config.selection), store.cache_dir)
     assert [point.lamb for point in points] == sorted(GRID) and all(point.exact for point in points)
-    assert all(point.mask.sum() == run.status().to_dict()["summary"]["selected"] for point in points)
+    assert all(point.mask.sum() == made.status().to_dict()["summary"]["selected"] for point in points)
     assert all(0 <= point.gap < 0.01 for point in points)
     # quality by hand: 0 is a random selection, 1 the best possible
     quality = table["quality_score"].to_numpy().astype(float)
@@ -77,7 +81,7 @@ def test_its_selections_along_lambda_are_those_of_its_run_s_problem_and_worth_wh
         share = (quality[point.mask].mean() - quality.mean()) / (best - quality.mean())
         assert point.quality == pytest.approx(share, abs=1e-5)
     # diversity by hand: how near each row's nearest selected one is, between the ends that its run has too
-    ends = run.status().to_dict()["summary"]["anchors"]["diversity"]["facility"]
+    ends = made.status().to_dict()["summary"]["anchors"]["diversity"]["facility"]
     features = corpus.features.astype(float)
     for point in (points[0], points[10], points[-1]):
         nearest = np.maximum((features @ features[point.mask].T).max(axis=1), 0.0).mean()
@@ -106,7 +110,7 @@ def test_its_ablation_is_found_and_is_of_this_corpus(installed):
 
 
 def test_nothing_in_it_names_a_place_of_the_machine_that_built_it():
-    for path in FOLDER.rglob("*"):
+    for path in build.RESULTS.rglob("*"):
         if path.is_file() and path.suffix in (".json", ".jsonl", ".cache"):
             content = path.read_bytes()
             assert b"/tmp/" not in content and b"/root/" not in content and b"/home/" not in content, path

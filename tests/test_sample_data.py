@@ -19,26 +19,25 @@ from datamask.files import replacing_folder
 from sample_data import build, docstrings, notice, uses
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "sample_data" / "demo"
 MOST_BYTES = 4 << 20
 
 
 @pytest.fixture(scope="module")
 def facts():
-    return json.loads((FOLDER / build.FACTS).read_text())
+    return json.loads((build.DEMO / build.FACTS).read_text())
 
 
 @pytest.fixture(scope="module")
 def table():
-    return pq.read_table(FOLDER / build.SHARD)
+    return pq.read_table(build.DEMO / build.SHARD)
 
 
-def test_the_demo_is_small_and_every_file_is_the_one_that_was_built(facts):
-    files = {str(path.relative_to(FOLDER)): path for path in FOLDER.rglob("*") if path.is_file()}
-    assert set(files) == {build.FACTS, *facts["files"]}
-    assert sum(path.stat().st_size for path in files.values()) <= MOST_BYTES
+def test_the_demo_is_small_and_its_rows_are_those_that_were_built(facts):
+    assert {path.name for path in build.DEMO.iterdir()} == {build.FACTS, *facts["files"]}
+    files = [path for folder in (build.DEMO, build.RESULTS) for path in folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
     for name, digest in facts["files"].items():
-        assert hashlib.sha256(files[name].read_bytes()).hexdigest() == digest, name
+        assert hashlib.sha256((build.DEMO / name).read_bytes()).hexdigest() == digest, name
 
 
 def test_its_columns_hold_what_they_say(table, facts):
@@ -77,7 +76,7 @@ def test_quality_is_made_of_uses_and_not_of_texts(table):
 
 
 def test_the_notice_names_every_package_with_its_version_and_license(facts):
-    text = (FOLDER / build.NOTICE).read_text()
+    text = (build.DEMO / build.NOTICE).read_text()
     for source in facts["sources"]:
         line = f"{source} {facts['versions'][source]}: {notice.LICENSES.get(source, 'BSD-3-Clause')}\n"
         assert line in text and text.count(f"\n{source} {facts['versions'][source]}\n") == 1

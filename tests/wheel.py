@@ -42,6 +42,7 @@ SOURCES = (
     "pyproject.toml",
     "README.md",
     "sample_data/demo",
+    "sample_data/demo_runs",
     "setup.py",
 )
 """What a wheel is made of. Built from a copy: setuptools takes along whatever an earlier build left in build/."""

@@ -51,7 +51,7 @@ def config() -> CorpusConfig:
 
 def results() -> Path:
     """Return the folder with what was computed of the demo: cache and run."""
-    return CORPUS.parent / "results"
+    return CORPUS.parent.with_name("demo_runs")
 
 
 def install(runs_dir: Path) -> None:
