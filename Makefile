@@ -33,7 +33,7 @@ LOOPS := corpus/projections/test_layouts.py::test_umap_itself_keeps_clusters_apa
   learning/test_block_greedy.py::test_rounds_are_what_they_promise \
   learning/test_block_swaps.py::test_where_it_ends_no_single_swap_helps \
   learning/test_budget.py::test_solvers_fill_the_budget_and_bounds_hold \
-  learning/test_medoids.py learning/test_odis.py learning/test_winner_tree.py objectives/test_facility.py \
+  learning/test_medoids.py learning/test_winner_tree.py objectives/test_facility.py \
   out_of_core/test_cells.py::test_every_round_is_that_of_blocks_in_memory_on_the_same_lists
 
 $(VENV)/.compiled: $(shell grep -rl "compiled" datamask --include="*.py") $(VENV)/.pytest-ready

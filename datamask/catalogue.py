@@ -85,7 +85,6 @@ class EstimatorEntry:
         spends: whether it can fill a token budget, in the place of a number of rows.
         learns: whether it searches for what is best under objective and lambda, so that its runs make a curve along
             lambda; the baselines do not, and stand beside the curves as points.
-        least_columns: how many quality columns it goes by, at least; a corpus with fewer is refused.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
         weighs: whether it has inclusion weights, how much of each row belongs to what it found, beside in and out.
         offered: whether forms and menus offer it; else it is for the command line, Python and benchmarks.
@@ -101,7 +100,6 @@ class EstimatorEntry:
     seeded: bool = False
     spends: bool = True
     learns: bool = True
-    least_columns: int = 1
     by_column: bool = False
     weighs: bool = False
     warm: bool = False
@@ -280,17 +278,6 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         seeded=True,
         learns=False,
         weighs=True,
-    ),
-    EstimatorEntry(
-        "odis",
-        "datamask.learning.odis:Odis",
-        "ODiS (baseline)",
-        "With two or more quality columns, takes the best row by each independent component (PCA) in turn. Uses "
-        "no embedding.",
-        guided=False,
-        learns=False,
-        offered=False,
-        least_columns=2,
     ),
     EstimatorEntry(
         "top-quality",

@@ -110,7 +110,7 @@ def test_amounts_that_cannot_be_had_are_refused(asked, reason):
 
 def test_settings_without_weights_are_refused_by_the_names_of_those_that_have():
     for entry in catalogue.ESTIMATORS:
-        if entry.name in ("odis", "blocks"):  # need other settings; told by the same flag
+        if entry.name == "blocks":  # facility alone; told by the same flag
             assert not entry.weighs
             continue
         reason = refusal(SelectionConfig.from_options(objective="pairwise", estimator=entry.name))

@@ -13,7 +13,6 @@ from torch import Tensor
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.copies import families
-from datamask.corpus.quality import transform
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor, quality_best
 from datamask.evaluation.id_lists import read_rows
@@ -137,7 +136,6 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
         rules,
         _column(pool, config),
         budget,
-        _columns(pool, config),
     )
     return PosedProblem(
         problem,
@@ -182,28 +180,10 @@ def _column(pool: Pool, config: SelectionConfig) -> Tensor | None:
         )
     if len(columns) == 1:
         return pool.quality.scores
-    return torch.from_numpy(_rising(pool, name)).to(pool.quality.scores)
-
-
-def _columns(pool: Pool, config: SelectionConfig) -> Tensor | None:
-    """All quality columns, standardised, for an estimator that goes by several of them."""
-    least = catalogue.estimator(config.estimator).least_columns
-    if least < 2:
-        return None
-    columns = list(pool.corpus.provenance.columns["quality"])
-    if len(columns) < least:
-        raise OptionError(
-            f"--estimator {config.estimator} goes by {least} or more quality columns, and this corpus has "
-            f"{len(columns)} ({', '.join(columns)}); name more with --quality_column, or take --estimator top-quality"
-        )
-    standardised = [transform(_rising(pool, name), "z") for name in columns]
-    return torch.from_numpy(np.stack(standardised, axis=1)).to(pool.quality.scores)
-
-
-def _rising(pool: Pool, name: str) -> np.ndarray:
-    """One of several quality columns, float64 ``(n,)``; higher is better."""
     values: np.ndarray = pool.corpus.metadata[name].to_numpy().astype(np.float64)
-    return -values if name in pool.corpus.provenance.columns.get("falling", ()) else values
+    if name in pool.corpus.provenance.columns.get("falling", ()):
+        values = -values
+    return torch.from_numpy(values).to(pool.quality.scores)
 
 
 def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:

@@ -24,7 +24,6 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
         catalogue.IMPORTED.name: set(),
         "top-quality": {"quality"},
         "soft-quality": {"quality"},
-        "odis": {"quality"},
         "semdedup": {"quality", "near_copies"},
         "cluster-balanced": {"clusters"} | ({"quality"} if config.inside == "best" else set()),
         "direct": quality | ({"pairwise"} if config.lamb < 1 else set()),

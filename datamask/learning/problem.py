@@ -26,8 +26,6 @@ class Problem:
         column: float64 ``(n,)``, one quality column, higher is better, where `top-quality:COLUMN` names it.
         rules: pins and quotas over the eligible rows; None: none, or a budget.
         budget: tokens in the place of S rows, pins included; None: S rows.
-        columns: float64 ``(n, Q)``, the single quality columns, standardised, higher is better, where an estimator goes
-            by several of them.
     """
 
     joint: Joint
@@ -38,7 +36,6 @@ class Problem:
     rules: Rules | None = None
     column: Tensor | None = None
     budget: Budget | None = None
-    columns: Tensor | None = None
 
     @property
     def limits(self) -> Rules | Budget | None:

@@ -80,7 +80,6 @@ def test_what_a_selection_was_made_by_stands_in_its_settings(options, expected):
         ("direct", 0.0, {"pairwise"}),
         ("semdedup", 0.0, {"quality", "near_copies"}),
         ("soft-quality", 0.0, {"quality"}),
-        ("odis", 0.0, {"quality"}),
     ],
 )
 def test_baselines_follow_their_own_measure_whatever_objective_they_are_given(estimator, lamb, expected):

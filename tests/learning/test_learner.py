@@ -37,8 +37,7 @@ def make(estimator, rng_seed=0, eligible=None, lamb=0.5, **options):
     config = SelectionConfig.from_options(estimator=estimator, lamb=lamb, select_ratio=SIZE / N, **options)
     eligible = torch.arange(N) if eligible is None else eligible
     ties = torch.randperm(N, generator=torch.Generator().manual_seed(1))
-    columns = torch.from_numpy(rng.normal(size=(N, 2)))
-    problem = Problem(joint, SIZE, eligible, ties, features, columns=columns)
+    problem = Problem(joint, SIZE, eligible, ties, features)
     return learning.load(estimator)(problem, config)
 
 

@@ -159,28 +159,6 @@ def test_top_quality_by_one_of_several_columns(tmp_path, graded, column, sign):
     assert column in outcome.headline(run)
 
 
-def test_odis_takes_the_best_by_both_columns_together_and_by_their_difference(tmp_path, graded):
-    config, values = graded
-    selection = SelectionConfig.from_options(estimator="odis", objective="pairwise", device="cpu")
-    run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
-    summary = execute(run).to_dict()
-    edu, fluent = ((v - v.mean()) / v.std() for v in (values["edu"], -values["perplexity"]))
-    # two standardised columns have these two components, whatever their correlation; the wider one comes first
-    together, rather = edu + fluent, edu - fluent
-    expected, turns = [], [together, rather] if together.std() >= rather.std() else [rather, together]
-    for pick in range(27):
-        left = np.setdiff1d(np.arange(90), expected)
-        expected.append(left[turns[pick % 2][left].argmax()])
-    assert sorted(run.selection()["id"].to_pylist()) == sorted(expected)
-    assert summary["quality"] == pytest.approx((0.5 * together)[expected].mean())
-    assert "ODiS" in outcome.headline(run)
-
-
-def test_odis_of_a_corpus_with_one_quality_column_is_refused(start):
-    with pytest.raises(OptionError, match=r"odis goes by 2 or more quality columns, and this corpus has 1 \(quality_"):
-        execute(start(estimator="odis"))
-
-
 def test_options_of_a_baseline_that_are_not_at_their_defaults_are_said(start):
     for options, words in (
         ({"estimator": "soft-quality"}, "Soft quality sampling (baseline) · 10"),

@@ -21,8 +21,7 @@ PAIRS = [
     (estimator, objective)
     for estimator in ESTIMATORS
     for objective in OBJECTIVES
-    if catalogue.estimator(estimator).least_columns == 1
-    and (estimator != "relaxed" or catalogue.objective(objective).proof)
+    if (estimator != "relaxed" or catalogue.objective(objective).proof)
     and (estimator != "blocks" or objective == "facility")
 ]
 ENOUGH = 10

@@ -215,7 +215,7 @@ RULES = ("free", "free", "pins", "bans", "quotas", "given", "pins and bans", "bu
 CONCAVE = ("pairwise", "disf_fixed", "vendi", "pairwise:0.7,disf_fixed:0.3", "vendi:0.6,pairwise:0.4")
 SPENDS = ("counterfactual", "relaxed", "random", "top-quality")
 RELATED = {"random": "soft-quality", "top-quality": "soft-quality", "semdedup": "cluster-balanced"}
-"""Every second problem of the first is one of the other; one quality column is too few for ODiS."""
+"""Every second problem of the first is one of the other."""
 
 
 def drawn_problem(number: int) -> Small:
