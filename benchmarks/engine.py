@@ -37,7 +37,7 @@ from benchmarks.engine_table import table
 from benchmarks.peers import PEERS, peer
 from datamask.corpus.threads import thread_count
 
-OURS = ("counterfactual", "relaxed", "greedy", "top-quality", "direct", "random", "reinforce", "reinforce-best")
+OURS = ("counterfactual", "relaxed", "greedy", "top-quality", "random", "reinforce", "reinforce-best")
 KEYS = ("objective", "ratio", "lamb", "n")
 
 

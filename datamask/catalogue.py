@@ -87,7 +87,6 @@ class EstimatorEntry:
             lambda; the baselines do not, and stand beside the curves as points.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
         weighs: whether it has inclusion weights, how much of each row belongs to what it found, beside in and out.
-        offered: whether forms and menus offer it; else it is for the command line, Python and benchmarks.
         warm: whether it can go on from where another run of it ended. Not `reinforce`, which is here as the paper's
             method, equal logits or quality's at the start; and not the baselines, which have nothing to go on from.
     """
@@ -103,7 +102,6 @@ class EstimatorEntry:
     by_column: bool = False
     weighs: bool = False
     warm: bool = False
-    offered: bool = True
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -260,14 +258,6 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         guided=False,
         seeded=True,
         learns=False,
-    ),
-    EstimatorEntry(
-        "direct",
-        "datamask.learning.direct:Direct",
-        "Direct scoring (baseline)",
-        "Scores each row alone: its quality against its mean similarity to the corpus. Uses no objective.",
-        learns=False,
-        offered=False,
     ),
     EstimatorEntry(
         "soft-quality",

@@ -26,7 +26,6 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
         "soft-quality": {"quality"},
         "semdedup": {"quality", "near_copies"},
         "cluster-balanced": {"clusters"} | ({"quality"} if config.inside == "best" else set()),
-        "direct": quality | ({"pairwise"} if config.lamb < 1 else set()),
     }
     followed = set(own.get(catalogue.estimator(config.estimator).name, quality | terms))
     if config.prune > 0:

@@ -24,7 +24,6 @@ METHODS = [
     ("facility", {"estimator": "semdedup"}),
     ("pairwise", {}),
     ("pairwise", {"estimator": "reinforce", **FEW_MASKS}),
-    ("pairwise", {"estimator": "direct"}),
     ("pairwise", {"estimator": "cluster-balanced"}),
     ("pairwise", {"estimator": "soft-quality"}),
     ("disf_fixed", {}),

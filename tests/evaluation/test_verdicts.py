@@ -75,9 +75,6 @@ def test_what_a_selection_was_made_by_stands_in_its_settings(options, expected):
 @pytest.mark.parametrize(
     "estimator, lamb, expected",
     [
-        ("direct", 0.5, {"quality", "pairwise"}),
-        ("direct", 1.0, {"quality"}),
-        ("direct", 0.0, {"pairwise"}),
         ("semdedup", 0.0, {"quality", "near_copies"}),
         ("soft-quality", 0.0, {"quality"}),
     ],

@@ -42,7 +42,7 @@ CONFIGURATIONS: dict[str, list[str]] = {
     },
     **{
         f"{name} facility": ["--estimator", name, "--objective", "facility"]
-        for name in ("semdedup", "direct", "top-quality", "random")
+        for name in ("semdedup", "top-quality", "random")
     },
     "solved sum": ["--estimator", "relaxed", "--objective", "pairwise:0.7,disf_fixed:0.3"],
     "sum by masks": [*MASKS, "--objective", "pairwise:0.7,facility:0.3"],

@@ -1,4 +1,4 @@
-"""Baselines that learn nothing: direct scoring against numpy, SemDeDup by what it promises."""
+"""Baselines that learn nothing: SemDeDup by what it promises, and stops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
 from datamask.learning.problem import Problem
-from datamask.measured import Anchor
-from datamask.objectives.joint import Joint, Scale, Term
+from datamask.objectives.joint import Joint, Term
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.quality import Quality
 from tests.reference import truth
@@ -19,19 +18,14 @@ from tests.reference import truth
 N, SIZE = 400, 90
 
 
-def make(estimator, lamb=0.5, scale="calibrated", seed=0, eligible=None, x=None, q=None, size=SIZE):
+def make(estimator, seed=0, eligible=None, x=None, q=None, size=SIZE):
     rng = np.random.default_rng(5)
     x = truth.unit_rows(rng, N, 6) if x is None else x
     q = rng.normal(size=len(x)) if q is None else q
     features = torch.from_numpy(x).float()
     quality = Quality(torch.from_numpy(q))
-    calibrated = Scale.calibrated(Anchor(q.mean(), np.sort(q)[-size:].mean(), "proved"))
-    joint = Joint(
-        quality, (Term("pairwise", 1.0, Pairwise(features)),), lamb, calibrated if scale == "calibrated" else Scale()
-    )
-    config = SelectionConfig.from_options(
-        estimator=estimator, lamb=lamb, scale=scale, select_ratio=size / len(x), seed=seed
-    )
+    joint = Joint(quality, (Term("pairwise", 1.0, Pairwise(features)),), 0.5)
+    config = SelectionConfig.from_options(estimator=estimator, select_ratio=size / len(x), seed=seed)
     ties = torch.randperm(len(x), generator=torch.Generator().manual_seed(1))
     problem = Problem(joint, size, torch.arange(len(x)) if eligible is None else eligible, ties, features)
     return learning.load(estimator)(problem, config), x, q
@@ -47,28 +41,6 @@ def run(learner):
     assert record.values == learner.problem.joint.evaluate(mask)
     assert learner.logits(state) is None
     return mask.numpy(), state
-
-
-@pytest.mark.parametrize("scale", ["calibrated", "raw"])
-@pytest.mark.parametrize("lamb", [0.0, 0.3, 1.0])
-def test_direct_is_quality_against_mean_similarity(lamb, scale):
-    learner, x, q = make("direct", lamb, scale)
-    near = x @ x.T
-    crowding = (near.sum(1) - np.diag(near)) / (N - 1)
-    if scale == "calibrated":
-        apart = (crowding.mean() - crowding) / (crowding.mean() - np.sort(crowding)[:SIZE].mean())
-        score = lamb * (q - q.mean()) / (np.sort(q)[-SIZE:].mean() - q.mean()) + (1 - lamb) * apart
-    else:
-        score = lamb * q - (1 - lamb) * crowding
-    mask, state = run(learner)
-    assert state.logits.numpy() == pytest.approx(score, abs=1e-5)
-    assert set(np.flatnonzero(mask)) == set(np.argsort(-score)[:SIZE])
-
-
-def test_direct_of_constant_terms_is_cut_by_the_hash():
-    x = np.tile(truth.unit_rows(np.random.default_rng(0), 1, 4), (50, 1))
-    learner, _, _ = make("direct", x=x, q=np.full(50, 2.0), size=10)
-    assert set(np.flatnonzero(run(learner)[0])) == set(learner.problem.ties.argsort()[:10].tolist())
 
 
 @pytest.mark.parametrize("eligible", [None, torch.arange(0, N, 2)])
@@ -112,7 +84,7 @@ def test_semdedup_is_decided_by_the_seed():
     assert (masks[0] == masks[1]).all() and (masks[0] != masks[2]).any()
 
 
-@pytest.mark.parametrize("estimator", ["direct", "semdedup", "cluster-balanced"])
+@pytest.mark.parametrize("estimator", ["semdedup", "cluster-balanced"])
 @pytest.mark.parametrize("after", [0, 2])
 def test_they_can_be_stopped(estimator, after):
     learner, _, _ = make(estimator)
@@ -127,7 +99,7 @@ def test_they_can_be_stopped(estimator, after):
         learner.step(learner.init(), stop)
 
 
-@pytest.mark.parametrize("estimator", ["direct", "semdedup", "cluster-balanced"])
+@pytest.mark.parametrize("estimator", ["semdedup", "cluster-balanced"])
 def test_features_are_asked_for(estimator):
     learner, _, _ = make(estimator)
     bare = Problem(learner.problem.joint, SIZE, learner.problem.eligible, learner.problem.ties)

@@ -20,7 +20,7 @@ from datamask.objectives.joint import Joint, Term
 from datamask.objectives.quality import Quality
 from tests.reference import truth
 
-STEPS = {"counterfactual": 7, "reinforce": 7, "relaxed": None, "greedy": None, "direct": None, "random": None}
+STEPS = {"counterfactual": 7, "reinforce": 7, "relaxed": None, "greedy": None, "random": None}
 
 
 def made(name, objective="pairwise"):

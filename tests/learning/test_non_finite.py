@@ -28,7 +28,6 @@ ESTIMATORS = (
     "greedy",
     "reinforce",
     "semdedup",
-    "direct",
     "top-quality",
     "soft-quality",
     "cluster-balanced",

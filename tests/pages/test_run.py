@@ -229,7 +229,7 @@ def test_another_learner_brings_its_own_defaults(page, opened):
 
 @pytest.mark.parametrize(
     "name",
-    ["auto", *(entry.name for entry in catalogue.ESTIMATORS if entry.offered), "paper preset"],
+    ["auto", *(entry.name for entry in catalogue.ESTIMATORS), "paper preset"],
 )
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
@@ -251,13 +251,13 @@ def test_the_form_offers_what_so_many_quality_columns_allow(columns):
 
     app = AppTest.from_function(form, default_timeout=60, args=(columns,)).run()
     labels = app.selectbox(key="form_estimator").options
-    assert not app.exception and "Direct scoring (baseline)" not in labels
+    assert not app.exception
     assert [label for label in labels if " by " in label] == [
         f"Top quality (baseline) by {column}" for column in columns if len(columns) > 1
     ]
 
 
-def test_settings_of_a_method_that_menus_do_not_offer_fill_the_form_all_the_same():
+def test_settings_by_a_column_that_menus_do_not_offer_fill_the_form_all_the_same():
     def form():
         import streamlit as st
 
@@ -266,11 +266,11 @@ def test_settings_of_a_method_that_menus_do_not_offer_fill_the_form_all_the_same
 
         if "filled" not in st.session_state:
             st.session_state["filled"] = True
-            form_panel.use_settings(SelectionConfig.from_options(estimator="direct"))
+            form_panel.use_settings(SelectionConfig.from_options(estimator="top-quality:dclm"))
         form_panel.run_form(quality_columns=("edu",))
 
     app = AppTest.from_function(form, default_timeout=60).run()
-    assert not app.exception and app.selectbox(key="form_estimator").value == "direct"
+    assert not app.exception and app.selectbox(key="form_estimator").value == "top-quality:dclm"
 
 
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):

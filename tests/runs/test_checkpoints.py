@@ -33,7 +33,6 @@ PLANS = {
     "relaxed of facility": {"objective": "facility"},
     "greedy": {"objective": "pairwise"},
     "greedy of facility": {"objective": "facility"},
-    "direct": {"objective": "pairwise"},
     "semdedup": {"objective": "pairwise"},
     "cluster-balanced": {"objective": "pairwise", "clusters": 9, "inside": "best"},
     "cluster-balanced with quotas": {"objective": "pairwise", "quotas": QUOTA},

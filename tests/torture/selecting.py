@@ -17,13 +17,12 @@ WAYS = (
     ("pairwise", "greedy"),
     ("pairwise", "counterfactual"),
     ("facility", "counterfactual"),
-    ("disf_fixed", "direct"),
+    ("disf_fixed", "semdedup"),
     ("graphcut", "counterfactual"),
     ("disf", "greedy"),
     ("pairwise", "top-quality"),
     ("facility", "random"),
     ("facility", "reinforce"),
-    ("facility", "semdedup"),
 )
 
 

@@ -210,7 +210,7 @@ SUMS = (
     "vendi:0.6,pairwise:0.4",
     "vendi:0.5,facility:0.5",
 )
-ESTIMATORS = ("counterfactual", "relaxed", "greedy", "reinforce", "semdedup", "direct", "top-quality", "random")
+ESTIMATORS = ("counterfactual", "relaxed", "greedy", "reinforce", "semdedup", "top-quality", "random")
 RULES = ("free", "free", "pins", "bans", "quotas", "given", "pins and bans", "budget")
 CONCAVE = ("pairwise", "disf_fixed", "vendi", "pairwise:0.7,disf_fixed:0.3", "vendi:0.6,pairwise:0.4")
 SPENDS = ("counterfactual", "relaxed", "random", "top-quality")
@@ -226,7 +226,7 @@ def drawn_problem(number: int) -> Small:
     features = _features(rng, shape, n, d)
     quality = _quality(rng, qualities, n)
     rule = str(rng.choice(RULES))
-    estimator = str(rng.choice(ESTIMATORS, p=[0.25, 0.2, 0.2, 0.1, 0.07, 0.06, 0.06, 0.06]))
+    estimator = str(rng.choice(ESTIMATORS, p=[0.25, 0.2, 0.2, 0.1, 0.07, 0.09, 0.09]))
     if rule == "budget" and estimator not in SPENDS:
         estimator = str(rng.choice(SPENDS))
     objective = str(rng.choice([*OBJECTIVES, *SUMS]))

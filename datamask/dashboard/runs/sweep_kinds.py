@@ -68,7 +68,7 @@ def choices(word: str) -> tuple[str, ...]:
     if word == "objective":
         return tuple(entry.name for entry in catalogue.OBJECTIVES)
     if word == "estimator":
-        return tuple(entry.name for entry in catalogue.ESTIMATORS if entry.offered)
+        return tuple(entry.name for entry in catalogue.ESTIMATORS)
     kind = OPTIONS[word].kind if word in OPTIONS else None
     return tuple(kind.meanings) if isinstance(kind, Choice) else ()
 
