@@ -54,11 +54,7 @@ def entrants(problem: dict, options: argparse.Namespace) -> list[str]:
     """Who takes part in a problem."""
     facility = problem["objective"] == "facility"
     names = ["neighbor graph"] if facility else []
-    names += [
-        who
-        for who in options.contestants.split(",")
-        if who != "relaxed" or problem["objective"] not in ("disf", "graphcut")
-    ]
+    names += [who for who in options.contestants.split(",") if who != "relaxed" or problem["objective"] != "disf"]
     if problem["objective"] == "disf":
         names.append("DiSF in blocks")
     if facility and problem["lamb"] == 0 and options.peer_python:

@@ -34,8 +34,8 @@ class ObjectiveEntry:
         proof: where an upper bound comes from: ``relaxation`` (a concave function of inclusion weights), ``dual``
             (prices on neighbour lists), or empty: there is none.
         warm: whether a learner of it may go on from where another run ended, because that was measured to end as high.
-            On 18 000 texts warm learners ended 0.005 to 0.012 of the scale lower for graph cut, and 0.005 to 0.008 for
-            DiSF; an objective of one's own starts cold because nobody has measured it.
+            On 18 000 texts warm learners of DiSF ended 0.005 to 0.008 of the scale lower; an objective of one's own
+            starts cold because nobody has measured it.
         more: whether menus have it last, under *More*.
         live: how it follows a slider of lambda: ``quick`` (selects anew at every lambda), ``slow`` (answers with what
             was solved before, once *Prepare λ* is pressed), or empty: not at all. Slow are those of which one lambda
@@ -184,16 +184,6 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         rule=True,
         effort=0.54,
         comparison=_CORRELATED,
-    ),
-    ObjectiveEntry(
-        "graphcut",
-        "datamask.objectives.graphcut:GraphCut",
-        ("graph-cut", "graph_cut"),
-        "Graph cut",
-        "Selected rows should not be near neighbors of each other. Avoids duplicates; fast on any corpus.",
-        needs_neighbors=True,
-        more=True,
-        effort=0.11,
     ),
 )
 

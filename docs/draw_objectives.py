@@ -39,7 +39,7 @@ OUTPUT = ROOT / "datamask" / "dashboard" / "runs" / "objectives.svg"
 GROUPS = ("crowd", "duplicates", "good niche", "outliers")
 FAMILIES, FAMILY = 28, 7
 SIZES = (640, FAMILIES * FAMILY, 90, 24)
-OBJECTIVES = ("facility", "pairwise", "disf", "graphcut")
+OBJECTIVES = ("facility", "pairwise", "disf", "vendi")
 RATIO, LAMBDA = 0.15, 0.5
 WIDTH = 0.5
 """Standard deviation of the kernel, in the units of the plane: cosine 0.14 at twice this distance."""

@@ -19,7 +19,6 @@ from tests.commands import ROOT
 SOLVED = ("facility", "facility:3", "pairwise", "Pair_simi", "disf_fixed", "pairwise:0.7,disf_fixed:0.3")
 LEARNED = (
     "disf",
-    "graphcut",
     "pairwise:0.7,facility:0.3",
     "facility,disf_fixed",
     "disf,pairwise",

@@ -22,14 +22,12 @@ from scipy.sparse.csgraph import connected_components
 from datamask import catalogue
 from datamask.cli import output as cli_output
 from datamask.cli.parser import COMMANDS, corpus_config, parse
-from datamask.corpus.list_length import list_length
 from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.rooted import rooted
 from datamask.runs.store import RunStore
 from tests.commands import FAST, ROOT, D, N, last_json, run, table
 from tests.making.run_folders import config, install_fake_execute
 from tests.reference import truth
-from tests.reference.lists import true_lists
 
 # -- select -----------------------------------------------------------------------------------------------------------
 
@@ -82,14 +80,7 @@ def test_what_it_reports_is_what_is_in_the_file(here, capsys, objective):
     assert len(set(rows)) == summary["selected"] == 72
     x = np.stack(source["feature_arr"].to_numpy(zero_copy_only=False)).astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    if objective == "graphcut":  # its lists are part of its definition, the sample itself included
-        lists, _ = true_lists(x.astype(np.float32), list_length(len(rows) / N, N))
-        is_listed = np.zeros((N, N), bool)
-        is_listed[np.repeat(np.arange(N), lists.shape[1] - 1), lists[:, 1:].ravel()] = True
-        inside = np.where(is_listed, np.maximum(0, x @ x.T), 0)[np.ix_(rows, rows)]
-        diversity = -inside.sum() / len(rows)
-    else:
-        diversity = truth.OBJECTIVES[objective](x, rows)
+    diversity = truth.OBJECTIVES[objective](x, rows)
     quality = source["quality_score"].to_numpy()[rows].mean()
     assert summary["quality"] == pytest.approx(quality, rel=1e-4)
     assert summary["diversity"] == pytest.approx(diversity, rel=1e-4)

@@ -169,7 +169,7 @@ def test_steps_follow_from_the_rows_where_nobody_chose_them_and_swaps_follow():
         masks | {"n_epochs": 40},
         masks | {"polish": "none"},
         masks | {"objective": "disf"},
-        masks | {"objective": "facility:0.5,graphcut:0.5"},
+        masks | {"objective": "facility:0.5,disf:0.5"},
         {"preset": "paper"},
         {"estimator": "reinforce"},
     ):

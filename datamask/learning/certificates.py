@@ -2,7 +2,7 @@
 
 A certificate says exactly this: no selection of S samples (of the eligible ones; under a budget, none that fills it)
 has a higher value of this objective on these features than ``upper_bound``. Which problems can be bounded, and how,
-stands in `datamask.learning.solvers`; DiSF and graph cut have no bound, and a sum with them has none.
+stands in `datamask.learning.solvers`; DiSF has no bound, and a sum with it has none.
 """
 
 from __future__ import annotations

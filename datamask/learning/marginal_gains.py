@@ -7,7 +7,6 @@ next pick cheap:
     pairwise      s = sum of x over U                       one product with the features, O(n d)
     disf_fixed    sum over U of the kernel with each i      two products, O(n d)
     facility      each row's best member, each gain         the lists of the rows that the pick serves better
-    graphcut      listed similarity to U                    the pick's own lists
     any other     nothing: asks `SetFunction.gains`         for DiSF and Vendi O(n d^2)
 
 Symbols: n pool, m candidates, d dimensions, U members so far, S their number.
@@ -27,7 +26,6 @@ from datamask.learning.medoids import reverse_lists
 from datamask.objectives.contract import SetFunction, chunks
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.facility import Facility
-from datamask.objectives.graphcut import GraphCut
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.vendi import Vendi
 from datamask.polling import Poll
@@ -123,20 +121,13 @@ class DiSFFixedGains(MarginalGains):
         self.picks.append(place)
 
 
-class ListedGains(MarginalGains):
-    """Those of an objective on neighbor lists, which stand beside who lists whom."""
-
-    def __init__(self, function: Facility | GraphCut, rows: Tensor) -> None:
-        self.rows, self.device = rows.cpu().numpy(), function.device
-        self.lists = (function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy())
-        self.reverse = reverse_lists(*self.lists)
-
-
-class FacilityGains(ListedGains):
+class FacilityGains(MarginalGains):
     """Gains over the listed pairs, kept up to date: a pick changes those of candidates near the rows it serves."""
 
     def __init__(self, function: Facility, rows: Tensor) -> None:
-        super().__init__(function, rows)
+        self.rows, self.device = rows.cpu().numpy(), function.device
+        self.lists = (function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy())
+        self.reverse = reverse_lists(*self.lists)
         self.best = np.zeros(function.n)
         self.gain = np.zeros(function.n)
         offsets, _, near = self.reverse
@@ -148,28 +139,6 @@ class FacilityGains(ListedGains):
 
     def add(self, place: int) -> None:
         _serve(*self.lists, *self.reverse, self.best, self.gain, self.rows[place])
-
-
-class GraphCutGains(ListedGains):
-    """``f(U + i) = -(listed similarity inside U + c_i) / (S + 1)``, c_i that between i and U, listed by either side."""
-
-    def __init__(self, function: GraphCut, rows: Tensor) -> None:
-        super().__init__(function, rows)
-        self.crowding = np.zeros(function.n)
-        self.size = 0
-
-    def values(self, poll: Poll) -> Tensor:
-        values = self.crowding[self.rows] / -(self.size + 1.0)
-        return torch.from_numpy(values).to(self.device, torch.float64)
-
-    def add(self, place: int) -> None:
-        row = self.rows[place]
-        (indices, similarities), (offsets, listing, near) = self.lists, self.reverse
-        # no row lists or is listed by another twice, so plain indexing adds each once
-        self.crowding[indices[row]] += similarities[row]
-        part = slice(offsets[row], offsets[row + 1])
-        self.crowding[listing[part]] += near[part]
-        self.size += 1
 
 
 class ObjectiveGains(MarginalGains):
@@ -237,7 +206,6 @@ INCREMENTAL: dict[type[SetFunction], Callable[..., MarginalGains]] = {
     Pairwise: PairwiseGains,
     DiSFFixed: DiSFFixedGains,
     Facility: FacilityGains,
-    GraphCut: GraphCutGains,
     Vendi: VendiGains,
 }
 """Objective -> its marginal gains, kept up to date from pick to pick; any other is asked for them anew."""

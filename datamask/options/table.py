@@ -34,7 +34,7 @@ class SelectionOptions:
         always=True,
         varied="",
         flags=("--objective", "--algorithm"),
-        help="How diversity is measured. All objectives but DiSF (feature decorrelation) and graph cut report a gap.",
+        help="How diversity is measured. All objectives but DiSF (feature decorrelation) report a gap.",
     )
     lamb: float = option(
         Number("a number from 0 (diversity alone) to 1", 0, 1),

@@ -15,7 +15,7 @@ def test_the_first_question_is_about_the_current_selection():
     assert question.ratio == 0.1 and question.target is None and "facility" in question.objectives
     assert question.methods == METHODS
     # an objective that ablations leave out is tried where it is the current one
-    assert "graphcut" in first_question("graphcut", 0.3).objectives
+    assert "disf" in first_question("disf", 0.3).objectives
     # code of a person's own is run only where its name is typed
     assert first_question("mine.py:Mine", 0.3).objectives == first_question("facility", 0.3).objectives
     assert first_question("facility", None).ratio == AblationQuestion().ratio

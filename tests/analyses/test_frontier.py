@@ -160,7 +160,7 @@ def test_the_price_and_the_point_that_keeps_enough(made):
 
 
 def test_where_nothing_proves_concavity_it_is_said():
-    assert frontier.hull_only("disf") and frontier.hull_only("graphcut") and frontier.hull_only("pairwise:1,disf:1")
+    assert frontier.hull_only("disf") and frontier.hull_only("pairwise:1,disf:1")
     assert not frontier.hull_only("pairwise") and not frontier.hull_only("facility")
 
 

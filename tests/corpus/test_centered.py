@@ -20,7 +20,7 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.reference import truth
 
-N, D = 60, 6  # no more than the lists hold, so that graph cut is its definition by all pairs
+N, D = 60, 6
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from tests.making.raw_cache import RawCache
 from tests.reference import truth
 
 N, SIZE = 300, 60
-OBJECTIVES = {"pairwise": "relaxed", "facility": "relaxed", "graphcut": "counterfactual", "disf": "counterfactual"}
+OBJECTIVES = {"pairwise": "relaxed", "facility": "relaxed", "disf": "counterfactual"}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ CHANGES = [ten_times, not_far, random_lower, proved, another_subset]
     "name, change",
     [
         *((name, change) for name in ("pairwise", "facility") for change in CHANGES),
-        ("graphcut", ten_times),
+        ("disf", ten_times),
         ("disf", proved),
     ],
 )
@@ -133,7 +133,7 @@ def test_an_anchor_from_before_is_made_anew(corpus, straight, name, told, tmp_pa
 
 
 @pytest.mark.parametrize("tokens", [None, 3_000.0])
-@pytest.mark.parametrize("name", ["pairwise", "facility", "disf_fixed", "graphcut"])
+@pytest.mark.parametrize("name", ["pairwise", "facility", "disf_fixed", "disf"])
 def test_what_is_kept_is_believed_and_not_searched_for_again(corpus, name, tokens, tmp_path, monkeypatch):
     first = pool_of(corpus, tmp_path)
     anchor, best = diversity_anchor(first, name, SIZE, budget=tokens), diversity_best(first, name, SIZE, budget=tokens)

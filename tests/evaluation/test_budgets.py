@@ -33,7 +33,7 @@ def written(tmp_path, name, rows):
     return str(tmp_path / name)
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "facility", "graphcut"])
+@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "facility", "disf"])
 @pytest.mark.parametrize("seed", range(4))
 def test_against_all_that_fill_the_budget(tmp_path, objective, seed):
     corpus = make(seed)
@@ -43,7 +43,7 @@ def test_against_all_that_fill_the_budget(tmp_path, objective, seed):
         for name, rows in (("given", given), ("pin", pinned), ("ban", banned))
     }
     budget = float(np.floor(corpus.lengths.sum() * 0.35))
-    estimator = "counterfactual" if objective == "graphcut" else "relaxed"
+    estimator = "counterfactual" if objective == "disf" else "relaxed"
     found = select(
         corpus,
         objective=objective,
@@ -75,7 +75,7 @@ def test_against_all_that_fill_the_budget(tmp_path, objective, seed):
     assert mine in values and found.summary["tokens"] == w[list(mine)].sum() and found.summary["budget"] == budget
     assert found.summary["joint"] == pytest.approx(values[mine], abs=1e-5)
     assert found.summary["joint"] >= best - 0.3 * (best - mean) - 1e-6
-    if objective == "graphcut":
+    if objective == "disf":
         assert found.summary["upper_bound"] is None
     else:
         assert found.summary["upper_bound"] >= best - 1e-6

@@ -111,7 +111,7 @@ def test_far_from_exact_it_says_so(pool, monkeypatch):
 def test_it_refuses_what_it_cannot_follow_and_stops(pool):
     assert fits(options()) and not fits(options(scale="raw"))
     with pytest.raises(OptionError, match="live lambda"):
-        Live(pool, options(objective="graphcut", estimator="counterfactual"))
+        Live(pool, options(objective="pairwise:1,facility:1", estimator="counterfactual"))
 
     def poll():
         raise Stopped("stop")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 SOLVED, SAMPLED = "solved", "sampled"
 
-OBJECTIVES = ("facility", "pairwise", "disf", "disf_fixed", "graphcut", "vendi")
+OBJECTIVES = ("facility", "pairwise", "disf", "disf_fixed", "vendi")
 RULES = ["--pin", "pin.txt", "--ban", "ban.txt", "--quota", "domain=b:0.1:0.2"]
 MASKS = ["--estimator", "counterfactual", "--n_epochs", "12"]
 PAPER = ["--estimator", "reinforce", "--n_epochs", "40", "--n_rollout", "16"]
@@ -36,10 +36,7 @@ CONFIGURATIONS: dict[str, list[str]] = {
         f"relaxed {name}": ["--estimator", "relaxed", "--objective", name]
         for name in ("facility", "pairwise", "disf_fixed", "vendi")
     },
-    **{
-        f"greedy {name}": ["--estimator", "greedy", "--objective", name]
-        for name in ("facility", "pairwise", "graphcut")
-    },
+    **{f"greedy {name}": ["--estimator", "greedy", "--objective", name] for name in ("facility", "pairwise", "disf")},
     **{
         f"{name} facility": ["--estimator", name, "--objective", "facility"]
         for name in ("semdedup", "top-quality", "random")

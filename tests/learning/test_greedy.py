@@ -23,9 +23,9 @@ from datamask.polling import no_poll
 from tests.reference import truth
 
 N, D, SIZE = 48, 4, 14
-SLOPES = {"facility": 15.0, "pairwise": 8.0, "disf": 3.0, "disf_fixed": 2.0, "graphcut": 0.5, "vendi": 1.0}
+SLOPES = {"facility": 15.0, "pairwise": 8.0, "disf": 3.0, "disf_fixed": 2.0, "vendi": 1.0}
 NAMES = [entry.name for entry in catalogue.OBJECTIVES]
-SUMS = ["pairwise:0.5,facility:0.3,disf:0.2", "facility:0.5,graphcut:0.5", "disf_fixed:0.7,facility:0.3"]
+SUMS = ["pairwise:0.5,facility:0.3,disf:0.2", "disf_fixed:0.7,facility:0.3"]
 
 
 class Case:

@@ -156,7 +156,7 @@ def test_what_is_not_solved_over_all_rows_says_why_and_runs_lead_to_the_rest(pag
     run, opening = sample
     links = [link.proto.label for link in page("pages/runs.py", corpus=opening.key, run=run.id).get("page_link")]
     assert "Apply to the whole corpus" in links
-    other = solved(store, run.config.corpus, objective="graphcut", estimator="top-quality")
+    other = solved(store, run.config.corpus, objective="disf", estimator="top-quality")
     app = page("pages/export.py", corpus=opening.key, run=other.id)
     assert "Not available for this" in text_of(app) and not [one for one in app.button if one.key == "plan_whole"]
     with pytest.raises(OptionError, match="token budget"):

@@ -95,9 +95,9 @@ def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, open
     assert state["press"] == "prepare" and "once it is solved" in state["words"] and state["back"] == "As in m*i*ne"
     (only,) = sent["lambdas"]["points"]
     assert only["run"] and only["quality"] == words.percent(0.8, 1) and "released" not in sent
-    # that is facility: letting go begins it; graph cut is selected by runs only, and DiSF waits for the button
+    # that is facility: letting go begins it; a sum with it is selected by runs only, and DiSF waits for the button
     assert state["answers"]
-    for objective in ("graphcut", "disf"):
+    for objective in ("pairwise:1,facility:1", "disf"):
         run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective=objective)
         assert not parcels(page(corpus=opened.key, run=run.id))["slider"]["answers"]
 
@@ -310,9 +310,9 @@ def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, 
 
 
 def test_other_objectives_are_refused_in_words(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="graphcut")
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise:1,facility:1")
     state = parcels(page(corpus=opened.key, run=run.id))["slider"]
-    assert state["press"] == "" and "graphcut" in state["words"]
+    assert state["press"] == "" and "pairwise" in state["words"]
 
 
 def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, store, mapped, monkeypatch):

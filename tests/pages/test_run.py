@@ -163,7 +163,7 @@ def test_objectives_that_come_last_say_more(page, opened):
     menu = key(page("pages/runs.py", corpus=opened.key), "selectbox", "objective")
     first, last = menu.options[:4], menu.options[4:]
     assert not any("More" in label for label in first) and first[-1] == "Vendi entropy"
-    assert last == ["More: DiSF, fixed scale", "More: Graph cut"]
+    assert last == ["More: DiSF, fixed scale"]
 
 
 def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_dir, explained):

@@ -284,7 +284,7 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
     "selection, sentence",
     [
         ({"objective": "facility"}, "ith Facility location, selecting a row depends on other rows"),
-        ({"objective": "pairwise:1,graphcut:1"}, "ith Graph cut, selecting a row depends"),
+        ({"objective": "pairwise:1,disf:1"}, "ith DiSF .*, selecting a row depends"),
         ({"objective": "vendi"}, "bjective vendi has no per-row rule"),
     ],
 )

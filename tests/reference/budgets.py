@@ -71,5 +71,4 @@ OBJECTIVES = {
     "facility": _by_rows(truth.facility),
     "disf": _by_rows(truth.disf),
     "vendi": vendi,
-    "graphcut": _by_rows(truth.graphcut),
 }

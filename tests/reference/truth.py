@@ -58,15 +58,8 @@ def vendi(x: np.ndarray, members) -> float:
     return -float((shares * np.log(shares)).sum())
 
 
-def graphcut(x: np.ndarray, members) -> float:
-    """Minus the members' mean summed similarity to the other members, when every list holds the whole pool."""
-    near = np.maximum(0.0, x[list(members)] @ x[list(members)].T)
-    return -float((near.sum() - np.trace(near)) / len(near))
-
-
 OBJECTIVES = {
     "disf_fixed": disf_fixed,
-    "graphcut": graphcut,
     "pairwise": pairwise,
     "facility": facility,
     "disf": disf,

@@ -22,7 +22,7 @@ from datamask.work.context import Work
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
-OBJECTIVES = ["pairwise", "facility", "graphcut", "disf_fixed", "pairwise:1,facility:1"]
+OBJECTIVES = ["pairwise", "facility", "disf_fixed", "pairwise:1,facility:1"]
 
 
 @pytest.fixture(autouse=True)

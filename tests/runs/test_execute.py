@@ -18,13 +18,10 @@ import pytest
 from datamask import catalogue
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig, selection
 from datamask.corpus import open_corpus
-from datamask.corpus.neighbors import GRAPH_VERSION
 from datamask.errors import InputError, OptionError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from datamask.work.result_file import Entry
-from tests.making.raw_cache import RawCache
 from tests.reference import truth
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +62,7 @@ def test_reported_values_are_those_of_the_written_ids(store, raw, objective, est
     ids, quality, x = raw
     place = {id_: i for i, id_ in enumerate(ids)}
     members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
-    value = listed(run, members) if objective == "graphcut" else fast(objective, x, members)
+    value = fast(objective, x, members)
     assert len(set(members)) == summary["selected"] == int(0.3 * len(ids) + 0.5)
     assert summary["quality"] == pytest.approx(quality[members].mean(), rel=1e-4)
     assert summary["diversity"] == pytest.approx(value, rel=1e-4)
@@ -74,18 +71,6 @@ def test_reported_values_are_those_of_the_written_ids(store, raw, objective, est
     assert summary["calibrated"]["diversity"] == pytest.approx(
         (value - ends["random"]) / (ends["best"] - ends["random"]), rel=1e-3
     )
-
-
-def listed(run, members):
-    """Graph cut is defined on the corpus's neighbour lists: those of the cache, summed with numpy."""
-    entry = Entry(run.facts()["fingerprint"], "neighbors", GRAPH_VERSION)
-    indices, similarities = RawCache(run.path.parent / ".cache").find(
-        entry, lambda content: (content.arrays["indices"], content.arrays["similarities"])
-    )
-    chosen = np.zeros(1200, dtype=bool)
-    chosen[members] = True
-    inside = chosen[:, None] & chosen[indices] & (indices != np.arange(1200)[:, None])
-    return -(np.maximum(similarities, 0).astype(np.float64) * inside).sum() / len(members)
 
 
 def fast(objective, x, members):

@@ -185,7 +185,7 @@ def test_which_run_is_taken(tmp_path):
     assert start(estimator="counterfactual", seed=3) is None and start(estimator="counterfactual", seed=4) is None
     assert start(estimator="counterfactual", seed=3, lamb=0.6) == seeded.id
     assert start(estimator="greedy") is None
-    for cold in ("graphcut", "disf", "facility:0.5,disf:0.5"):
+    for cold in ("vendi", "disf", "facility:0.5,disf:0.5"):
         again = settings(estimator="counterfactual", objective=cold, lamb=0.55)
         assert warm_start(again, [made(estimator="counterfactual", objective=cold)], corpus.fingerprint) is None
     assert warm_start(settings(lamb=0.38), runs, "another corpus") is None

@@ -18,7 +18,7 @@ WAYS = (
     ("pairwise", "counterfactual"),
     ("facility", "counterfactual"),
     ("disf_fixed", "semdedup"),
-    ("graphcut", "counterfactual"),
+    ("vendi", "counterfactual"),
     ("disf", "greedy"),
     ("pairwise", "top-quality"),
     ("facility", "random"),

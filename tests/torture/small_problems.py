@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from tests.reference import budgets, truth
 
-OBJECTIVES = ("pairwise", "facility", "disf", "disf_fixed", "graphcut", "vendi")
+OBJECTIVES = ("pairwise", "facility", "disf", "disf_fixed", "vendi")
 KIND = "kind"
 """The metadata column that quotas are on."""
 
@@ -204,7 +204,7 @@ QUALITIES = ("normal", "normal", "normal", "constant", "huge", "tiny", "negative
 SUMS = (
     "pairwise:0.5,facility:0.5",
     "pairwise:0.7,disf_fixed:0.3",
-    "facility:0.6,graphcut:0.4",
+    "facility:0.6,disf:0.4",
     "disf:0.5,facility:0.3,pairwise:0.2",
     "disf_fixed:0.5,facility:0.5",
     "vendi:0.6,pairwise:0.4",

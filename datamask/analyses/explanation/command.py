@@ -25,7 +25,6 @@ AT_ONCE = 500
 WITNESS_WORDS = {
     "covers": "covers",
     "would cover": "would cover",
-    "similar": "similar and selected",
     "dimension": "dimension",
 }
 

@@ -119,11 +119,9 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
     explanation, unit = answer.explanation, answer.sd if answer.sd > 0 else 1.0
     shown, count = explanation.witnesses[objective], explanation.witness_counts[objective]
     if not shown:
-        if objective == "facility" and not explanation.selected:
-            return "Every row near it has a closer selected row already.", pd.DataFrame()
-        if objective == "facility":
+        if explanation.selected:
             return "Every row near it has another selected row that is closer.", pd.DataFrame()
-        return "None of its nearest neighbors is selected.", pd.DataFrame()
+        return "Every row near it has a closer selected row already.", pd.DataFrame()
     kind = shown[0].kind
     if kind == "dimension":
         sentence = f"The {len(shown):,} of {count:,} feature dimensions with the largest effect."
@@ -135,9 +133,8 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
         "covers": f"Rows whose nearest selected row it is: {count:,}{more}. “Otherwise” is their next nearest.",
         "would cover": f"Rows that it would be nearer to than any selected row: {count:,}{more}. “Otherwise” is "
         "their nearest selected row now.",
-        "similar": f"Selected rows among its nearest neighbors: {count:,}{more}.",
     }[kind]
-    table = pd.DataFrame(
+    return sentence, pd.DataFrame(
         {
             "row": [text_of(witness.row) for witness in shown],
             "cosine": [witness.similarity for witness in shown],
@@ -145,7 +142,6 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
             "adds": [witness.amount / unit for witness in shown],
         }
     )
-    return sentence, table if kind != "similar" else table.drop(columns="otherwise")
 
 
 def nearest_sentence(answer: Answer, text_of: Callable[[int], str]) -> str:

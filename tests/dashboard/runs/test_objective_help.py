@@ -42,7 +42,7 @@ def test_the_committed_picture_is_what_the_script_draws(script, masks):
     assert len(told(committed)) == len(masks) == 4
     assert np.abs(np.subtract(told(committed), told(drawn))).max() <= 1  # another processor may swap a row or two
     for svg in (committed, drawn):
-        assert all(title in svg for title in ("Facility location", "Pair-wise similarity", "DiSF", "Graph cut"))
+        assert all(title in svg for title in ("Facility location", "Pair-wise similarity", "DiSF", "Vendi entropy"))
         panels = ElementTree.fromstring(svg).findall(".//*[@class='s']")
         assert [panel.get("d").count("M") for panel in panels] == [143] * 4  # 0.15 of 950, halves up
         assert "http" not in svg.replace("http://www.w3.org/2000/svg", "") and len(svg) < 20_000
@@ -53,8 +53,6 @@ def test_every_objective_selects_better_than_chance_by_its_own_measure(script, m
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     random = np.random.default_rng(0)
     for name, mask in masks.items():
-        if name == "graphcut":
-            continue  # its truth in tests is for lists of the whole pool
         value = truth.OBJECTIVES[name]
         chance = [value(features, random.choice(len(mask), mask.sum(), replace=False)) for _ in range(3)]
         assert value(features, mask.nonzero()[0]) > max(chance)
@@ -65,7 +63,7 @@ def test_facility_keeps_one_row_of_each_family_and_the_others_several(script, ma
     family = (np.arange(len(group)) - script.SIZES[0]) // script.FAMILY
     kept = {name: np.bincount(family[mask & (group == 1)], minlength=script.FAMILIES) for name, mask in masks.items()}
     assert (kept["facility"] == 1).all()
-    assert all(kept[name].mean() > 1.5 for name in ("pairwise", "disf", "graphcut"))
+    assert all(kept[name].mean() > 1.5 for name in ("pairwise", "disf", "vendi"))
 
 
 def test_the_help_holds_the_picture():

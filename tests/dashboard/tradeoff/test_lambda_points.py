@@ -166,7 +166,6 @@ def test_what_the_searches_for_lambda_recommend_one_per_target_at_the_nearest_ra
         {"objective": "pairwise", "lamb": 0.2},
         {"objective": "disf_fixed", "estimator": "counterfactual"},
         {"objective": "vendi"},
-        {"objective": "graphcut"},
         {"objective": "pairwise:1,facility:1"},
         {"objective": "pairwise", "quotas": (Quota("source", "web", 0.1, 1.0),)},
         {"objective": "facility", "estimator": "counterfactual", "scale": "raw"},

@@ -208,7 +208,7 @@ def test_when_it_is_ready_facility_is_proved_between_the_grid(corpus, tmp_path):
 
 
 def test_what_cannot_be_is_said(corpus, tmp_path):
-    refused = live.session(corpus, options(objective="graphcut", estimator="counterfactual"), tmp_path)
+    refused = live.session(corpus, options(objective="pairwise:1,facility:1", estimator="counterfactual"), tmp_path)
     refused.wait(LONG)
     assert refused.job.state == "failed" and not refused.alive and "live lambda" in refused.error
 

@@ -71,9 +71,6 @@ def _phrase(part: Part, explanation: Explanation) -> str:
             else f"what it could stand for is covered already (its nearest member has cosine "
             f"{explanation.nearest_similarity:.2f})"
         )
-    if part.name == "graphcut":
-        count = explanation.witness_counts.get("graphcut", 0)
-        return f"{count:,} of its near neighbors {'is' if count == 1 else 'are'} selected too"
     if comparison := catalogue.objective(part.name).comparison:
         return comparison.format("less" if part.value > 0 else "more", _percent(above if part.value > 0 else 1 - above))
     return f"its part in {part.name} is above that of {_percent(above)} of the corpus"

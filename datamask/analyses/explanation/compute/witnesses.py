@@ -20,7 +20,6 @@ from datamask.analyses.explanation.compute.explanation import Witness
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.disf import DiSF
 from datamask.objectives.facility import Coverage, Facility
-from datamask.objectives.graphcut import GraphCut
 from datamask.objectives.pairwise import Pairwise
 from datamask.polling import Poll
 
@@ -70,26 +69,6 @@ def covered(function: Facility, mask: Tensor, coverage: Coverage, row: int) -> F
     return witnesses, len(rows)
 
 
-def graphcut(function: GraphCut, mask: Tensor, poll: Poll) -> Finder:
-    """Row by row."""
-    return partial(listed, function, mask)
-
-
-def listed(function: GraphCut, mask: Tensor, row: int) -> Found:
-    """Selected neighbours listed by either side: their similarity is the crowding."""
-    total = torch.zeros(function.n, dtype=torch.float64, device=function.device)
-    total.index_add_(0, function.indices[row].long(), function.similarities[row].double())
-    listing, place = (function.indices == row).nonzero(as_tuple=True)
-    total.index_add_(0, listing, function.similarities[listing, place].double())
-    total = total * mask
-    rows = (total > 0).nonzero().squeeze(1)
-    order = rows[total[rows].argsort(descending=True, stable=True)[:SHOWN]]
-    size = int(mask.sum())
-    cosine = function.features @ function.features[row]
-    witnesses = tuple(Witness("similar", int(i), float(cosine[i]), None, -float(total[i]) / size) for i in order)
-    return witnesses, len(rows)
-
-
 def disf(function: DiSF, mask: Tensor, poll: Poll) -> Finder:
     """Row by row."""
     return partial(dimensions, function, mask)
@@ -106,7 +85,7 @@ def dimensions(function: DiSF, mask: Tensor, row: int) -> Found:
     return witnesses, int((amount != 0).sum())
 
 
-BY_OBJECTIVE: dict[type[SetFunction], Callable[..., Finder]] = {Facility: facility, GraphCut: graphcut, DiSF: disf}
+BY_OBJECTIVE: dict[type[SetFunction], Callable[..., Finder]] = {Facility: facility, DiSF: disf}
 """Objective -> what finds the witnesses of a row, made once per selection from function, mask and poll."""
 
 
