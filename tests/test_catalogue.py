@@ -40,7 +40,6 @@ VALUES = {
     "max_lr": (2.0,),
     "min_lr": (0.5,),
     "init": ("same",),
-    "score": ("mask", "exact"),
     "readout": ("sample",),
     "polish": ("none",),
 }
@@ -53,8 +52,6 @@ def takes(objective: str, options: dict) -> str:
     """The rule in the words of the design, without a look at the catalogue."""
     if "partial" in options or "max_lr" in options or "min_lr" in options:
         return "reinforce"
-    if "score" in options:  # which no other has
-        return "reinforce"
     if {"n_rollout", "init", "readout"} & set(options):  # of whoever draws masks
         return "counterfactual"
     return "relaxed" if objective in SOLVED else "counterfactual"
@@ -66,16 +63,11 @@ def combinations():
         yield {name: value for name, value in zip(VALUES, values) if value is not None}
 
 
-def was_accepted(options: dict, rules: dict) -> bool:
-    """Whether the program of commit 2a3e7ee took these options without an estimator."""
-    if {"partial", "max_lr", "min_lr"} & set(options):  # it took reinforce, whose lowest step size is 1 if not given
-        bound = {"quotas", "pin", "given", "budget"} & set(rules)
-        return (
-            options.get("n_rollout") != 1
-            and not (options.get("score") == "exact" and bound)
-            and options.get("min_lr", 1.0) <= options.get("max_lr", 10.0)
-        )
-    return "score" not in options  # counterfactual, which has all others
+def is_accepted(options: dict) -> bool:
+    """Whether these options are in range for the estimator that auto takes."""
+    if {"partial", "max_lr", "min_lr"} & set(options):  # reinforce, whose lowest step size is 1 if not given
+        return options.get("n_rollout") != 1 and options.get("min_lr", 1.0) <= options.get("max_lr", 10.0)
+    return True
 
 
 BASELINES = {"temperature", "clusters", "clip", "inside"}
@@ -103,7 +95,7 @@ def test_the_rule(objective, rules):
     for options in combinations():
         expected = takes(objective, options)
         assert catalogue.auto(objective, {**options, **rules}) == expected, options
-        if was_accepted(options, rules):
+        if is_accepted(options):
             config = SelectionConfig.from_options(objective=objective, **options, **rules)
             assert config.estimator == expected, options
             assert all(getattr(config, name) == value for name, value in options.items())
@@ -124,7 +116,6 @@ def test_what_none_of_them_has_is_refused_by_name(monkeypatch):
         ("--estimator auto --objective pairwise", "relaxed"),
         ("--n_rollout 8", "counterfactual"),
         ("--init quality", "counterfactual"),
-        ("--score exact", "reinforce"),
         ("--partial 0.1", "reinforce"),
         ("--preset paper", "reinforce"),
         ("--preset paper --estimator auto", "reinforce"),

@@ -26,7 +26,6 @@ PAPER_PRESET = {
     "max_lr": 10.0,
     "min_lr": 1.0,
     "init": "quality",
-    "score": "mask",
     "readout": "top",
     "polish": "none",
 }
@@ -120,11 +119,6 @@ class SelectionConfig(SelectionOptions):
             raise OptionError(
                 "--quota is a share of the rows, and --budget leaves their number open; use --pin "
                 "and --ban with a budget, or --select_ratio with quotas"
-            )
-        if self.score == "exact" and (self.ruled or self.budget is not None):
-            raise OptionError(
-                "--score exact is the gradient of free draws, and --pin, --quota, --given and --budget "
-                "bind them; leave them out, or take --score mask"
             )
         if self.scope == "block" and entry.name != "blocks":
             raise OptionError(

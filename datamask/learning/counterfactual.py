@@ -55,7 +55,7 @@ class Counterfactual(Learner):
         return super().finished(state)
 
     def direction(
-        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
+        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
     ) -> tuple[Tensor, dict[str, float]]:
         values, credits = joint.values_and_marginals(masks, poll)
         credit = sum(credits.values(), joint.quality.scores.new_zeros(()))

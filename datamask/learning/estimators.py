@@ -22,8 +22,7 @@ def advantage(values: Tensor) -> Tensor:
 def reinforce_step(masks: Tensor, values: Tensor) -> Tensor:
     """The paper's step ``(1/G) sum_j A_j M_j``, float32 ``(n,)``; zero when all values are equal.
 
-    Its mean is ``Cov(f, M) / std(f)`` (up to (G-1)/G): the gradient of E f for conditional Bernoulli masks. Given the
-    scores of the ordered draws ``(G, n)`` in the masks' place, it is the gradient of E f under Plackett-Luce.
+    Its mean is ``Cov(f, M) / std(f)`` (up to (G-1)/G): the gradient of E f for conditional Bernoulli masks.
     """
     return advantage(values) @ masks.float() / len(masks)
 

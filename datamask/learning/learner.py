@@ -16,7 +16,7 @@ from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.inclusion_weights import of_logits
 from datamask.learning.loop import Estimator
-from datamask.learning.masks import gumbel_orders, gumbel_top_k, inclusion, ordered_scores
+from datamask.learning.masks import gumbel_top_k, inclusion
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_finite, check_state
@@ -130,13 +130,13 @@ class Learner(Estimator, abc.ABC):
         else:
             size, joint = problem.size, problem.joint
             moved = slice(None) if m == joint.n else problem.eligible
-        masks, scores = self._drawn(state.logits[where], size, generator, poll)
+        masks = gumbel_top_k(state.logits[where], size, self.masks_per_step, generator, poll, self._cut)
         if b == m < joint.n:
             # rows that may not be selected still belong to the pool: facility wants them covered
             whole = torch.zeros(len(masks), joint.n, dtype=torch.bool, device=self.device)
             whole[:, moved] = masks
             masks = whole
-        direction, metrics = self.direction(joint, masks, moved, poll, scores)
+        direction, metrics = self.direction(joint, masks, moved, poll)
         logits = state.logits.clone()
         lr = self.learning_rate(state.step)
         logits[where] += lr * direction
@@ -147,14 +147,6 @@ class Learner(Estimator, abc.ABC):
             state, values, diagnostics = self.evaluate(state, poll)
             metrics |= diagnostics
         return state, StepRecord(state.step, metrics, values)
-
-    def _drawn(self, logits: Tensor, size: int, generator: torch.Generator, poll: Poll) -> tuple[Tensor, Tensor | None]:
-        """The step's masks, bool ``(G, b)``, and the scores of their ordered draws if the learner wants them."""
-        if self.config.score != "exact":
-            return gumbel_top_k(logits, size, self.masks_per_step, generator, poll, self._cut), None
-        orders = gumbel_orders(logits, size, self.masks_per_step, generator, poll)
-        masks = torch.zeros(len(orders), len(logits), dtype=torch.bool, device=logits.device)
-        return masks.scatter_(1, orders, True), ordered_scores(logits, orders, poll)
 
     def check(self, state: State) -> None:
         """Refuse a state that is not of this learner on this problem.
@@ -179,14 +171,13 @@ class Learner(Estimator, abc.ABC):
 
     @abc.abstractmethod
     def direction(
-        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
+        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
     ) -> tuple[Tensor, dict[str, float]]:
         """From an objective and masks on its pool to a step direction.
 
         Args:
             joint: on the whole pool, or on the batch's own; masks: bool ``(G, n)`` on that pool.
             moved: the rows of that pool whose logits move.
-            scores: ``(G, moved)``, the gradient of each draw's log-probability; None: the masks stand for it.
 
         Returns:
             The direction for those rows, and metrics.

@@ -7,7 +7,7 @@ exactly (the S largest of ``L + Gumbel(0, 1)``; Vieira 2014, Kool et al. 2019).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -43,62 +43,17 @@ def gumbel_top_k(
     Returns:
         bool ``(G, n)``.
     """
-    masks = torch.zeros(count, len(logits), dtype=torch.bool, device=logits.device)
-    for part, keys in _keys(logits, count, generator, poll):
+    n = len(logits)
+    masks = torch.zeros(count, n, dtype=torch.bool, device=logits.device)
+    for part in chunks(count, NOISE_AT_ONCE // n):
+        poll()
+        noise = torch.empty(part.stop - part.start, n, device=logits.device).exponential_(generator=generator)
+        keys = logits - noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
         if cut is not None:
             masks[part] = torch.stack([cut(row) for row in keys])
             continue
         masks[part].scatter_(1, keys.topk(size, dim=1, sorted=False).indices, True)
     return masks
-
-
-def gumbel_orders(logits: Tensor, size: int, count: int, generator: torch.Generator, poll: Poll = no_poll) -> Tensor:
-    """The masks of `gumbel_top_k` at the same generator state, with the order in which their members were drawn.
-
-    Returns:
-        int64 ``(G, S)``, first draw first.
-    """
-    orders = torch.empty(count, size, dtype=torch.int64, device=logits.device)
-    for part, keys in _keys(logits, count, generator, poll):
-        orders[part] = keys.topk(size, dim=1, sorted=True).indices
-    return orders
-
-
-def _keys(logits: Tensor, count: int, generator: torch.Generator, poll: Poll) -> Iterator[tuple[slice, Tensor]]:
-    """``L + Gumbel(0, 1)`` of `count` masks, in chunks ``(g, n)``."""
-    n = len(logits)
-    for part in chunks(count, NOISE_AT_ONCE // n):
-        poll()
-        noise = torch.empty(part.stop - part.start, n, device=logits.device).exponential_(generator=generator)
-        yield part, logits - noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
-
-
-def ordered_scores(logits: Tensor, orders: Tensor, poll: Poll = no_poll) -> Tensor:
-    """Gradient of ``log P(draw)`` in the logits, for draws without replacement whose order is known.
-
-    With ``R_k`` the mass of exp(L) not yet drawn before pick k, sample i has ``1[i drawn] - e^{L_i} sum_{k <= pos(i)}
-    1 / R_k``, over all picks if it is not drawn (Plackett-Luce). Sums of exponentials are taken as logarithms, and
-    every ``R_k`` from what is left rather than by subtraction, so no spread of the logits loses its digits.
-
-    Args:
-        logits: ``(n,)``; orders: int64 ``(G, S)``, S < n.
-
-    Returns:
-        float32 ``(G, n)``; each row adds to 0.
-    """
-    scores = torch.empty(len(orders), len(logits), device=logits.device)
-    for part in chunks(len(orders), NOISE_AT_ONCE // len(logits)):
-        poll()
-        order = orders[part]
-        all_logits = logits.double().expand(len(order), -1)
-        undrawn = all_logits.scatter(1, order, -torch.inf).logsumexp(1, keepdim=True)
-        drawn = all_logits.gather(1, order)
-        left = torch.cat([undrawn, drawn.flip(1)], 1).logcumsumexp(1)[:, 1:].flip(1)  # log R_k
-        spent = (-left).logcumsumexp(1)  # log of the sum of 1 / R over the picks so far
-        score = -torch.exp(all_logits + spent[:, -1:])
-        score.scatter_(1, order, 1.0 - torch.exp(drawn + spent))
-        scores[part] = score
-    return scores
 
 
 def top(scores: Tensor, size: int, ties: Tensor) -> Tensor:

@@ -17,22 +17,19 @@ class Reinforce(Learner):
     One number per mask is a faint signal for n logits: a step's cosine with the exact gradient is about
     ``sqrt(G / (n + G))`` at equal logits. The final subset is the last readout, as in the paper.
 
-    ``M_j`` is the score of masks drawn by the conditional Bernoulli law; ours are drawn one member after another, and
-    ``--score exact`` puts the gradient of that ordered draw's log-probability in its place: then the mean step is the
-    gradient of E f itself.
+    ``M_j`` is the gradient of the log-probability of masks drawn by the conditional Bernoulli law; ours are drawn one
+    member after another, so the mean step is near the gradient of E f and not equal to it.
     """
 
     def direction(
-        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
+        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
     ) -> tuple[Tensor, dict[str, float]]:
         mask_values = joint.values(masks, poll)
         values = mask_values.joint
-        credited = masks if scores is None else scores
         metrics = {
             **diagnostics.spreads(mask_values),
             **diagnostics.variance_shares(mask_values.parts),
             "flat": diagnostics.flat(values),
-            **diagnostics.signal_to_noise(diagnostics.halves(credited, values)),
+            **diagnostics.signal_to_noise(diagnostics.halves(masks, values)),
         }
-        direction = reinforce_step(credited, values)
-        return (direction[moved] if scores is None else direction), metrics
+        return reinforce_step(masks, values)[moved], metrics

@@ -168,19 +168,6 @@ class SelectionOptions:
         control=Control(),
         help="The higher the logit of a row, the more masks include the row.",
     )
-    score: str | None = option(
-        Choice({"mask": "by membership, as in the paper", "exact": "by the draw's probability"}),
-        "Credit of a draw",
-        "credit of a sampled mask: mask (by membership, as in the paper) or exact (by the gradient of its "
-        "log-probability)",
-        "HOW",
-        LEARNING,
-        owners={"reinforce": "mask"},
-        varied="score",
-        control=Control(),
-        help="How the value of a sampled subset reaches its rows. Membership is the paper's approximate step; "
-        "the draw's probability gives the exact gradient.",
-    )
     readout: str | None = option(
         Choice({"top": "the highest logits", "sample": "one random draw"}),
         "Final subset",

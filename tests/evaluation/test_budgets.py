@@ -144,7 +144,6 @@ def test_what_cannot_be_is_refused(tmp_path):
         ({"budget": 100, "estimator": "greedy"}, "cannot fill a --budget"),
         ({"budget": 100, "quotas": (Quota("kind", "a", 0.1, 0.2),)}, "--quota is a share"),
         ({"budget": 100, "partial": 0.1, "estimator": "reinforce"}, "--budget need --partial 1"),
-        ({"budget": 100, "score": "exact", "estimator": "reinforce"}, "--score exact"),
         ({"budget": 20, "pin": written(tmp_path, "pin.txt", range(4))}, "--pin names rows of"),
     ):
         with pytest.raises(OptionError, match=says):

@@ -44,7 +44,6 @@ CONFIGURATIONS: dict[str, list[str]] = {
     "solved sum": ["--estimator", "relaxed", "--objective", "pairwise:0.7,disf_fixed:0.3"],
     "sum by masks": [*MASKS, "--objective", "pairwise:0.7,facility:0.3"],
     "raw scale": ["--estimator", "relaxed", "--objective", "pairwise", "--scale", "raw"],
-    "exact score": [*PAPER, "--objective", "pairwise", "--score", "exact", "--readout", "sample"],
     "centred": ["--estimator", "relaxed", "--objective", "pairwise", "--center"],
     "rules facility": ["--estimator", "relaxed", "--objective", "facility", *RULES],
     "rules pairwise masks": [*MASKS, "--objective", "pairwise", *RULES],

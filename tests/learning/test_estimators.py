@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
 
 from datamask.learning.estimators import advantage, counterfactual_step, reinforce_step
-from datamask.learning.masks import gumbel_orders, gumbel_top_k, ordered_scores
+from datamask.learning.masks import gumbel_top_k
 from datamask.objectives.facility import Facility, exact_lists
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.quality import Quality
@@ -87,74 +85,6 @@ def test_mean_reinforce_step_points_along_the_gradient(name, spread):
     mean_f = sum(p * f[m] for m, p in law.items())
     step = sum(p * (f[m] - mean_f) * indicator(m) for m, p in law.items())
     assert truth.cosine(step, truth.gradient(logits, SIZE, f)) >= 0.97
-
-
-def ordered_law(logits: np.ndarray, size: int) -> dict[tuple[int, ...], float]:
-    """P(draw) for every order of every mask."""
-    law = {}
-    for order in itertools.permutations(range(len(logits)), size):
-        left, p = list(range(len(logits))), 1.0
-        for i in order:
-            p *= np.exp(logits[i]) / np.exp(logits[left]).sum()
-            left.remove(i)
-        law[order] = p
-    return law
-
-
-@pytest.mark.parametrize("n, size", [(7, 3), (5, 1), (5, 4)])
-@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
-def test_mean_step_with_ordered_scores_is_the_gradient(n, size, spread):
-    """Over all ordered draws, not a sample of them; against finite differences of E f."""
-    rng = np.random.default_rng(11)
-    logits = rng.normal(size=n) * spread
-    f = {tuple(sorted(m)): rng.normal() for m in itertools.combinations(range(n), size)}
-    law = ordered_law(logits, size)
-    scores = ordered_scores(torch.from_numpy(logits), torch.tensor(list(law))).double().numpy()
-    assert scores.sum(1) == pytest.approx(np.zeros(len(law)), abs=1e-5)
-    mean = sum(p * f[tuple(sorted(order))] * score for (order, p), score in zip(law.items(), scores))
-    assert mean == pytest.approx(truth.gradient(logits, size, f), abs=1e-6)
-
-
-def test_mean_of_whole_groups_with_ordered_scores_is_the_gradient():
-    """The step itself, baseline and all, over every pair of draws: (G - 1) / G of the gradient."""
-    logits = np.array([0.7, -0.4, 0.0, 1.1])
-    f = dict(zip(itertools.combinations(range(4), 2), (0.3, -1.0, 2.0, 0.5, 0.1, 1.7)))
-    law = ordered_law(logits, 2)
-    orders, chance = torch.tensor(list(law)), list(law.values())
-    scores = ordered_scores(torch.from_numpy(logits), orders)
-    values = torch.tensor([f[tuple(sorted(order))] for order in law])
-    mean = torch.zeros(4, dtype=torch.float64)
-    for a, b in itertools.product(range(len(law)), repeat=2):
-        pair = torch.tensor([a, b])
-        step = reinforce_step(scores[pair], values[pair]) * values[pair].std()  # the group's own spread, taken out
-        mean += chance[a] * chance[b] * step.double()
-    assert mean.numpy() == pytest.approx(truth.gradient(logits, 2, f) / 2, abs=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_ordered_scores_keep_their_digits_when_logits_are_far_apart(dtype):
-    logits = torch.tensor([900.0, 0.0, -900.0, 5.0, 4.0], dtype=dtype)
-    scores = ordered_scores(logits, torch.tensor([[0, 3, 4], [3, 0, 2]]))
-    expected = np.zeros((2, 5))
-    for row, order in enumerate([[0, 3, 4], [3, 0, 2]]):
-        left = list(range(5))
-        for i in order:
-            weights = np.exp(logits.double().numpy()[left] - logits.double().numpy()[left].max())
-            expected[row, left] -= weights / weights.sum()
-            expected[row, i] += 1.0
-            left.remove(i)
-    assert scores.numpy() == pytest.approx(expected, abs=1e-6)
-
-
-def test_orders_are_the_masks_of_the_same_draws():
-    logits = torch.linspace(-2, 2, 30)
-    masks = gumbel_top_k(logits, 7, 9, torch.Generator().manual_seed(4))
-    orders = gumbel_orders(logits, 7, 9, torch.Generator().manual_seed(4))
-    assert torch.equal(torch.zeros(9, 30, dtype=torch.bool).scatter_(1, orders, True), masks)
-    first = gumbel_orders(torch.tensor([2.0, 0.0, -2.0]), 2, 4000, torch.Generator().manual_seed(0))[:, 0]
-    assert float((first == 0).float().mean()) == pytest.approx(
-        float(torch.tensor([2.0, 0, -2]).softmax(0)[0]), abs=0.03
-    )
 
 
 @pytest.mark.parametrize("name", ["quality", "pairwise", "facility"])

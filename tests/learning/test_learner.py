@@ -193,47 +193,13 @@ def test_rows_that_may_not_be_selected_still_belong_to_the_pool(estimator, monke
     seen = []
     original = learner.direction
 
-    def direction(joint, masks, moved, poll, scores):
+    def direction(joint, masks, moved, poll):
         seen.append((joint.n, masks.shape[1], int(masks[:, 1::2].sum())))
         return original(joint, masks, moved, poll)
 
     learner.direction = direction
     state, _ = learner.step(learner.init())
     assert seen == [(N, N, 0)] and len(state.logits) == N // 2
-
-
-@pytest.mark.parametrize("partial, eligible", [(1.0, None), (0.4, None), (1.0, 2), (0.5, 2)])
-def test_exact_scores_learn_like_masks_do(partial, eligible):
-    """On the whole pool, in batches, and with rows that may not be selected."""
-    rows = None if eligible is None else torch.arange(0, N, eligible)
-    learner = make(
-        "reinforce",
-        eligible=rows,
-        n_epochs=60,
-        n_rollout=64,
-        partial=partial,
-        max_lr=1.0,
-        min_lr=0.1,
-        init="same",
-        score="exact",
-    )
-    joint = learner.problem.joint
-    state = run(learner)
-    mask = learner.result(state)
-    assert int(mask.sum()) == SIZE and (rows is None or not mask[1::2].any())
-    random = np.mean([joint.evaluate(make("random", eligible=rows, seed=seed).result(None)).joint for seed in range(5)])
-    assert joint.evaluate(mask).joint > random + 0.1
-    # every row of scores adds to 0, and so does a step
-    assert float(state.logits.sum()) == pytest.approx(0.0, abs=1e-3)
-
-
-def test_exact_scores_and_rules_exclude_each_other():
-    with pytest.raises(OptionError, match="--score exact"):
-        SelectionConfig.from_options(estimator="reinforce", score="exact", pin="ids.txt")
-    with pytest.raises(OptionError, match="reinforce"):
-        SelectionConfig.from_options(estimator="counterfactual", score="exact")
-    with pytest.raises(OptionError, match="preset"):
-        SelectionConfig.from_options(preset="paper", score="exact")
 
 
 @pytest.mark.parametrize("readout", ["top", "sample"])

@@ -303,7 +303,6 @@ def test_what_can_be_varied_is_first_numbers_then_whole_numbers_then_words():
         "estimator",
         "scale",
         "init",
-        "score",
         "readout",
         "polish",
         "inside",
@@ -328,7 +327,6 @@ def test_a_sweep_of_the_first_release_has_its_id_still():
 def test_the_command_line_of_a_run_is_as_it_was():
     options = {
         "estimator": "reinforce",
-        "score": "exact",
         "n_rollout": 16,
         "center": True,
         "collapse": "0.950",
@@ -341,6 +339,6 @@ def test_the_command_line_of_a_run_is_as_it_was():
     config = RunConfig(CorpusConfig(("a.parquet",), seed=3), SelectionConfig.from_options(**options))
     assert " ".join(config.arguments("o.parquet")) == (
         "select a.parquet --output o.parquet --objective pairwise:3,facility:1 --lamb 0.5 --select_ratio 0.3 "
-        "--estimator reinforce --n_rollout 16 --score exact --center --prune 0.125 --collapse 0.95 --neighbors exact "
+        "--estimator reinforce --n_rollout 16 --center --prune 0.125 --collapse 0.95 --neighbors exact "
         "--seed 3 --device cuda:1"
     )
