@@ -100,7 +100,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | WORK | READERS | {"corpus"},
     "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes", "out_of_core.engines"},
-    "out_of_core.engines": {"errors", "polling", "process", "files"},
+    "out_of_core.engines": {"errors", "polling", "process"},
     "out_of_core.listed": BOTTOM | WORK | LEARN | {"corpus", "out_of_core", "out_of_core.engines"},
     "runs": BOTTOM | WORK | READERS,
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},

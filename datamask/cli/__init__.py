@@ -35,7 +35,6 @@ HANDLERS: dict[str, str] = {
     "check-objective": "datamask.cli.own:check_objective",
     "recipe": "datamask.cli.recipes:recipe",
     "apply": "datamask.cli.recipes:apply",
-    "task": "datamask.cli.tasks:task",
     "runs list": "datamask.cli.stored:runs_list",
     "runs show": "datamask.cli.stored:runs_show",
     "runs stop": "datamask.cli.stored:runs_stop",

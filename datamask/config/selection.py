@@ -126,11 +126,7 @@ class SelectionConfig(SelectionOptions):
                 "so leave it out, or take --scope global"
             )
         if self.address is not None and self.engine == "local":
-            raise OptionError("--address is of --engine ray or files; local processes need none")
-        if self.address is None and self.engine == "files":
-            raise OptionError(
-                "--engine files needs --address FOLDER, where its calls are put and all machines reach it"
-            )
+            raise OptionError("--address is of --engine ray; local processes need none")
         if self.budget is not None and not entry.spends:
             raise OptionError(
                 f"--estimator {entry.name} selects a number of rows and cannot fill a --budget; use "

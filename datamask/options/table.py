@@ -357,16 +357,10 @@ class SelectionOptions:
         BEYOND_MEMORY,
     )
     engine: str = option(
-        Choice(
-            {
-                "local": "processes of this machine",
-                "ray": "a Ray cluster",
-                "files": "workers that read calls from a folder",
-            }
-        ),
+        Choice({"local": "processes of this machine", "ray": "a Ray cluster"}),
         "Engine",
-        "who does the tasks of a run over all rows: local (processes on this machine), ray (needs the library ray), "
-        "or files (`datamask task` under any scheduler); does not change the selection",
+        "who does the tasks of a run over all rows: local (processes on this machine) or ray (needs the library ray); "
+        "does not change the selection",
         "ENGINE",
         BEYOND_MEMORY,
         default="local",
@@ -382,8 +376,7 @@ class SelectionOptions:
     address: str | None = option(
         Text(),
         "Address of the engine",
-        "for ray, the cluster to join: HOST:PORT or auto (default: start one here). For files, the folder for "
-        "the tasks, which all machines can reach",
+        "for ray, the cluster to join: HOST:PORT or auto (default: start one here)",
         "WHERE",
         BEYOND_MEMORY,
     )

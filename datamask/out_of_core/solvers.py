@@ -18,7 +18,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.measured import is_bound
-from datamask.out_of_core import engines, facility, streamed_dual
+from datamask.out_of_core import facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.exact_values import Candidate, exact_values
@@ -255,15 +255,6 @@ def engine_of(config: SelectionConfig) -> Engine:
         OptionError: a library that it needs is not installed.
     """
     return open_engine(config.engine, workers=config.workers, address=config.address)
-
-
-def driving(config: SelectionConfig) -> contextlib.AbstractContextManager[None]:
-    """For as long as a run is at work: those who do its tasks elsewhere wait for them.
-
-    Raises:
-        StoreError: the folder of its calls cannot be made or written.
-    """
-    return engines.driving(config.engine, config.address)
 
 
 def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:

@@ -22,8 +22,6 @@ def rooted(config: RunConfig) -> RunConfig:
         for name, option in OPTIONS.items()
         if isinstance(option.kind, (IdFile, Folder))
     }
-    if config.selection.engine == "files":
-        paths["address"] = absolute(config.selection.address)
     return replace(config, corpus=absolute_corpus(config.corpus), selection=replace(config.selection, **paths))
 
 

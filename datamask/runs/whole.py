@@ -25,7 +25,7 @@ from datamask.memory import lies_in_memory
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
 from datamask.out_of_core.scratch_writing import centered, write_scratch
-from datamask.out_of_core.solvers import BLOCK_ROWS, Step, WholeProblem, driving, solver_for
+from datamask.out_of_core.solvers import BLOCK_ROWS, Step, WholeProblem, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.polling import Poll, no_poll
@@ -64,11 +64,10 @@ def wants_all_rows(run: Run, poll: Poll = no_poll) -> bool:
 
 
 def prepare(execution: Execution) -> None:
-    """Check the settings and the shards, remove what other runs left, and hold the folder of the engine's calls.
+    """Check the settings and the shards, and remove what other runs left.
 
     Raises:
-        OptionError: no solver does these settings. InputError: the shards cannot all be read. StoreError: the folder
-            of the calls cannot be written.
+        OptionError: no solver does these settings. InputError: the shards cannot all be read.
     """
     run, config, corpus = execution.run, execution.config, execution.run.config.corpus
     solver_for(config)
@@ -83,7 +82,6 @@ def prepare(execution: Execution) -> None:
         total = WholeCorpus.open(corpus, quality=(), poll=execution.poll).source.rows
         execution.config = of_sample(config, min(1.0, rows / max(total, 1)))
     _remove_left(RunStore(run.path.parent))
-    execution.held.enter_context(driving(config))
     execution.shared = None  # the corpus of a sweep may be another sample than ours
     execution.left_told = True
 

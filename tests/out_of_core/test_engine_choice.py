@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.out_of_core.engines import open_engine
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.solvers import solver_for
-from datamask.runs.rooted import rooted
 from tests.commands import run
 from tests.making.shards import SerialEngine, clustered, scratch_of
-from tests.out_of_core.folder_workers import folder_workers
 from tests.out_of_core.test_engines import NEEDS_RAY
 
 ROWS, SIZE = 500, 50
@@ -43,14 +41,6 @@ def test_the_rows_depend_on_no_engine_and_no_number_of_workers(expected, tmp_pat
     assert selected.sum() == SIZE and np.array_equal(selected, expected)
 
 
-def test_nor_on_who_takes_the_calls_out_of_a_folder(expected, tmp_path):
-    calls = tmp_path / "calls"
-    calls.mkdir()
-    with folder_workers(calls), open_engine("files", address=str(calls)) as engine:
-        selected = solved(tmp_path, engine)
-    assert np.array_equal(selected, expected)
-
-
 def refused(**options) -> str:
     given = {"objective": "facility", "estimator": "blocks", "scratch_dir": "scratch"} | options
     with pytest.raises(OptionError) as refusal:
@@ -59,9 +49,8 @@ def refused(**options) -> str:
 
 
 def test_options_that_do_not_go_together_are_refused_before_anything_is_read():
-    assert "--address is of --engine ray or files" in refused(address="head:6379")
-    assert "--engine files needs --address FOLDER" in refused(engine="files")
-    assert "--engine must be 'local', 'ray' or 'files', got 'slurm'" in refused(engine="slurm")
+    assert "--address is of --engine ray" in refused(address="head:6379")
+    assert "--engine must be 'local' or 'ray', got 'slurm'" in refused(engine="slurm")
     assert "--workers must be a whole number of at least 1, got 0" in refused(workers=0)
     assert "--exact_values compares all rows in memory" in refused(exact_values=True)
 
@@ -71,24 +60,8 @@ def test_scratch_lies_on_this_machine():
         SelectionConfig.from_options(objective="facility", estimator="blocks", scratch_dir="s3://bucket/x")
 
 
-def test_asking_whether_an_engine_goes_with_it_makes_no_folder(tmp_path):
-    calls = tmp_path / "calls"
-    options = {"objective": "facility", "estimator": "blocks", "engine": "files", "address": str(calls)}
-    solver_for(SelectionConfig.from_options(**options, scope="global"))
-    assert not calls.exists()
-
-
 def test_an_engine_without_work_is_said(here, capsys):
-    words = ["--objective", "facility", "--estimator", "blocks", "--engine", "files", "--address", "calls"]
+    words = ["--objective", "facility", "--estimator", "blocks", "--engine", "ray"]
     words = ["select", "in.parquet", "--output", "out.parquet", "--device", "cpu", *words]
     assert run(*words) == 0
-    assert "is solved there, without --engine files" in capsys.readouterr().err
-    assert not (here / "calls").exists()
-
-
-def test_a_run_keeps_where_calls_go_by_its_absolute_path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    selection = SelectionConfig.from_options(objective="facility", estimator="blocks", engine="files", address="calls")
-    assert rooted(RunConfig(CorpusConfig(("x",)), selection)).selection.address == str(tmp_path / "calls")
-    selection = SelectionConfig.from_options(objective="facility", estimator="blocks", engine="ray", address="auto")
-    assert rooted(RunConfig(CorpusConfig(("x",)), selection)).selection.address == "auto"
+    assert "is solved there, without --engine ray" in capsys.readouterr().err

@@ -26,10 +26,7 @@ SQUARE = "tests.out_of_core.toy:square"
 PATIENCE = 120.0
 
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: requirements-dev.txt names it")
-EVERY_ENGINE = [
-    pytest.param(name, marks=NEEDS_RAY if name == "ray" else ()) for name in sorted(set(ENGINES) - {"files"})
-]
-"""Those that have workers of their own; tests/out_of_core/test_files_engine.py tests the other one."""
+EVERY_ENGINE = [pytest.param(name, marks=NEEDS_RAY if name == "ray" else ()) for name in sorted(ENGINES)]
 
 
 def no_poll() -> None:
@@ -327,7 +324,7 @@ def test_numbers_cross_as_they_are():
 def test_unknown_engines_and_clusters_of_engines_without_are_refused():
     with pytest.raises(OptionError, match=r"--engine must be one of .*local.*got 'slurm'"):
         open_engine("slurm")
-    with pytest.raises(OptionError, match=r"--address is of --engine ray or files"):
+    with pytest.raises(OptionError, match=r"--address is of --engine ray"):
         open_engine("local", address="head:6379")
     with pytest.raises(ValueError, match="at least 1, got 0"):
         open_engine("local", workers=0)

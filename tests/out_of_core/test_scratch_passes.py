@@ -18,7 +18,6 @@ from datamask.polling import no_poll
 from datamask.recipes.scoring import Scorer
 from datamask.work.context import Work
 from tests.making.shards import SerialEngine, clustered, scratch_of
-from tests.out_of_core.folder_workers import folder_workers
 from tests.out_of_core.test_engines import NEEDS_RAY
 from tests.out_of_core.watched import WatchedEngine
 from tests.recipes.test_refit import KINDS, _any_recipe
@@ -68,13 +67,6 @@ def test_a_worker_that_dies_costs_one_task(name, scratch, tmp_path):
     times = Counter(each.number for each in engine.begun())
     assert times.pop(7) == len(expected.passes) + 1
     assert set(times.values()) == {len(expected.passes)}
-
-
-def test_workers_of_a_folder_of_calls_come_to_the_same(scratch, tmp_path):
-    expected = solved(scratch, kind="pairwise")
-    calls = tmp_path / "calls"
-    with folder_workers(calls), open_engine("files", address=str(calls)) as engine:
-        assert same(solved(scratch, engine, "pairwise"), expected)
 
 
 def test_what_was_begun_in_threads_goes_on_by_tasks_and_the_other_way_round(scratch):

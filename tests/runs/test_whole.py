@@ -274,7 +274,7 @@ def test_an_engine_changes_nothing(objective, folder, tmp_path, monkeypatch):
     expected, engine = _created(tmp_path, folder, **options), SerialEngine(backwards=True)
     ends = execute(expected).to_dict()["anchors"]
     monkeypatch.setattr(solvers, "engine_of", lambda config: engine)
-    run = _created(tmp_path / "other", folder, engine="files", address=str(tmp_path / "calls"), **options)
+    run = _created(tmp_path / "other", folder, engine="ray", **options)
     summary = execute(run).to_dict()
     assert summary["anchors"] == ends
     assert run.selection()["id"].equals(expected.selection()["id"])

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests.torture import (
     bombs,
-    calls,
     crafted,
     lists_and_addresses,
     materials,
@@ -32,7 +31,6 @@ FAMILIES: tuple[Family, ...] = tuple(
         lists_and_addresses,
         text_files,
         recipe_files,
-        calls,
         bombs,
     )
     for family in module.FAMILIES

@@ -1,4 +1,4 @@
-"""Options of the commands on shards of any number: recipe, apply, task."""
+"""Options of the commands on shards of any number: recipe, apply."""
 
 from __future__ import annotations
 
@@ -40,15 +40,4 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     for name in ("id_column", "feature_column"):
         group.add_argument(f"--{name}", metavar="NAME", help=f"{CORPUS_OPTIONS[name].line} (the name in the recipe)")
     add_option(group, CORPUS_OPTIONS["drop_invalid"])
-    add_json(parser)
-
-
-def add_task(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `task`."""
-    parser.add_argument("call", metavar="CALL", help="file FOLDER/NAME.call, or the folder, to do all its open tasks")
-    parser.add_argument(
-        "--wait",
-        action="store_true",
-        help="with a folder: wait for more tasks until no run uses it; for the first one, ten minutes",
-    )
     add_json(parser)

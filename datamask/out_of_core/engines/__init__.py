@@ -21,7 +21,6 @@ To add an engine: a class with the contract of `contract.Engine`, and its line i
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 
 from datamask.errors import OptionError
@@ -32,7 +31,7 @@ def _local(workers: int | None, address: str | None) -> Engine:
     from datamask.out_of_core.engines.local import LocalEngine
 
     if address is not None:
-        raise OptionError("--address is of --engine ray or files; local processes need none")
+        raise OptionError("--address is of --engine ray; local processes need none")
     return LocalEngine(workers)
 
 
@@ -42,15 +41,7 @@ def _ray(workers: int | None, address: str | None) -> Engine:
     return RayEngine(workers, address)
 
 
-def _files(workers: int | None, address: str | None) -> Engine:
-    from datamask.out_of_core.engines.files import FilesEngine
-
-    if address is None:
-        raise OptionError("--engine files needs --address FOLDER, where its calls are put and all machines reach it")
-    return FilesEngine(address)
-
-
-ENGINES: dict[str, Callable[[int | None, str | None], Engine]] = {"local": _local, "ray": _ray, "files": _files}
+ENGINES: dict[str, Callable[[int | None, str | None], Engine]] = {"local": _local, "ray": _ray}
 """Name -> what opens it, given the number of workers and an address, None where it is to choose."""
 
 
@@ -59,7 +50,7 @@ def open_engine(name: str = "local", *, workers: int | None = None, address: str
 
     Args:
         workers: how many tasks it does at a time; None: as many as there are cores.
-        address: of a cluster that is to be joined, or the folder where calls are put; None: this machine.
+        address: of a cluster that is to be joined; None: this machine.
 
     Raises:
         OptionError: there is no such engine, it joins no cluster, or a library that it needs is not installed.
@@ -69,20 +60,4 @@ def open_engine(name: str = "local", *, workers: int | None = None, address: str
     return ENGINES[name](workers, address)
 
 
-def driving(name: str, address: str | None) -> contextlib.AbstractContextManager[None]:
-    """While a run is at work, long before its first task too, those who do its tasks elsewhere wait for these.
-
-    Args:
-        name: of the engine. address: as for `open_engine`.
-
-    Raises:
-        StoreError: the folder of its calls cannot be made or written.
-    """
-    if name != "files" or address is None:
-        return contextlib.nullcontext()
-    from datamask.out_of_core.engines import files
-
-    return files.driving(address)
-
-
-__all__ = ["ENGINES", "Engine", "driving", "open_engine"]
+__all__ = ["ENGINES", "Engine", "open_engine"]

@@ -44,34 +44,10 @@ def reply_to(call: str) -> str:
         return _text({"result": answer}, f"what {task} gives back")
     # the worker's last door: whatever it is, it belongs to whoever waits for the reply
     except Exception as error:
-        return error_reply(error)
+        return json.dumps({"error": _described(error)})
 
 
-def error_reply(error: Exception) -> str:
-    """The reply that raises this where it is read, on one line."""
-    return json.dumps({"error": _described(error)})
-
-
-def result_reply(result: Result) -> str:
-    """The reply that gives this back, on one line."""
-    return json.dumps({"result": result})
-
-
-def is_reply(text: str | bytes) -> bool:
-    """Whether a text has the form of a reply: a result, or an error that can be raised."""
-    try:
-        record = json.loads(text)
-        if "error" not in record:
-            return isinstance(record["result"], dict)
-        error = record["error"]
-        names = ["kind", "sentence", *(["trace"] if error["kind"] == "TaskFault" else [])]
-        known = error["kind"] != "OSError" or (isinstance(error["errno"], int) and "file" in error)
-        return known and all(isinstance(error[name], str) for name in names)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return False
-
-
-def result_of(reply: str | bytes) -> Result:
+def result_of(reply: str) -> Result:
     """What a reply gives back.
 
     Raises:
