@@ -14,7 +14,6 @@ from datamask.ablation.question import AblationQuestion
 from datamask.analyses.ablation import ablation_job
 from datamask.analyses.agreement import counting
 from datamask.analyses.explanation import explanations
-from datamask.analyses.feature_probe import probing
 from datamask.analyses.frontier import sweeping
 from datamask.analyses.scoreboard import measuring
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
@@ -177,10 +176,6 @@ WORK: dict[str, Work] = {
         joined=False,  # by tests of openings: every visit to the page has an opening of its own
         kept=lambda world: stored_graph(world.corpus, world.cache_dir).find(),
         kinds=("graph", "half-built graph"),
-    ),
-    "features": Work(
-        lambda world: probing.start(world.corpus),
-        instead="what the features can do is held in memory, for this process alone: it takes seconds",
     ),
     "preparing texts": Work(
         _texts, instead="what is made is an upload, kept by its content: tests/dashboard/data/test_preparing.py"

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.analyses.feature_probe import probing
 from datamask.config import CorpusConfig
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.dashboard.data import demo, demo_opening, preparing
@@ -104,16 +103,6 @@ def test_folders_of_the_roots_are_browsed_and_fill_in_the_path(page, tmp_path, s
     app.button(key="browse_use").click().run()
     assert app.text_area(key="corpus_paths").value == str(tmp_path) and not app.exception
     assert button(app, "Open") and " rows**" in said(app)
-
-
-def test_the_page_says_what_the_features_can_do(page, opened):
-    app = page(DATA, corpus=opened.key)
-    job = worker().find(probing.key(opened.corpus))
-    assert job.wait(240) and job.state == "done", job.error
-    app.run()
-    shown = said(app).replace("\\", "")
-    assert all(sentence in shown for sentence in job.result.sentences())
-    assert "A linear probe predicts quality scores with rank correlation" in shown and "(shuffled: " in shown
 
 
 def test_texts_are_shown_as_data_and_never_as_markup(page, opened):

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from datamask.analyses.epochs import panel as epochs_panel
-from datamask.analyses.feature_probe import panel as feature_panel
 from datamask.analyses.overview import tables
 from datamask.analyses.overview.chart import quality_histogram
 from datamask.corpus import Corpus
@@ -104,7 +103,6 @@ def show(opening: Opening, corpus: Corpus) -> None:
                 st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
         st.markdown("**Notes**")
         _problems(corpus)
-    feature_panel.show(corpus)
     epochs_panel.show(corpus)
     st.markdown("**First rows**")
     table = tables.first_rows(corpus)
