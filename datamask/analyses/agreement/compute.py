@@ -124,8 +124,8 @@ def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarra
     eligible = torch.from_numpy(may[rows].nonzero()[0]).to(pool.device)
     size = min(config.size(len(rows)), len(eligible) - 1)
     ties = tie_order(row_hash(pool.corpus.ids, config.seed)[rows], pool.device)
-    column, columns = (None if each is None else each[row_index] for each in (whole.column, whole.columns))
-    return Problem(joint, size, eligible, ties, features, column=column, columns=columns)
+    column = None if whole.column is None else whole.column[row_index]
+    return Problem(joint, size, eligible, ties, features, column=column)
 
 
 def _bound(pool: Pool, name: str, length: int, features: Tensor, rows: np.ndarray) -> SetFunction:
