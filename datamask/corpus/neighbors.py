@@ -51,9 +51,8 @@ BUILDING_BYTES = 16
 ROUNDED_BYTES = 4
 """Of a feature meanwhile: rounded, in the order of rows and in that of cells."""
 
-GRAPH_VERSION, FIRST_VERSION = 3, 1
-"""Of the kept graph: raise it when what it means changes. Graphs of the first version, of rows that are not rounded,
-and of the second, without the cosines of rounded rows, serve runs that began with one."""
+GRAPH_VERSION = 3
+"""Of the kept graph: raise it when what it means changes."""
 
 COMPARED_ROWS, SEARCHED_ROWS = 2_000, 8
 """Random rows of a kept graph whose listed cosines are computed once more, and for which all rows are searched once
@@ -69,7 +68,7 @@ class NeighborGraph:
             hash of the id.
         similarities: float32 ``(N, K)``, falling cosines of the rows; 1 for the row itself. Where rounding has changed
             the order of two, the later has the lower cosine of both.
-        listed: float32 ``(N, K)``, the falling cosines of the rounded rows; None: those are the same, or not known.
+        listed: float32 ``(N, K)``, the falling cosines of the rounded rows; None: those are the same.
         exact: whether the lists are the true nearest neighbours of the rounded rows.
         recall: the share of the true neighbours that are listed, measured on `RECALL_ROWS` random rows; 1 where exact.
     """
@@ -274,7 +273,6 @@ def neighbors_for(
     *,
     search: str = "auto",
     device: str = "cpu",
-    version: int = GRAPH_VERSION,
     work: Work = UNWATCHED,
 ) -> NeighborGraph:
     """The graph of a corpus, from the cache where it is kept with at least k neighbours.
@@ -285,7 +283,6 @@ def neighbors_for(
 
     Args:
         search: ``auto``, ``exact`` or ``approximate``; see `search_for` and `build_neighbors`.
-        version: of a kept graph that serves first; where there is none, one of today's is found or built.
         others: as in `build_neighbors`.
 
     Raises:
@@ -294,10 +291,6 @@ def neighbors_for(
     """
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
-    if version != GRAPH_VERSION:
-        before = stored_graph(corpus, cache_dir, version).find()
-        if before is not None and _serves(before, k, search):
-            return before.first(k)
     what = f"A neighbor graph of {len(corpus):,} rows"
     needed = (BUILDING_BYTES * max(k, 0) + ROUNDED_BYTES * corpus.dim) * len(corpus)
     with ledger().reserve(needed, what, poll=work.poll) as room:
@@ -336,13 +329,11 @@ def _serves(graph: NeighborGraph, k: int, search: str) -> bool:
     return graph.k >= k and (graph.exact or search == "approximate")
 
 
-def stored_graph(
-    corpus: Corpus, cache_dir: str | os.PathLike[str] | None, version: int = GRAPH_VERSION
-) -> StoredResult[NeighborGraph]:
+def stored_graph(corpus: Corpus, cache_dir: str | os.PathLike[str] | None) -> StoredResult[NeighborGraph]:
     """Describe the graph of a corpus in the cache."""
     return StoredResult(
         cache_dir,
-        Entry(corpus.fingerprint, "neighbors", version),
+        Entry(corpus.fingerprint, "neighbors", GRAPH_VERSION),
         read=lambda content: _checked_graph(content, corpus.features),
         write=lambda graph: Content(arrays={name: each for name, each in vars(graph).items() if each is not None}),
     )
@@ -351,13 +342,12 @@ def stored_graph(
 def _checked_graph(content: Content, features: np.ndarray) -> NeighborGraph:
     """The graph that a file holds. Raises Implausible where it is none of these features."""
     arrays = content.arrays
-    # a file from before recall was kept holds an exact graph
     graph = NeighborGraph(
         arrays["indices"],
         arrays["similarities"],
         bool(arrays["exact"]),
-        float(arrays.get("recall", 1.0)),
-        arrays.get("listed"),
+        float(arrays["recall"]),
+        arrays["listed"],
     )
     check_graph(graph, features)
     return graph
@@ -393,7 +383,7 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     require((names[:, 1:] > names[:, :-1]).all(), "a row is listed twice")
     for row in rows:
         cosines = features[indices[row, 1:]] @ features[row]
-        for each in (similarities,) if graph.listed is None else (similarities, listed):
+        for each in (similarities, listed):
             require(
                 np.abs(cosines - each[row, 1:]).max(initial=0.0) <= rounding,
                 "the similarities are not those of the rows",

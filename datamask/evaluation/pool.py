@@ -17,7 +17,7 @@ from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
-from datamask.corpus.neighbors import GRAPH_VERSION, NeighborGraph, neighbors_for, stored_graph
+from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
 from datamask.corpus.rounded_rows import cosine_error, slack
 from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
@@ -54,20 +54,18 @@ class Pool:
         work: Work = UNWATCHED,
         center: bool = False,
         neighbors: str = "auto",
-        graph_version: int = GRAPH_VERSION,
     ) -> None:
         """Args:
             work: whether to go on, and who hears how far long work on the pool is.
             center: subtract the corpus's mean from the features, which then take the memory of a second copy.
-            neighbors: ``auto``, ``exact`` or ``approximate``, how the neighbour graph is found; graph_version: of a
-                kept one that serves first.
+            neighbors: ``auto``, ``exact`` or ``approximate``, how the neighbour graph is found.
 
         Raises:
             InputError: rows that equal the mean. NoRoomError: others hold the memory of the copy.
             Stopped: from `work`.
         """
         self.corpus, self.device, self.cache_dir = corpus, device, Path(cache_dir)
-        self._work, self.center, self.neighbors, self.graph_version = work, center, neighbors, graph_version
+        self._work, self.center, self.neighbors = work, center, neighbors
         self.space = self._centered() if center else corpus
         self.features = tensor(self.space.features).to(device)
         self.quality = Quality(tensor(corpus.quality).to(device))
@@ -99,7 +97,6 @@ class Pool:
                 self.cache_dir,
                 search=self.neighbors,
                 device=str(self.device),
-                version=self.graph_version,
                 work=self._work,
             )
             self.seconds_graph += lanes.clock() - start

@@ -80,7 +80,6 @@ FACTS: Schema = {
     "references": {"random": REFERENCE, "top_quality": REFERENCE},
     "switched_off": TEXTS,
     "neighbors": (GraphFacts.SCHEMA, NONE),
-    "graph_version": COUNT,
     "warm_from": TEXT | NONE,
     "start_from": TEXT | NONE,
     "first_step": COUNT,

@@ -39,8 +39,7 @@ def of_corpus(corpus: Corpus) -> dict[str, Any]:
 def of_graph(pool: Pool) -> dict[str, Any]:
     """What is known about the neighbor graph; null where none was needed."""
     graph = pool.graph_facts()
-    version = {} if graph is None else {"graph_version": pool.graph_version}
-    return {"neighbors": None if graph is None else graph.to_dict(), **version}
+    return {"neighbors": None if graph is None else graph.to_dict()}
 
 
 def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Each is a function of the `Execution`. `datamask.runs.execute` says which of the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from datamask import catalogue, learning
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
-from datamask.corpus.neighbors import FIRST_VERSION, GRAPH_VERSION, search_for
+from datamask.corpus.neighbors import search_for
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.corpus.threads import thread_count
@@ -52,8 +52,7 @@ def load_corpus(execution: Execution) -> None:
         RunStateError: it has changed since.
     """
     config, run, writer, pool = execution.config, execution.run, execution.writer, execution.shared
-    version = graph_version(run.facts())
-    if pool is None or (pool.center, pool.neighbors, pool.graph_version) != (config.center, config.neighbors, version):
+    if pool is None or (pool.center, pool.neighbors) != (config.center, config.neighbors):
         execution.say("opening the corpus")
         pool = open_pool(
             run.config.corpus,
@@ -61,7 +60,6 @@ def load_corpus(execution: Execution) -> None:
             run.path.parent / ".cache",
             Work(execution.poll, execution.say_prepared),
             lambda: shared_corpora().get(run.config.corpus, Work(execution.poll, execution.say_opened)),
-            version,
         )
     execution.pool, execution.graph_before = pool, pool.seconds_graph
     corpus = pool.corpus
@@ -79,18 +77,12 @@ def load_corpus(execution: Execution) -> None:
     _plan_phases(execution)
 
 
-def graph_version(facts: Mapping[str, Any]) -> int:
-    """Of the neighbor graph that a run began with, today's where it began with none: a resumed run keeps its lists."""
-    return int(facts.get("graph_version", FIRST_VERSION)) if facts.get("neighbors") else GRAPH_VERSION
-
-
 def open_pool(
     corpus_config: CorpusConfig,
     config: SelectionConfig,
     cache_dir: Path,
     work: Work,
     open_corpus: Callable[[], Corpus],
-    version: int = GRAPH_VERSION,
 ) -> Pool:
     """Return a corpus on its device, with the stamps that its files had before it was opened.
 
@@ -99,15 +91,7 @@ def open_pool(
     """
     device = resolve(config.device)
     stamps = digests.stamps(list_files(corpus_config.inputs, poll=work.poll), work.poll)
-    pool = Pool(
-        open_corpus(),
-        device,
-        cache_dir,
-        work=work,
-        center=config.center,
-        neighbors=config.neighbors,
-        graph_version=version,
-    )
+    pool = Pool(open_corpus(), device, cache_dir, work=work, center=config.center, neighbors=config.neighbors)
     pool.stamps = stamps
     return pool
 

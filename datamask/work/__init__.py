@@ -9,7 +9,6 @@ Knows none of its users.
 | `stored` | `StoredResult`: a result that takes long, found or computed once, checked and kept |
 | `cache` | `Cache`: all results under a folder: how much they are, freeing them |
 | `result_file` | one result as a file: `Entry`, its name, `Content`, what it holds |
-| `old_results` | which results from before files had digests are still read |
 | `memo` | `FileMemo`: what was made of a file, in memory, while the file stays as it is |
 | `ledger` | `Ledger`: who holds how many bytes of this process's memory, and who has to wait |
 | `locks` | a lock over threads and processes |

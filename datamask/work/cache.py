@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from datamask.work.locks import none_held
-from datamask.work.old_results import old_files
 from datamask.work.result_file import is_result, require
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,6 @@ SUFFIX = ".cache"
 """Of the file of a result."""
 
 _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,120}")
-_FINGERPRINT = re.compile(r"[0-9a-f]{32,64}(-centered)?")
 _written: dict[Path, float] = {}
 
 
@@ -143,8 +141,6 @@ def _own_files(folder: Path) -> Iterator[Path]:
     """The results in a folder, and what killed writers left of some. Locks stay: they are empty; some wait for them."""
     yield from (path for path in folder.glob(f"*-v*{SUFFIX}") if is_result(path))
     yield from folder.glob(f".*-v*{SUFFIX}.*.part")
-    if _FINGERPRINT.fullmatch(folder.name):
-        yield from old_files(folder)
 
 
 def _size(folder: Path) -> int:

@@ -27,7 +27,6 @@ from datamask.files import replacing, sweep
 from datamask.polling import Poll, no_poll
 from datamask.work.cache import SUFFIX, Cache, remove, safe, touch, warn_once
 from datamask.work.locks import only_one
-from datamask.work.old_results import load_old, old_file
 from datamask.work.result_file import Content, Entry, Implausible, load, store
 
 T = TypeVar("T")
@@ -72,7 +71,7 @@ class StoredResult(Generic[T]):
     def exists(self) -> bool:
         """Whether there is a file, good or bad."""
         with contextlib.suppress(OSError):  # a folder that may not be looked into
-            return self.root is not None and any(path.is_file() for path in self._files)
+            return self.root is not None and self.path.is_file()
         return False
 
     def find(self) -> T | None:
@@ -87,7 +86,7 @@ class StoredResult(Generic[T]):
         try:
             content = load(path, self.entry)
         except FileNotFoundError:
-            return self._from_before()
+            return None
         except Exception as error:  # whatever a damaged file makes a parser raise, it is a result that is not there
             _warn_passed_over(path, error)
             return None
@@ -133,21 +132,19 @@ class StoredResult(Generic[T]):
         return only_one(self._folder / f"{safe(self.entry.name)}{self._key}.lock", poll)
 
     def drop(self) -> None:
-        """Forget the result, in whatever layout it was kept."""
+        """Forget the result."""
         if self.root is not None:
-            remove(self._files)
+            remove([self.path])
 
     def keys(self) -> list[str]:
         """Return the keys of all such results of the subject, newest first; the own key must be ``*``."""
         if self.root is None:
             return []
         times: dict[str, float] = {}
-        new = self._folder / f"{safe(self.entry.name)}-v{self.entry.version}-*{SUFFIX}"
-        for pattern in (new, *self._files[1:]):
-            before, _, after = pattern.name.partition("*")
-            for path in pattern.parent.glob(pattern.name):
-                with contextlib.suppress(OSError):
-                    times.setdefault(path.name.removeprefix(before).removesuffix(after), path.stat().st_mtime)
+        before = f"{safe(self.entry.name)}-v{self.entry.version}-"
+        for path in self._folder.glob(f"{before}*{SUFFIX}"):
+            with contextlib.suppress(OSError):
+                times[path.name.removeprefix(before).removesuffix(SUFFIX)] = path.stat().st_mtime
         return sorted(times, key=lambda key: -times[key])
 
     @property
@@ -157,12 +154,6 @@ class StoredResult(Generic[T]):
     @property
     def _key(self) -> str:
         return f"-{safe(self.entry.key)}" if self.entry.key else ""
-
-    @property
-    def _files(self) -> list[Path]:
-        """The file, and the old one where the kind had one."""
-        old = old_file(self._folder, self.entry)
-        return [self.path, *([] if old is None else [old])]
 
     def _found(self, enough: Callable[[T], bool]) -> T | None:
         found = self.find()
@@ -189,26 +180,8 @@ class StoredResult(Generic[T]):
             # of the folder, not of the file: an ablation keeps hundreds of files
             warn_once(f"{cache.root} cannot be written ({cause.strerror or cause}), so results are not kept")
             return False
-        remove(self._files[1:])
         cache.bound(self.entry.subject, written)
         return True
-
-    def _from_before(self) -> T | None:
-        path = old_file(self._folder, self.entry)
-        if path is None:
-            return None
-        try:
-            used, content = path.stat().st_mtime, load_old(path)
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            _warn_passed_over(path, error)
-            return None
-        result = self._accepted(path, content)
-        if result is not None and self._write(content, required=False):
-            with contextlib.suppress(OSError):  # what was newer stays newer
-                os.utime(self.path, (used, used))
-        return result
 
     def _accepted(self, path: Path, content: Content) -> T | None:
         try:

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from datamask.corpus import exact_search, graph_checkpoint, neighbors
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import (
-    FIRST_VERSION,
-    GRAPH_VERSION,
     NeighborGraph,
     build_neighbors,
     neighbors_for,
@@ -199,7 +197,9 @@ UNFIT = {
     "rows that are not there": change("indices", (3, 2), 60),
     "negative rows": change("indices", (3, 2), -1),
     "another type": lambda arrays: arrays.update(indices=arrays["indices"].astype(np.int64)),
-    "another size": lambda arrays: arrays.update({name: arrays[name][:59] for name in ("indices", "similarities")}),
+    "another size": lambda arrays: arrays.update(
+        {name: arrays[name][:59] for name in ("indices", "similarities", "listed")}
+    ),
     "not a number": change("similarities", (5, 3), np.nan),
     "no cosine": change("similarities", (5, 1), 10.0),
     "not falling": change("similarities", (5, 3), 1.0),
@@ -209,34 +209,29 @@ UNFIT = {
         np.float32(0.003) * (np.arange(10) > 0).astype(np.float32)
     ),
     "nearer ones left out": lambda arrays: arrays.update(
-        {name: np.delete(arrays[name], 1, axis=1) for name in ("indices", "similarities")}
+        {name: np.delete(arrays[name], 1, axis=1) for name in ("indices", "similarities", "listed")}
     ),
     "exact without full recall": lambda arrays: arrays.update(recall=np.array(0.5)),
     "recall above 1": lambda arrays: arrays.update(recall=np.array(1.5), exact=np.array(False)),
-    "objects": lambda arrays: arrays.update(indices=np.array([{}], object)),
 }
 
 
 @pytest.mark.parametrize("spoil", UNFIT)
-@pytest.mark.parametrize("before", [True, False], ids=["without digest", "with digest"])
-def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_corpus, spoil, before):
+def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_corpus, spoil):
     corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
     graph = build_neighbors(corpus.features, 10, ties=row_hash(corpus.ids, 0))
     arrays = {
         "indices": graph.indices,
         "similarities": graph.similarities,
+        "listed": graph.listed,
         "exact": np.array(True),
         "recall": np.array(1.0),
     }
 
     def put(arrays):
-        if before:
-            (tmp_path / corpus.fingerprint).mkdir(exist_ok=True)
-            np.savez(tmp_path / corpus.fingerprint / "neighbors.npz", **arrays)
-        elif all(not array.dtype.hasobject for array in arrays.values()):
-            RawCache(tmp_path).keep(stored.entry, arrays=arrays)
+        RawCache(tmp_path).keep(stored.entry, arrays=arrays)
 
-    stored = stored_graph(corpus, tmp_path, FIRST_VERSION if before else GRAPH_VERSION)
+    stored = stored_graph(corpus, tmp_path)
     put(arrays)
     assert stored.find() is not None
     stored.drop()
@@ -244,23 +239,6 @@ def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_
     UNFIT[spoil](arrays)
     put(arrays)
     assert stored.find() is None
-
-
-def test_a_graph_from_before_serves_whoever_began_with_one(tmp_path, make_corpus, monkeypatch):
-    corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
-    graph = build_neighbors(corpus.features, 10, ties=row_hash(corpus.ids, 0))
-    folder = tmp_path / corpus.fingerprint
-    folder.mkdir()
-    similarities = graph.similarities.copy()
-    similarities[:, -1] -= 1e-5  # as of rows that are not rounded
-    np.savez(folder / "neighbors.npz", indices=graph.indices, similarities=similarities, exact=True)
-    counted = Counted(monkeypatch)
-    for _ in range(2):
-        before = neighbors_for(corpus, 10, tmp_path, version=FIRST_VERSION)
-        np.testing.assert_array_equal(before.similarities, similarities)
-        assert counted.times == 0
-    np.testing.assert_array_equal(neighbors_for(corpus, 10, tmp_path).similarities, graph.similarities)
-    assert neighbors_for(corpus, 11, tmp_path, version=FIRST_VERSION).k == 11 and counted.times == 2
 
 
 def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_path, make_corpus, monkeypatch):

@@ -17,7 +17,7 @@ from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, Kept
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, stored_lists
-from datamask.corpus.neighbors import FIRST_VERSION, build_neighbors, stored_graph
+from datamask.corpus.neighbors import build_neighbors, stored_graph
 from datamask.corpus.projections.layouts import stored_layout
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
@@ -82,24 +82,24 @@ def cut(*names: str) -> Spoil:
     return spoil
 
 
-def graph(corpus: Corpus, version: int = FIRST_VERSION) -> Kind:
-    """One of the first version, whose files from before are still read; they differ in nothing else."""
+def graph(corpus: Corpus) -> Kind:
     made = build_neighbors(corpus.features, 64)
     arrays = {
         "indices": made.indices,
         "similarities": made.similarities,
+        "listed": made.listed,
         "exact": np.array(True),
         "recall": np.array(1.0),
     }
     return Kind(
-        stored_graph(corpus, None, version).entry,
+        stored_graph(corpus, None).entry,
         Content({}, arrays),
-        lambda folder: stored_graph(corpus, folder, version).find(),
+        lambda folder: stored_graph(corpus, folder).find(),
         {
             "NaN": put("similarities", (3, 4), np.nan),
             "ten times": put("similarities", (3, 1), 10.0),
             "no row": put("indices", (3, 2), N),
-            "other rows": cut("indices", "similarities"),
+            "other rows": cut("indices", "similarities", "listed"),
             "not itself": put("indices", (0, 0), 1),
         },
     )
@@ -436,9 +436,6 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "state of a training": training,
     "points along lambda": points,
 }
-
-FROM_BEFORE = ("graph", "layout", "scoreboard", "agreement", "which lambda")
-"""Kinds of which files from before there were digests are taken, where they can be true."""
 
 
 def computed(entry: Entry, make: Callable[[Path], Any]) -> Content:

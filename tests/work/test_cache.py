@@ -17,7 +17,7 @@ from datamask.polling import poll_of
 from datamask.work import cache as cache_module
 from datamask.work.cache import NOTES
 from datamask.work.locks import only_one
-from datamask.work.result_file import Content, Entry, Implausible, require
+from datamask.work.result_file import Entry, Implausible, require
 from tests.making.raw_cache import RawCache
 
 
@@ -77,20 +77,15 @@ def test_require_says_why():
         require(False, "no number")
 
 
-def test_keys_are_listed_newest_first_in_either_layout(tmp_path):
+def test_keys_are_listed_newest_first(tmp_path):
     cache = RawCache(tmp_path)
 
     def named(key):
-        return Entry("abc", "lambda-answer", 1, key)
+        return Entry("abc", "result", 1, key)
 
-    for age, key in enumerate(("first", "second")):
+    for age, key in enumerate(("first", "second", "third")):
         cache.keep(named(key))
         os.utime(cache.path(named(key)), (1e9 + age, 1e9 + age))
-    before = tmp_path / "abc" / "which-lambda" / "third.json"
-    before.parent.mkdir()
-    before.write_text("{}")
-    assert cache.keys(named("*")) == ["third", "second", "first"]
-    assert cache.find(named("third"), lambda content: content) == Content() and not before.exists()
     assert cache.keys(named("*")) == ["third", "second", "first"]
     cache.drop(named("second"))
     assert cache.keys(named("*")) == ["third", "first"] and RawCache(tmp_path / "none").keys(named("*")) == []
@@ -138,21 +133,6 @@ def test_nothing_is_removed_that_is_no_result(tmp_path, monkeypatch):
     for subject in ("texts", "abc", NOTES, "..", ""):
         assert cache.free(subject) == 0
     assert sorted(tmp_path.rglob("*")) == there
-
-
-def test_results_from_before_are_counted_and_freed_too(tmp_path):
-    folder = tmp_path / ("0" * 64)
-    for name in (
-        "neighbors.npz",
-        "anchor-v3-pairwise-60.json",
-        "which-lambda/0123456789ab.json",
-        "board-0123.json",
-        "mine.txt",
-    ):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"x" * 100)
-    assert RawCache(tmp_path).sizes() == {folder.name: 400} and RawCache(tmp_path).free() == 400
-    assert [path.name for path in folder.iterdir() if path.is_file()] == ["mine.txt"]
 
 
 def test_beyond_the_bound_what_was_used_longest_ago_goes_but_not_what_is_in_use(tmp_path, monkeypatch):

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import copy
 import errno
-import json
 import logging
 import os
 import shutil
 import stat
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from datamask.errors import StoreError
 from datamask.work import cache as cache_module
-from datamask.work.old_results import READ, old_file
 from datamask.work.result_file import Content, Entry
 from tests.making.pools import made_corpus
 from tests.making.raw_cache import RawCache
-from tests.work.kinds import FROM_BEFORE, KINDS, N, kept, kind_of, plain
+from tests.work.kinds import KINDS, N, kept, kind_of, plain
 
 every = pytest.mark.parametrize("name", KINDS)
 
@@ -149,49 +145,6 @@ def test_a_full_disk_or_a_folder_in_the_way_means_not_kept(name, tmp_path, monke
     (tmp_path / "file").write_text("in the way")
     assert not RawCache(tmp_path / "file").keep(kind.entry, kind.content.value, kind.content.arrays)
     assert kind.read(tmp_path / "file") is None
-
-
-@pytest.mark.parametrize("name", FROM_BEFORE)
-def test_a_file_from_before_is_taken_where_it_can_be_true_and_written_anew(name, tmp_path):
-    kind = kind_of(name)
-    cache = RawCache(tmp_path)
-    path = old_file(cache.folder(kind.entry.subject), kind.entry)
-
-    def write(value, arrays):
-        cache.drop(kind.entry)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".json":
-            path.write_text(json.dumps(value))
-        else:
-            np.savez(path, **arrays)
-
-    for spoil in kind.wrong.values():
-        value, arrays = copy.deepcopy(kind.content.value), {key: a.copy() for key, a in kind.content.arrays.items()}
-        spoil(value, arrays)
-        write(value, arrays)
-        assert kind.read(tmp_path) is None and not cache.path(kind.entry).exists()
-    for damaged in (b"", b"PK\x03\x04 no archive", b"\x93NUMPY\x01\x00"):
-        path.write_bytes(damaged)
-        assert kind.read(tmp_path) is None
-    path.unlink()
-    os.mkfifo(path)
-    assert kind.read(tmp_path) is None
-    path.unlink()
-    write(kind.content.value, kind.content.arrays)
-    os.utime(path, (1e9, 1e9))
-    taken = plain(kind.read(tmp_path))
-    assert not path.exists() and cache.path(kind.entry).stat().st_mtime == 1e9, "what was newer stays newer"
-    assert plain(kind.read(tmp_path)) == taken
-    kept(kind, tmp_path / "straight")
-    assert taken == plain(kind.read(tmp_path / "straight"))
-
-
-def test_every_old_file_that_is_read_belongs_to_a_kind_of_this_version():
-    """The others can change a result without looking wrong, or are quick to compute: they are made anew."""
-    read = {f"{kind_of(name).entry.name}-v{kind_of(name).entry.version}" for name in FROM_BEFORE}
-    assert read == set(READ)
-    for name in set(KINDS) - set(FROM_BEFORE):
-        assert old_file(Path("folder"), kind_of(name).entry) is None
 
 
 def test_a_read_only_folder_serves_what_it_holds(tmp_path, monkeypatch):

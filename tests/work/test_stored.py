@@ -70,15 +70,6 @@ def test_the_file_of_another_subject_is_computed_anew(tmp_path):
     assert stored(tmp_path).find_or_compute(lambda: 5) == stored(tmp_path).find() == 5
 
 
-def test_an_old_file_is_read_and_written_anew(tmp_path):
-    answer = StoredResult(tmp_path, Entry("abc", "lambda-answer", 1, "0123"), lambda content: content.value, Content)
-    old = tmp_path / "abc" / "which-lambda" / "0123.json"
-    old.parent.mkdir(parents=True)
-    old.write_text('{"n": 3}')
-    assert answer.find_or_compute(never) == {"n": 3}
-    assert answer.path.is_file() and not old.exists()
-
-
 def test_a_folder_that_cannot_be_written_gives_the_result_all_the_same(tmp_path):
     (tmp_path / "file").write_text("in the way")
     root = tmp_path / "file"

@@ -47,16 +47,6 @@ def test_each_keeps_its_own_layout(clustered, tmp_path, name):
     assert not any(stored_layout(clustered, tmp_path, other).find() for other in PROJECTIONS if other != name)
 
 
-def test_a_layout_of_umap_from_before_is_still_its_own(clustered, tmp_path):
-    folder = tmp_path / clustered.fingerprint
-    folder.mkdir()
-    points = np.random.default_rng(3).normal(size=(120, 2)).astype(np.float32)
-    np.savez(folder / "umap.npz", points=points, kept=np.array(0.5), fitted=np.array(119))
-    np.testing.assert_array_equal(stored_layout(clustered, tmp_path, "UMAP").find().points, points)
-    assert stored_layout(clustered, tmp_path, "UMAP").path.name == "umap-v1.cache"
-    assert stored_layout(clustered, tmp_path, "t-SNE").find() is None
-
-
 def test_a_layout_by_pca_is_what_is_drawn_at_once_and_how_much_it_keeps(clustered, tmp_path, monkeypatch):
     monkeypatch.setattr(layouts, "COMMAND", ("false",))
     assert waited(start_layout(clustered, tmp_path, "PCA")) == ("done", "")
