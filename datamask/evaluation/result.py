@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from datamask.measured import Anchors, Estimate, GraphFacts, RowClasses, TermValues, WeightTotals
@@ -31,9 +31,6 @@ from datamask.schemas import (
 
 EXACT, LISTED = "exact", "listed"
 """What a bound holds for: the objective itself, or the objective on the lists of an approximate neighbor graph."""
-
-OF_RUNS = frozenset({"warm_from", "neighbors"})
-"""Entries of a run's record that a selection in memory has not, though null fits them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class ProvedBound:
     Attributes:
         upper_bound: no selection under the same rules has a higher value; None: nothing is proved.
         gap: the bound less the value reached.
-        holds_for: `EXACT` or `LISTED`; None in records that do not say, whose bounds are exact.
+        holds_for: `EXACT` or `LISTED`; None: there is no bound.
     """
 
     upper_bound: float | None = stored(NUMBER | NONE)
@@ -70,7 +67,7 @@ class ProvedBound:
     @property
     def exact(self) -> bool:
         """Whether there is a bound, and it holds for the objective itself."""
-        return self.upper_bound is not None and self.holds_for in (None, EXACT)
+        return self.upper_bound is not None and self.holds_for != LISTED
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class RunEffort:
     Attributes:
         steps: of its learner. warm_from: the run whose end it started from; None: it started from nothing.
         seconds: of learning, swaps and bound. seconds_graph: of the neighbor graph. seconds_ends: of solving for the
-            ends of the scales; None in older records. seconds_total: of all of it.
+            ends of the scales. seconds_total: of all of it.
         peak_memory_bytes: of the process. device: where it was computed.
     """
 
@@ -118,8 +115,7 @@ class WholeCounts:
 class RunResult:
     """Everything that is reported about one selection.
 
-    A field is None where the selection has no such value, and where an older version stored none: records of commit
-    0d4efc3 have no `values`, `estimate`, `row_classes` or `weights`; their values are exact.
+    A field is None where the selection has no such value.
 
     Attributes:
         run_id, status: of the run; None: the selection was made in memory and kept as none.
@@ -141,9 +137,6 @@ class RunResult:
         warnings: sentences about the run's health that still held at its end.
         unknown_ids: ids of an imported list that the corpus does not have.
         whole: of a run over all rows of a corpus beyond memory.
-        others: entries of the record that this version does not know. They are kept, and written again as they are.
-            Entries unknown inside one of the record's own objects (``anchors``, ``estimate`` ...) are ignored.
-        absent: names of entries that the record lacks though they can be written empty; they are not written.
 
     Example:
         >>> RunResult.from_dict({"n": 600, "selected": 60, "gap": 0.01, "upper_bound": 0.7}).certificate.gap
@@ -169,8 +162,6 @@ class RunResult:
     warnings: tuple[str, ...] | None = stored(TEXTS, of=tuple)
     unknown_ids: int | None = stored(COUNT)
     whole: WholeCounts = grouped(WholeCounts)
-    others: Mapping[str, Any] = field(default_factory=dict)
-    absent: frozenset[str] = frozenset()
 
     def of_run(
         self,
@@ -189,39 +180,20 @@ class RunResult:
             graph=graph,
             warnings=tuple(warnings),
             unknown_ids=unknown_ids,
-            absent=frozenset(),
         )
-
-    @property
-    def without_weights(self) -> bool:
-        """Whether the record is older than inclusion weights, which says nothing about its method."""
-        return "weights" in self.absent
-
-    @property
-    def without_row_classes(self) -> bool:
-        """Whether the record is older than row classes, or of a run that kept none."""
-        return "settled" in self.absent
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record: what status.json stores under ``summary``, and ``--json`` prints."""
-        return {
-            name: entry
-            for name, entry in encode(self).items()
-            if name not in self.absent and (entry is not None or name in _NULLABLE)
-        } | dict(self.others)
+        return {name: entry for name, entry in encode(self).items() if entry is not None or name in _NULLABLE}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> RunResult:
-        """Return the result that a record holds, of this version or any since commit 0d4efc3.
+        """Return the result that a record holds; entries that are no field are ignored.
 
         Args:
             record: its entries are of the types of `SUMMARY`, as `datamask.schemas.check` says.
         """
-        return replace(
-            decode(cls, record),
-            others={name: entry for name, entry in record.items() if name not in SUMMARY},
-            absent=frozenset(name for name in _NULLABLE if name not in record),
-        )
+        return decode(cls, record)
 
 
 SUMMARY = schema_of(RunResult)
@@ -230,9 +202,9 @@ SUMMARY = schema_of(RunResult)
 _NULLABLE = frozenset(
     name for name, held in encode(RunResult()).items() if held is not None or accepts_none(SUMMARY[name])
 )
-"""Entries that a new record has also where there is nothing to say."""
+"""Entries that a record has also where there is nothing to say."""
 
-NO_RESULT = RunResult.from_dict({})
+NO_RESULT = RunResult()
 """Of a run that has not ended: nothing is known."""
 
 

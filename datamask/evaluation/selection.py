@@ -19,7 +19,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.reported import reported
-from datamask.evaluation.result import OF_RUNS, ProvedBound, RunResult, SelectedSize
+from datamask.evaluation.result import ProvedBound, RunResult, SelectedSize
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
 from datamask.learning.settled import Settled
@@ -144,7 +144,6 @@ class Selection:
             else ProvedBound(proof.upper_bound, proof.upper_bound - proof.value, proof.holds_for),
             row_classes=None if settled is None else settled.counts(),
             weights=None if weights is None else WeightTotals(float(weights.sum()), int((weights > 0).sum())),
-            absent=OF_RUNS,
         )
         return cls(
             rows,

@@ -140,8 +140,6 @@ def no_weights(run: Run) -> str:
     result, name = run.status().result or NO_RESULT, run.facts().get("columns", {}).get("id")
     if name in WEIGHT_COLUMNS:
         return f"The id column is named {name}, as a column of the weights. Rename it and run again."
-    if result.without_weights or run.status().result is None:
-        return "This run is older than repeat weights. Run it again."
     if result.weights is None:
         return "This run ended without repeat weights, because it learned no finite numbers."
     return ""

@@ -153,7 +153,7 @@ def quality_of(small: Small, members: np.ndarray) -> float:
     return budgets.quality(small.quality, small.lengths, spent, members)
 
 
-# -- the 200 problems on which optima were counted at commit 0d4efc3 -------------------------------------------------
+# -- the 200 problems on which optima were counted -------------------------------------------------------------------
 
 COUNTED = 200
 FLAVOURS = ("plain", "copies", "offset", "dead", "constq", "bigq", "negq", "tie")

@@ -110,8 +110,6 @@ def no_proof(config: SelectionConfig, result: RunResult) -> str:
         return f"the proof of {' and '.join(terms)} classifies no row; the proof of pair-wise similarity does"
     if config.ruled or config.budget is not None:
         return "with pins, quotas, given rows or a budget the proof classifies no row"
-    if result.without_row_classes:
-        return "this run is older than this class, or has more rows than fit into memory"
     if result.certificate.upper_bound is None:
         return "this run has no bound"
     return "the bound is too loose to classify a row"

@@ -153,6 +153,16 @@ def test_numbers_are_the_summarys(world):
     assert places == sorted(places)
 
 
+def test_a_file_name_that_is_no_utf8_is_told(world):
+    store, _, runs = world
+    path = runs[1].path / "config.json"
+    record = json.loads(path.read_text())
+    record["config"]["corpus"]["inputs"] = ["caf\udce9.parquet"]
+    path.write_text(json.dumps(record))
+    page = report(runs[1], runs, None, store.cache_dir)
+    assert "caf\\udce9.parquet" in page and page.encode("utf-8")
+
+
 def test_less_than_random_and_a_proof_are_said(world):
     _, corpus, runs = world
     config = runs[0].config.corpus
