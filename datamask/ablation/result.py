@@ -6,7 +6,6 @@ Losses are stored; verdicts, regrets and the recommendation are worked out from 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -42,11 +41,11 @@ class Method:
         return self.lamb is not None and self.name == f"{self.objective}-{self.lamb:g}"
 
 
-POOL_LABEL, FORMER_LABEL = "held-out text of the corpus", "held-out text of the pool"
-"""Of the target that stands for the whole corpus, now and in results of earlier versions."""
+POOL_LABEL = "held-out text of the corpus"
+"""Of the target that stands for the whole corpus."""
 
-BESIDES, FORMER_NOTES = f"Besides {POOL_LABEL}, ", ("The targets are ", "Each target is ")
-"""How the note on the other targets begins, and how it began."""
+BESIDES = f"Besides {POOL_LABEL}, "
+"""How the note on the other targets begins."""
 
 
 @dataclass(frozen=True)
@@ -292,22 +291,9 @@ class AblationResult:
                 **kept,
                 "question": AblationQuestion.from_dict(data["question"]),
                 "methods": tuple(Method(**method) for method in data["methods"]),
-                "targets": tuple(_target(target) for target in data["targets"]),
+                "targets": tuple(TargetFacts(**target) for target in data["targets"]),
                 "losses": np.array(data["losses"], np.float64),
                 "of_texts": np.array(data["of_texts"], np.float64),
-                "notes": tuple(_note(note) for note in data["notes"]),
+                "notes": tuple(data["notes"]),
             }
         )
-
-
-def _target(data: Mapping[str, Any]) -> TargetFacts:
-    """A stored target; results of earlier versions call the corpus the pool."""
-    return TargetFacts(**{**data, "label": POOL_LABEL if data["label"] == FORMER_LABEL else data["label"]})
-
-
-def _note(note: str) -> str:
-    """A stored note; earlier versions did not name the held-out text of the corpus, or that a name is a column's, or
-    what few texts mean."""
-    note = re.sub("targets are values of (?!column )", "targets are values of column ", note)
-    note = re.sub(r"(fewer than \d+ held-out texts)\.$", r"\1, so small differences may not show.", note)
-    return f"{BESIDES}{note[0].lower()}{note[1:]}" if note.startswith(FORMER_NOTES) else note

@@ -132,8 +132,7 @@ def stored_ends(
     """Describe an anchor in the cache; both ends of one on approximate lists are values of listed pairs."""
     function = pool.function(name, size, budget)
     problem = _alone(pool, function, size, budget)
-    # billions were a G when the first ends were stored
-    amount = size if budget is None else f"{tokens_text(budget).replace('B', 'G')}-tokens"
+    amount = size if budget is None else f"{tokens_text(budget)}-tokens"
     key = f"{cache_name(name)}-{amount}"
     return StoredResult(
         pool.cache_dir,

@@ -85,9 +85,6 @@ def solve_facility(
     alone = config.scope == "block"
     whole = by_whole_lists(config, scratch.rows) if whole is None else whole
     cells = _cells(scratch, config, size, listed_rows if whole else None)
-    if _begun_otherwise(cells):
-        work.report(0.0, "The lists belong to other rows or to an earlier version; they are made anew")
-        shutil.rmtree(cells.folder)
     if whole:
         from datamask.out_of_core.listed.solve import solve_listed
 
@@ -152,16 +149,6 @@ def _cells(scratch: Scratch, config: SelectionConfig, size: int, listed_rows: in
         rows = min(listed_rows, scratch.rows)
     exact = compares_all(scratch.rows, search_for(scratch.rows, config.neighbors))
     return CellBlocks(scratch, rows, list_length(size / scratch.rows, scratch.rows), alone, config.seed, exact)
-
-
-def _begun_otherwise(cells: CellBlocks) -> bool:
-    """Whether the folder of the tasks holds files, and none of the first tasks of these."""
-    first = [phase.name for phase in (cells.centres, cells.assign)]
-    try:
-        names = [path.name for path in cells.folder.iterdir()]
-    except FileNotFoundError:
-        return False
-    return bool(names) and not any(name.startswith(tuple(first)) for name in names)
 
 
 def memory_bytes(rows: int, dim: int, size: int, block_rows: int | None, workers: int) -> int:

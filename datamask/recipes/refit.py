@@ -80,9 +80,7 @@ def kept_refit(judge: Judge, folder: Path) -> Recipe | None:
         return None
     if noted.refit.get("of") != judge.recipe.digest:
         return None
-    # earlier versions noted paths, sizes and times alone
-    known = (inputs_digest(judge), inputs_digest(judge, footers=False))
-    return noted if noted.refit.get("inputs") in known else None
+    return noted if noted.refit.get("inputs") == inputs_digest(judge) else None
 
 
 def check_refittable(recipe: Recipe) -> None:
@@ -101,7 +99,7 @@ def check_refittable(recipe: Recipe) -> None:
         )
 
 
-def inputs_digest(judge: Judge, *, footers: bool = True) -> str:
+def inputs_digest(judge: Judge) -> str:
     """By what the shards are known to be the same: paths, sizes and times, and of those on the disk the footers.
 
     Raises:
@@ -110,7 +108,7 @@ def inputs_digest(judge: Judge, *, footers: bool = True) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for shard in judge.source.shards:
         digest.update(json.dumps([shard.path, *shard_stamp(shard)[1], judge.drop_invalid]).encode())
-        if footers and not is_address(shard.path):
+        if not is_address(shard.path):
             digest.update(footer_digest(shard.path).encode())
     return digest.hexdigest()
 

@@ -211,9 +211,8 @@ def mask_per_shard(run: Run, folder: str | Path, work: Work = UNWATCHED) -> list
     run.selection()  # rows.parquet of an unfinished run is not the last word
     shards, noted = shards_of(run), _noted_digests(run)
     counts = [_row_count(shard, work.poll) for shard in shards]
-    if noted is not None:
-        for shard in shards:
-            _check_unread(shard, noted, work.poll)
+    for shard in shards:
+        _check_unread(shard, noted, work.poll)
     names = output_names([shard.path for shard in shards], ".mask.parquet")
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
@@ -235,10 +234,10 @@ def mask_per_shard(run: Run, folder: str | Path, work: Work = UNWATCHED) -> list
 def unchecked(run: Run) -> str | None:
     """Why an export of this run's rows cannot be checked, in a sentence; None where it can."""
     noted = _noted_digests(run)
-    if noted is not None and None not in noted.values():
+    if noted and None not in noted.values():
         return None
     return (
-        "This run keeps no digest of what its selected rows hold: whether the shards still hold the same cannot be "
+        "This run keeps no digest of what all its selected rows hold: whether the shards still hold the same cannot be "
         "checked beyond ids and lengths."
     )
 
@@ -258,12 +257,12 @@ def check_rewritten(run: Run, poll: Poll) -> None:
         # the time of the file's record, which nobody can put back; systems write it some milliseconds late
         if isinstance(path, Path) and path.exists() and path.stat().st_ctime < began - 1.0:
             continue
-        _check_unread(shard, noted or {}, poll)
+        _check_unread(shard, noted, poll)
 
 
-def _noted_digests(run: Run) -> dict[str, str | None] | None:
-    """What was noted of the files' contents when the run ended, by path; None for a run from before that was done."""
-    noted: dict[str, str | None] | None = run.facts().get("contents")
+def _noted_digests(run: Run) -> dict[str, str | None]:
+    """What was noted of the files' contents when the run ended, by path; None where there was no telling."""
+    noted: dict[str, str | None] = run.facts().get("contents", {})
     return noted
 
 

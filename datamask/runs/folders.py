@@ -9,7 +9,6 @@ import platform
 import re
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,14 +74,10 @@ def scratch_of(config: RunConfig, run_id: str, root: Path) -> Path:
     """Where the scratch of a run over all rows lies.
 
     Args:
-        root: the folder of the runs. A run of 0.3 or earlier that named no folder has its scratch in the system's
-            temporary folder, where it stays.
+        root: the folder of the runs.
     """
-    from datamask.out_of_core.scratch import is_ours, scratch_folder
+    from datamask.out_of_core.scratch import scratch_folder
 
-    earlier = scratch_folder(run_id, tempfile.gettempdir())
-    if config.selection.scratch_dir is None and is_ours(earlier):
-        return earlier
     return scratch_folder(run_id, scratch_place(config.selection, root))
 
 

@@ -144,7 +144,7 @@ def save_sealed(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str,
 
 
 def load_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what `save_sealed` wrote, or `save_arrays` of a version that knew no digests.
+    """Read what `save_sealed` wrote.
 
     Raises:
         StoreError: the file is damaged, or was altered.
@@ -153,8 +153,7 @@ def load_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not isinstance(meta, (dict, type(None))):
         raise StoreError(f"{path} is damaged: its description is no object")
     meta = dict(meta or {})
-    seal = meta.pop(SEAL, None)
-    if seal is not None and seal != _seal(arrays, meta):
+    if meta.pop(SEAL, None) != _seal(arrays, meta):
         raise StoreError(f"{path} is damaged: it was altered after it was written")
     return arrays, meta
 

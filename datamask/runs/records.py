@@ -87,7 +87,7 @@ FACTS: Schema = {
     "sweep": TEXT,
     "swept": {},
     "own_code": {EVERY: TEXT},
-    "contents": ({EVERY: TEXT | NONE}, NONE),
+    "contents": {EVERY: TEXT | NONE},
     "whole": (WHOLE, NONE),
 }
 
@@ -127,14 +127,13 @@ RESULTS: Schema = Complete(results=[Complete(task=TEXT, score=NUMBER)])
 
 CHECKPOINT: Schema = Complete(
     state=Complete(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
+    traced=COUNT,
     **dict.fromkeys(
         ("seconds", "seconds_total", "seconds_graph"),
         ValueType("seconds", lambda value: NUMBER.fits(value) and value >= 0),
     ),
 )
-
-TRACED: Schema = {"traced": COUNT}
-"""Of a checkpoint, where it is there: lines of metrics.jsonl up to it that were no steps of the estimator."""
+"""Of checkpoint.npz. traced: lines of metrics.jsonl up to it that were no steps of the estimator."""
 
 RECORD: Schema = {"format_version": COUNT, "run_id": TEXT, "created": TIME, "config": CONFIG, "facts": FACTS}
 

@@ -231,7 +231,7 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
     """What narrowed a run's choice, in words; empty where every selection of its size was allowed. A bound needs them.
 
     Args:
-        facts: of the run; a run from before pins and bans were counted says their files instead.
+        facts: of the run; one that has not counted pins and bans yet says their files instead.
     """
     rules = []
     for path, fact, what in (

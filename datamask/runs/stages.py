@@ -36,7 +36,7 @@ from datamask.runs import contents, digests, phases, run_facts
 from datamask.runs.execution import Execution
 from datamask.runs.folders import RUN_ID
 from datamask.runs.recording import Recorder
-from datamask.runs.records import CHECKPOINT, TRACED
+from datamask.runs.records import CHECKPOINT
 from datamask.runs.store import RunStore
 from datamask.runs.warm import stored_end
 from datamask.schemas import check
@@ -174,8 +174,9 @@ def learn_selection(execution: Execution) -> None:
         alone=execution.alone,
         first=execution.first,
     )
-    traced = 0 if stored is None else int(stored[1].get("traced", 0))  # of a version that told steps alone: 0
+    traced = 0
     if stored is not None:
+        traced = stored[1]["traced"]
         recorder.resume(state, traced)
     writer.truncate_metrics(state.step + traced)
     execution.learned = learn(estimator, state, poll=execution.poll, watch=recorder)
@@ -196,11 +197,9 @@ def _warm_start(execution: Execution, corpus: Corpus, device: torch.device) -> d
 
 
 def _planned_steps(execution: Execution) -> dict[str, int]:
-    """The ceiling on steps of a run that was begun before steps were planned: resumed, it goes on as it began."""
-    config, planned = execution.config, execution.run.facts().get("planned_steps")
-    if config.n_rollout is None or config.n_epochs is None or not (planned or execution.writer.has_checkpoint):
-        return {}
-    return {"steps": planned or config.n_epochs}
+    """The ceiling on steps that a run was begun with: resumed, it goes on as it began."""
+    planned = execution.run.facts().get("planned_steps")
+    return {"steps": planned} if planned and execution.config.n_rollout is not None else {}
 
 
 def resumed_state(
@@ -213,7 +212,6 @@ def resumed_state(
     """
     try:
         check(meta, CHECKPOINT)
-        check(meta, TRACED)
         state = State.from_arrays(arrays, meta["state"], estimator.problem.joint.device)
         estimator.check(state)
     except (ValueError, TypeError) as error:  # TypeError: an array of what torch has no numbers for

@@ -71,8 +71,7 @@ def stored_agreement(
 
 def _checked_board(content: Content, names: Collection[str] | None = None) -> dict[str, Any]:
     """The scoreboard that a file holds. Raises Implausible where it is none, or of other runs than these."""
-    # those from before measures were kept one by one are whole
-    board = {"left": [], **content.value}
+    board = content.value
     selected = board["selected"]
     require(names is None or set(names) <= set(selected) <= {*names, *BESIDE}, "the scoreboard is of other runs")
     require(all(0 < size <= board["n"] for size in selected.values()), "a selection has more rows than there are")

@@ -119,16 +119,3 @@ def test_a_question_validates_itself_and_has_a_key():
     ):
         with pytest.raises(OptionError, match=said):
             AblationQuestion(**wrong)
-
-
-def test_a_result_of_an_earlier_version_calls_the_corpus_by_its_name():
-    result = made_result(ROBUST)
-    stored = json.loads(json.dumps(result.to_dict()))
-    stored["targets"][0]["label"] = "held-out text of the pool"
-    for former in ("The targets are values of source.", "Each target is one value of column source."):
-        again = AblationResult.from_dict({**stored, "notes": [former, "Two are small."]})
-        assert again.targets[0].label == "held-out text of the corpus" and again.targets[1:] == result.targets[1:]
-        now = former.replace("values of", "values of column")
-        note = f"Besides held-out text of the corpus, {now[0].lower()}{now[1:]}"
-        assert again.notes == (note, "Two are small.")
-        assert AblationResult.from_dict(again.to_dict()).notes == again.notes

@@ -329,7 +329,7 @@ def test_double_features_that_no_float_holds_keep_their_direction(tmp_path, fact
 
 
 def test_the_fingerprint_of_an_ordinary_corpus_stays(tmp_path):
-    """Caches and runs of earlier versions are found by it."""
+    """Kept results and runs are found by it."""
     rng = np.random.default_rng(0)
     for kind, expected in FINGERPRINTS.items():
         values = pa.array(rng.integers(-8, 9, 80) / 8, pa.float64()).cast(kind)

@@ -167,22 +167,6 @@ def test_lists_are_as_long_as_in_memory(tmp_path, size, listed):
     assert solution.graph.k == listed
 
 
-def test_a_run_that_an_earlier_version_began_makes_its_lists_anew(tmp_path):
-    """Files of version 0.3.0 have other names, since blocks and lists were made of other rows."""
-    scratch, said = scratch_of(tmp_path, *clustered(600, seed=8)), []
-    before = facilities.CellBlocks(scratch, 200, 32, exact=True)
-    before.prepare(SerialEngine())
-    for path in before.folder.iterdir():
-        path.rename(path.with_name(f"earlier-{path.name}"))
-    config = SelectionConfig.from_options(objective="facility", estimator="blocks", lamb=0.0, block_rows=200)
-    solution = solve_facility(
-        scratch, config, 60, SerialEngine(), Work(report=lambda share, what: said.append(what)), listed_rows=300
-    )
-    assert solution.selected.sum() == 60 and solution.graph.k == 80
-    assert said[0].startswith("The lists belong to other rows or to an earlier version")
-    assert not any(path.name.startswith("earlier-") for path in before.folder.glob("*"))
-
-
 def test_the_shares_that_are_reported_rise_to_the_end(tmp_path):
     features, quality = clustered(600, seed=8)
     seen: list[tuple[float, str]] = []

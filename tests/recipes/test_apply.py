@@ -476,23 +476,6 @@ def test_a_shard_rewritten_with_the_same_size_and_time_is_read_again(kind, tmp_p
     assert not pq.read_table(next((tmp_path / "out").glob("*.parquet"))).equals(before)
 
 
-def test_what_earlier_versions_left_half_done_is_gone_on_with(shards, tmp_path):
-    """They noted no footer."""
-    folder, _ = shards
-    first = _apply(made(), folder, tmp_path / "out")
-    for path in (tmp_path / "out").rglob("*.parquet"):
-        table = pq.read_table(path)
-        note = json.loads(pq.read_metadata(path).metadata[applying.NOTE.encode()])
-        assert note.pop("footer")
-        pq.write_table(table.replace_schema_metadata({applying.NOTE: json.dumps(note)}), path)
-    (tmp_path / "out" / "b.ids.parquet").unlink()
-    (tmp_path / "out" / ".apply.lock").unlink()
-    (tmp_path / "out" / ".b.ids.parquet.abcdefgh.part").write_bytes(b"PAR1")
-    again = _apply(made(), folder, tmp_path / "out")
-    assert again["reused"] == 2 and again["kept"] == first["kept"]
-    assert _apply(made(), folder, tmp_path / "out", "masks")["kept"] == first["kept"]
-
-
 @pytest.mark.parametrize("what", ["pipe", "link", "folder"])
 def test_something_else_under_the_name_of_the_lock_is_left_alone(what, shards, tmp_path):
     folder, _ = shards

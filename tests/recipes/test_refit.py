@@ -368,11 +368,6 @@ def test_an_estimate_is_used_again_while_the_shards_are_the_same_to_their_footer
     out.mkdir()
     write_recipe(estimated, out / "recipe.json")
     assert refit.kept_refit(judge, out).digest == estimated.digest
-    # as earlier versions noted it
-    before = replace(estimated, refit=estimated.refit | {"inputs": refit.inputs_digest(judge, footers=False)})
-    (tmp_path / "before").mkdir()
-    write_recipe(before, tmp_path / "before" / "recipe.json")
-    assert refit.kept_refit(judge, tmp_path / "before").digest == before.digest
     turned = pa.array([-quality for quality in table["quality_score"].to_pylist()])
     write(table.set_column(table.column_names.index("quality_score"), "quality_score", turned))
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))

@@ -177,11 +177,11 @@ def test_an_imported_selection_is_checked_too(store, shard, tmp_path):
     refused(run, tmp_path, "its selected rows hold something else")
 
 
-def test_a_run_without_digests_is_exported_and_says_that_it_cannot_be_checked(store, shard, tmp_path):
+def test_rows_without_a_digest_are_exported_and_it_is_said_that_they_cannot_be_checked(store, shard, tmp_path):
     run = executed(store, shard)
     assert exports.unchecked(run) is None
     with run.writer() as writer:
-        writer.update_facts(contents=None)
+        writer.update_facts(contents={str(shard): None})
     rewritten(shard, seed=1)
     assert exported(run, tmp_path).num_rows == 12
     assert "cannot be checked" in exports.unchecked(run)

@@ -331,10 +331,9 @@ def check_uploads(config: CorpusConfig, runs_dir: str | Path) -> None:
     folder = (Path(runs_dir) / UPLOADS).absolute()
     for text in chain.from_iterable(config.paths.values()):
         path = Path(text).absolute()
-        # a folder of 16 digits is from before the whole digest named it
-        if path.parent.parent != folder or not re.fullmatch(r"[0-9a-f]{16}|[0-9a-f]{64}", path.parent.name):
+        if path.parent.parent != folder or not re.fullmatch(r"[0-9a-f]{64}", path.parent.name):
             continue
-        if path.is_file() and not _digest(path).startswith(path.parent.name):
+        if path.is_file() and _digest(path) != path.parent.name:
             raise InputError(f"the upload {path.name} has changed on the server; upload it again")
 
 

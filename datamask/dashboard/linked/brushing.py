@@ -6,7 +6,7 @@ one view costs one new test of the rows and not one per view.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,17 +78,6 @@ def kept(corpus: Corpus) -> Filters:
         canvas_map.clear(MAP)
     st.session_state[FILTERS] = (corpus.fingerprint, filters)
     return filters
-
-
-def kept_on(corpus: Corpus, filters: Filters, rows: Rows, shown: Mapping[str, str]) -> Filters:
-    """The conditions of this session on what this corpus has; an address may call a column as its shards do.
-
-    Args:
-        filters: `kept`. shown: name under which the rows have a column, by its name in the shards.
-    """
-    filters = filters.renamed(rows, shown)
-    st.session_state[FILTERS] = (corpus.fingerprint, filters)
-    return filters.known(rows)
 
 
 def joined(kept: tuple[str | None, Filters] | None, more: tuple[str | None, Filters]) -> tuple[str | None, Filters]:

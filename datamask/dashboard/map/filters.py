@@ -7,7 +7,7 @@ A view owns at most one condition, under its own name: a new one replaces the ol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -157,20 +157,6 @@ class Filters:
     def known(self, rows: Rows) -> Filters:
         """Without conditions on what these rows do not have."""
         return Filters(tuple(condition for condition in self.conditions if _knows(rows, condition)))
-
-    def renamed(self, rows: Rows, shown: Mapping[str, str]) -> Filters:
-        """With conditions on columns by the names that these rows show them under, where they know no other such name.
-
-        Args:
-            shown: name under which a column is shown, by its name in the shards.
-        """
-        renamed = Filters()
-        for condition in self.conditions:
-            if isinstance(condition, Between | Among) and not _knows(rows, condition):
-                by_column = replace(condition, name=shown.get(condition.name, condition.name))
-                condition = by_column if _knows(rows, by_column) else condition
-            renamed = renamed.taking(condition)
-        return renamed
 
     def mask(
         self,

@@ -110,13 +110,9 @@ def _draw(current: Current) -> None:
     unplaced = columns.rows(corpus, cache_dir, scores_of, run, selected)
     against = compared_panel.compared(current)
     choices = columns.choices(unplaced)
-    shown = columns.shown_names(corpus.metadata.column_names)
     for key, known in (*((key, choices) for _, key in MENUS), ("explore_group_by", unplaced.classes)):
-        # remembered from another corpus, which had other columns; or an address calls a column as its shards do
-        if st.session_state.get(key) not in known:
-            remembered = st.session_state.pop(key, None)
-            if shown.get(remembered) in known:
-                st.session_state[key] = shown[remembered]
+        if st.session_state.get(key) not in known:  # remembered from another corpus, which had other columns
+            st.session_state.pop(key, None)
     page = instrument.lay_out()
 
     with page.rail:
@@ -201,7 +197,7 @@ def _draw(current: Current) -> None:
     view = brushing.Linked(
         corpus,
         rows,
-        brushing.kept_on(corpus, workspace.filters, rows, shown),
+        workspace.filters.known(rows),
         f"{scores_of} {ground.kind}",
         "" if selection is None else selection.key,
     )
