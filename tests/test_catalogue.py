@@ -40,7 +40,6 @@ VALUES = {
     "max_lr": (2.0,),
     "min_lr": (0.5,),
     "init": ("same",),
-    "readout": ("sample",),
     "polish": ("none",),
 }
 
@@ -52,7 +51,7 @@ def takes(objective: str, options: dict) -> str:
     """The rule in the words of the design, without a look at the catalogue."""
     if "partial" in options or "max_lr" in options or "min_lr" in options:
         return "reinforce"
-    if {"n_rollout", "init", "readout"} & set(options):  # of whoever draws masks
+    if {"n_rollout", "init"} & set(options):  # of whoever draws masks
         return "counterfactual"
     return "relaxed" if objective in SOLVED else "counterfactual"
 

@@ -76,7 +76,6 @@ def selections(draw) -> SelectionConfig:
             "max_lr": high,
             "min_lr": draw(st.floats(0, high)),
             "init": draw(st.sampled_from(["same", "quality"])),
-            "readout": draw(st.sampled_from(["top", "sample"])),
             "polish": draw(st.sampled_from(["swaps", "none"])),
         }
         options |= {k: v for k, v in own.items() if k in entry.defaults and draw(st.booleans())}

@@ -26,7 +26,6 @@ PAPER_PRESET = {
     "max_lr": 10.0,
     "min_lr": 1.0,
     "init": "quality",
-    "readout": "top",
     "polish": "none",
 }
 """The quick-test setting of arXiv 2512.24265. Never changes."""

@@ -205,12 +205,7 @@ class Learner(Estimator, abc.ABC):
         return state, values, diagnostics
 
     def readout(self, state: State) -> Tensor:
-        """The subset that the logits stand for: the top S, or one last sample, bool ``(n,)``."""
-        if self.config.readout == "sample":
-            generator = torch.Generator(self.device)
-            generator.set_state(state.rng)
-            mask = gumbel_top_k(state.logits, self.problem.size, 1, generator, cut=self._cut)[0]
-            return self.problem.whole(mask)
+        """The subset that the logits stand for: the top S, bool ``(n,)``."""
         return self.problem.subset(state.logits)
 
     def finished(self, state: State) -> str | None:
@@ -223,7 +218,7 @@ class Learner(Estimator, abc.ABC):
 
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The final subset, bool ``(n,)``, polished by swaps if so configured."""
-        if self.keeps_best and state.best is not None and self.config.readout == "top":
+        if self.keeps_best and state.best is not None:
             mask = state.best
         else:
             mask = self.readout(state)

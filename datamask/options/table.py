@@ -168,16 +168,6 @@ class SelectionOptions:
         control=Control(),
         help="The higher the logit of a row, the more masks include the row.",
     )
-    readout: str | None = option(
-        Choice({"top": "the highest logits", "sample": "one random draw"}),
-        "Final subset",
-        "how logits become the selection: top (the strongest rows) or sample (one random draw)",
-        "HOW",
-        LEARNING,
-        owners={"counterfactual": "top", "reinforce": "top"},
-        varied="readout",
-        control=Control(),
-    )
     polish: str | None = option(
         Choice({"swaps": "swap rows while it helps", "none": "no"}),
         "Local search (swaps)",

@@ -167,13 +167,6 @@ def test_all_steps_are_taken_where_no_swaps_follow_or_somebody_chose_their_numbe
     assert run(learner).step == learner.total_steps
 
 
-def test_sampled_readout_is_one_mask_of_the_law():
-    learner = make("reinforce", readout="sample")
-    mask = learner.result(run(learner))
-    assert int(mask.sum()) == SIZE
-    assert not torch.equal(mask, make("reinforce").result(run(make("reinforce"))))
-
-
 def test_top_quality_is_the_sort():
     learner = make("top-quality")
     expected = learner.problem.joint.quality.scores.topk(SIZE).indices.sort().values
@@ -202,17 +195,10 @@ def test_rows_that_may_not_be_selected_still_belong_to_the_pool(estimator, monke
     assert seen == [(N, N, 0)] and len(state.logits) == N // 2
 
 
-@pytest.mark.parametrize("readout", ["top", "sample"])
-def test_both_readouts_of_reinforce(readout):
-    learner = make("reinforce", readout=readout, n_epochs=6, polish="none")
+def test_reinforce_ends_with_the_strongest_rows_of_its_last_step():
+    learner = make("reinforce", n_epochs=6, polish="none")
     state = run(learner)
-    mask = learner.result(state)
-    assert int(mask.sum()) == SIZE
-    strongest = torch.zeros(N, dtype=torch.bool)
-    strongest[state.logits.topk(SIZE).indices] = True
-    # a sample at these logits is hardly ever the top S; it is the same one every time it is read
-    assert torch.equal(mask, strongest) == (readout == "top")
-    assert torch.equal(mask, learner.result(state))
+    assert learner.result(state).nonzero().squeeze(1).tolist() == sorted(state.logits.topk(SIZE).indices.tolist())
 
 
 @pytest.mark.parametrize("estimator", [*LEARNERS, "relaxed"])

@@ -302,7 +302,6 @@ def test_what_can_be_varied_is_first_numbers_then_whole_numbers_then_words():
         "estimator",
         "scale",
         "init",
-        "readout",
         "polish",
         "inside",
         "collapse",
