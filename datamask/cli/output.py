@@ -145,10 +145,9 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
             f"neighbors, measured on {graph.recall_rows:,} random rows."
         )
     if estimate := result.estimate:
-        measurable = "" if run.whole is not None else "; --exact_values measures it"
         lines.append(
             f"  The raw diversity is a lower bound, of listed neighbors. The exact one is {_raw(estimate.value)} "
-            f"({_raw(estimate.low)} to {_raw(estimate.high)}, from {estimate.rows:,} random rows{measurable})."
+            f"({_raw(estimate.low)} to {_raw(estimate.high)}, from {estimate.rows:,} random rows)."
         )
     lines.append("")
     if output is not None:

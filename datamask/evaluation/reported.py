@@ -1,7 +1,7 @@
 """The raw values that a finished selection is reported with: exact, or a lower bound beside an estimate of the exact.
 
 Only facility location on an approximate neighbour graph has values that are not exact. Comparing every row with every
-member takes longer than everything else there, so it is done where it is asked for or costs next to nothing.
+member takes longer than everything else there, so it is done where it costs next to nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ def reported(
     mask: Tensor,
     values: Values,
     *,
-    exact: bool = False,
     seed: int = 0,
     poll: Poll = no_poll,
 ) -> Reported:
@@ -57,11 +56,10 @@ def reported(
     Args:
         weights: (name, weight) of each diversity term.
         mask: bool ``(n,)``; values: what `Joint.evaluate` says of it.
-        exact: compare all rows with all members, whatever it costs.
         seed: of the rows that an estimate is made from.
     """
     raw, functions = dict(values.raw_diversity), {term.name: term.function for term in joint.terms}
-    exact = exact or joint.n * int(mask.sum()) <= CHEAP_SIMILARITIES
+    exact = joint.n * int(mask.sum()) <= CHEAP_SIMILARITIES
     estimates: dict[str, Estimate] = {}
     for name, function in functions.items():
         if not function.lower_bound:

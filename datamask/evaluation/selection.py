@@ -101,7 +101,7 @@ class Selection:
         """
         joint = posed.problem.joint
         values = joint.evaluate(mask, poll)
-        raw = reported(joint, config.terms, mask, values, exact=config.exact_values, seed=config.seed, poll=poll)
+        raw = reported(joint, config.terms, mask, values, seed=config.seed, poll=poll)
         proof = certify(posed.problem, mask, values.joint, poll, trace=trace)
         settle = solver_of(posed.problem).settled
         settled = None

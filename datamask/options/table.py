@@ -300,18 +300,6 @@ class SelectionOptions:
         help="Approximate is faster and misses about 1 in 100. Automatic is exact on a GPU, and on a CPU up to 200,000 "
         "rows.",
     )
-    exact_values: bool = option(
-        Flag(),
-        "Exact values",
-        "with an approximate neighbor graph, compare all rows with all selected rows at the end instead of "
-        "estimating the value",
-        "",
-        FIND,
-        default=False,
-        control=Control(),
-        help="Computes the diversity exactly after an approximate search. If off, the run gives a lower bound and an "
-        "estimate of the diversity.",
-    )
     scope: str | None = option(
         Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),
         "Scope of a block",

@@ -91,7 +91,6 @@ class WholeSolver:
         solve: does it.
         check_size: refuses, by settings, rows and S, what it cannot select.
         rules: the options of `_RULES` that it obeys.
-        estimates: whether the value is an estimate; else it is exact.
     """
 
     objectives: tuple[str, ...]
@@ -102,7 +101,6 @@ class WholeSolver:
     solve: Callable[[WholeProblem, Work, Step], WholeSolution]
     check_size: Callable[[SelectionConfig, int, int], None] = lambda config, rows, size: None
     rules: tuple[str, ...] = ()
-    estimates: bool = False
 
 
 def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
@@ -332,7 +330,6 @@ SOLVERS: tuple[WholeSolver, ...] = (
         _by_cells,
         check_size=_check_listed,
         rules=tuple(_RULES),
-        estimates=True,
     ),
 )
 """The first that fits is taken."""
@@ -368,11 +365,6 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
                 )
             if config.scope == "block":
                 _check_no_rules(config)
-            if config.exact_values and solver.estimates:
-                raise OptionError(
-                    f"--exact_values compares all rows in memory; the value of {config.objective} over all rows out of "
-                    "core is estimated, with its interval; leave it out"
-                )
             engine_of(config)  # before anything is read: a library may be missing
             return solver
     able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)

@@ -34,12 +34,12 @@ def phase_of(what: str) -> str | None:
 
 
 def expected_seconds(
-    config: SelectionConfig, n: int, dim: int, *, selected: int, listed: int, approximate: bool, graph: bool, cores: int
+    config: SelectionConfig, n: int, dim: int, *, listed: int, approximate: bool, graph: bool, cores: int
 ) -> dict[str, float]:
     """What each phase of a run takes, about, in seconds; in their order.
 
     Args:
-        n, dim: of the corpus. selected: S.
+        n, dim: of the corpus.
         listed: K, neighbours per row, where an objective looks at lists.
         approximate: whether the graph is found by cells. graph: whether it is still to be built.
         cores: that work on it.
@@ -64,8 +64,6 @@ def expected_seconds(
         elif catalogue.estimator(config.estimator).guided:
             seconds[LEARNING] += solution
         seconds[ENDING] += after_steps if by_masks else after_solution
-    if config.exact_values:
-        seconds[ENDING] += _COMPARED * n * selected * dim / cores
     return seconds
 
 
@@ -79,7 +77,6 @@ def sample_seconds(config: SelectionConfig, rows: int, dim: int) -> float:
         config,
         rows,
         dim,
-        selected=max(1, round(config.select_ratio * rows)),
         listed=_SAMPLE_LISTED,
         approximate=False,
         graph=any(catalogue.objective(name).needs_neighbors for name, _ in config.terms),

@@ -107,7 +107,6 @@ def _plan_phases(execution: Execution) -> None:
             config,
             n,
             dim,
-            selected=size,
             listed=list_length(size / n, n),
             approximate=search_for(n, config.neighbors, str(pool.device)) == "approximate",
             graph=by_lists and not pool.has_graph,

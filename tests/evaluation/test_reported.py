@@ -52,22 +52,20 @@ def test_the_diversity_is_a_lower_bound_beside_an_estimate_of_the_exact_one(tmp_
     assert json.loads(json.dumps(summary)) == summary
 
 
-def test_exact_values_are_measured_where_they_are_asked_for(tmp_path, approximate):
-    corpus, mask, summary = measured(tmp_path, exact_values=True)
+def test_exact_values_are_measured_where_they_cost_nothing(tmp_path, approximate, monkeypatch):
+    monkeypatch.setattr(reported, "CHEAP_SIMILARITIES", 1200 * SIZE)
+    corpus, mask, summary = measured(tmp_path)
     exact = truth.facility(corpus.features.astype(float), mask.nonzero().squeeze(1).numpy())
     assert (summary["values"], summary["estimate"]) == ("exact", None)
     assert summary["diversity"] == summary["objectives"]["facility"] == pytest.approx(exact, abs=1e-6)
     assert summary["joint"] == pytest.approx(0.5 * summary["quality"] + 0.5 * exact, abs=1e-6)
 
 
-def test_exact_values_are_measured_where_they_cost_nothing(tmp_path, approximate, monkeypatch):
-    monkeypatch.setattr(reported, "CHEAP_SIMILARITIES", 1200 * SIZE)
-    assert measured(tmp_path)[2]["values"] == "exact"
-
-
-def test_shares_are_on_the_lists_whichever_values_are_reported(tmp_path, approximate):
+def test_shares_are_on_the_lists_whichever_values_are_reported(tmp_path, approximate, monkeypatch):
     """Their ends are: an exact value between listed ends would promise too much."""
-    listed, exact = measured(tmp_path)[2], measured(tmp_path, exact_values=True)[2]
+    listed = measured(tmp_path)[2]
+    monkeypatch.setattr(reported, "CHEAP_SIMILARITIES", 1200 * SIZE)
+    exact = measured(tmp_path)[2]
     assert listed["calibrated"] == exact["calibrated"] and listed["anchors"] == exact["anchors"]
     ends = listed["anchors"]["diversity"]["facility"]
     share = (listed["diversity"] - ends["random"]) / (ends["best"] - ends["random"])

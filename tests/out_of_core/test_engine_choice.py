@@ -52,7 +52,6 @@ def test_options_that_do_not_go_together_are_refused_before_anything_is_read():
     assert "--address is of --engine ray" in refused(address="head:6379")
     assert "--engine must be 'local' or 'ray', got 'slurm'" in refused(engine="slurm")
     assert "--workers must be a whole number of at least 1, got 0" in refused(workers=0)
-    assert "--exact_values compares all rows in memory" in refused(exact_values=True)
 
 
 def test_scratch_lies_on_this_machine():

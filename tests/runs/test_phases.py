@@ -33,9 +33,7 @@ MEASURED = {
 
 def expected(n=100_000, dim=64, graph=True, approximate=True, cores=1, **options) -> dict[str, float]:
     config = SelectionConfig.from_options(**{"objective": "facility", "select_ratio": 0.1, **options})
-    return phases.expected_seconds(
-        config, n, dim, selected=n // 10, listed=80, approximate=approximate, graph=graph, cores=cores
-    )
+    return phases.expected_seconds(config, n, dim, listed=80, approximate=approximate, graph=graph, cores=cores)
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["quiet", "busy"])
