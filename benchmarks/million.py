@@ -36,8 +36,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from benchmarks.clustered import build
 
 ROOT = Path(__file__).parents[1]
@@ -60,14 +58,12 @@ def selected(inputs: Path, *options: str) -> dict[str, Any]:
         )
         summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         wall = time.perf_counter() - start
-        ids = pq.read_table(out, columns=["rank", "source_file", "source_row"])
     after = summary["seconds_total"] - summary["seconds_graph"]
     names = ("estimator", "n", "steps", "diversity", "joint", "values", "estimate", "calibrated", "gap", "neighbors")
     return {
         **{name: summary[name] for name in (*names, "seconds_graph", "seconds_total", "peak_memory_bytes")},
         "seconds_command": wall,
         "after_graph_over_graph": after / summary["seconds_graph"],
-        "rows": sorted(zip(ids["source_file"].to_pylist(), ids["source_row"].to_pylist())),
     }
 
 
@@ -82,28 +78,8 @@ def beside_busy(count: int, measure: Callable[[], dict[str, Any]]) -> dict[str, 
             other.wait()
 
 
-def without_rows(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry as it is kept."""
-    return {name: value for name, value in entry.items() if name != "rows"}
-
-
-def approximate(work: Path) -> dict[str, Any]:
-    """The same selection on exact and on approximate lists of 100,000 rows; the value on the latter is estimated."""
-    corpus = build(work, 100_000, DIM)
-    entries = {search: selected(corpus, "--neighbors", search) for search in ("exact", "approximate")}
-    first, second = (set(entry["rows"]) for entry in entries.values())
-    rough = entries["approximate"]
-    missing = rough["estimate"]["value"] - rough["diversity"]
-    return {
-        **{name: without_rows(entry) for name, entry in entries.items()},
-        "diversity_apart": rough["diversity"] + missing - entries["exact"]["diversity"],
-        "joint_apart": rough["joint"] + (1 - LAMB) * missing - entries["exact"]["joint"],
-        "ids_in_common": len(first & second) / len(first),
-    }
-
-
-def interval(work: Path, draws: int = 100) -> dict[str, Any]:
-    """In how many draws of 10,000 of 50,000 rows the interval holds the value of a selection on approximate lists."""
+def solved(work: Path, rows: int, neighbors: str, cache: str) -> tuple[Any, Any, dict[str, Any] | None]:
+    """Facility location of so many rows on lists of one kind: the problem, its selection, and facts of the lists."""
     import torch
 
     from datamask import CorpusConfig, SelectionConfig, learning, open_corpus
@@ -111,19 +87,39 @@ def interval(work: Path, draws: int = 100) -> dict[str, Any]:
     from datamask.evaluation.problems import pose
     from datamask.learning.loop import learn
 
-    corpus = open_corpus(CorpusConfig((str(build(work, 50_000, DIM)),)))
+    corpus = open_corpus(CorpusConfig((str(build(work, rows, DIM)),)))
+    pool = Pool(corpus, torch.device("cpu"), Path(cache), neighbors=neighbors)
+    config = SelectionConfig.from_options(select_ratio=RATIO, lamb=LAMB)
+    problem = pose(pool, config).problem
+    mask = learn(learning.load(config.estimator)(problem, config)).mask
+    return problem, mask, graph.to_dict() if (graph := pool.graph_facts()) else None
+
+
+def approximate(work: Path) -> dict[str, Any]:
+    """The same selection on exact and on approximate lists of 100,000 rows, both valued on the exact ones."""
     with tempfile.TemporaryDirectory() as cache:
-        pool = Pool(corpus, torch.device("cpu"), Path(cache), neighbors="approximate")
-        config = SelectionConfig.from_options(select_ratio=RATIO, lamb=LAMB)
-        problem = pose(pool, config).problem
-        mask = learn(learning.load(config.estimator)(problem, config)).mask
+        exact, first, _ = solved(work, 100_000, "exact", cache)
+        _, second, graph = solved(work, 100_000, "approximate", cache)
+        values = [exact.joint.evaluate(mask) for mask in (first, second)]
+    return {
+        "graph": graph,
+        "diversity_apart": values[1].diversity - values[0].diversity,
+        "joint_apart": values[1].joint - values[0].joint,
+        "ids_in_common": int((first & second).sum()) / int(first.sum()),
+    }
+
+
+def interval(work: Path, draws: int = 100) -> dict[str, Any]:
+    """In how many draws of 10,000 of 50,000 rows the interval holds the value of a selection on approximate lists."""
+    with tempfile.TemporaryDirectory() as cache:
+        problem, mask, graph = solved(work, 50_000, "approximate", cache)
+        exact = solved(work, 50_000, "exact", cache)[0].joint.terms[0].function.value(mask)
         function = problem.joint.terms[0].function
-        exact, listed = function.exact_value(mask), function.value(mask)
         estimates = [each for seed in range(draws) if (each := function.estimate(mask, seed)) is not None]
     return {
-        "graph": graph.to_dict() if (graph := pool.graph_facts()) else None,
+        "graph": graph,
         "exact": exact,
-        "listed": listed,
+        "listed": function.value(mask),
         "draws": len(estimates),
         "held": sum(bool(each.low <= exact <= each.high) for each in estimates),
         "mean_length": sum(each.high - each.low for each in estimates) / len(estimates),
@@ -212,17 +208,15 @@ def main() -> None:
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "interval": lambda: interval(options.work),
         "approximate": lambda: approximate(options.work),
-        "million": lambda: without_rows(selected(build(options.work, options.rows, DIM))),
+        "million": lambda: selected(build(options.work, options.rows, DIM)),
     }
     if options.base is not None:
         parts["pairwise"] = lambda: pairwise(build(options.work, options.rows, PAIRWISE_DIM), options.base)
     if options.prepared is not None:
-        parts["texts"] = lambda: without_rows(selected(options.prepared))
-        parts["texts beside two busy processes"] = lambda: beside_busy(
-            2, lambda: without_rows(selected(options.prepared))
-        )
-        parts["texts by masks"] = lambda: without_rows(
-            selected(options.prepared, "--estimator", "counterfactual", "--n_rollout", "128")
+        parts["texts"] = lambda: selected(options.prepared)
+        parts["texts beside two busy processes"] = lambda: beside_busy(2, lambda: selected(options.prepared))
+        parts["texts by masks"] = lambda: selected(
+            options.prepared, "--estimator", "counterfactual", "--n_rollout", "128"
         )
     results = json.loads(options.output.read_text()) if options.output.is_file() else {}
     for name, measure in parts.items():

@@ -1,4 +1,4 @@
-"""A recipe learned on a sample, against the whole corpus: what it keeps, how near to the best that is, how fast.
+"""A recipe learned on a sample, applied to the whole corpus: what it keeps, and how fast.
 
     python -m benchmarks.recipes --work DIR [--rows 10000000] [--dim 128] [--shards 100] [--sample 200000]
 
@@ -9,7 +9,6 @@ remove the file, or its entry, to measure anew. The steps:
 - learned: pair-wise similarity solved on the sample; how many of its rows come out otherwise under its recipe
 - decoded: pyarrow's own reading of the columns that `apply` needs, by as many threads
 - applied: ids of all shards; the share kept beside that when learned, seconds beside those of decoding
-- refitted: two passes; the value reached, the bound for all rows, and both for the recipe as it was learned
 - asked: the same rule in DuckDB; ids that differ, and how far from the threshold
 - unseen: the share kept of the two shards apart
 """
@@ -40,7 +39,6 @@ from datamask.files import replacing, write_text
 from datamask.recipes import read_recipe, write_recipe
 from datamask.recipes.apply import apply
 from datamask.recipes.batches import Judge
-from datamask.recipes.refit import refit
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
@@ -141,12 +139,6 @@ def measure(work: Path, rows: int, dim: int, shards: int, sample: int, ratio: fl
         shutil.rmtree(work / "ids", ignore_errors=True)
         return apply(judge_of(folder), work / "ids", "ids")
 
-    def refitted() -> dict[str, Any]:
-        began = time.perf_counter()
-        facts = refit(judge_of(folder, with_ids=False)).refit
-        facts = {name: value for name, value in facts.items() if name not in ("of", "inputs")}
-        return {**facts, "seconds": time.perf_counter() - began}
-
     def unseen() -> dict[str, Any]:
         shutil.rmtree(work / "unseen", ignore_errors=True)
         return apply(judge_of(apart, with_ids=False), work / "unseen", "masks")
@@ -154,7 +146,6 @@ def measure(work: Path, rows: int, dim: int, shards: int, sample: int, ratio: fl
     step("learned", learned)
     step("decoded", lambda: decoded(sorted(folder.glob("*.parquet"))))
     step("applied", applied)
-    step("refitted", refitted)
     step("asked", lambda: asked(work))
     step("unseen", unseen)
     return result
@@ -162,10 +153,7 @@ def measure(work: Path, rows: int, dim: int, shards: int, sample: int, ratio: fl
 
 def verdicts(result: dict[str, Any]) -> dict[str, Any]:
     """What the steps say together."""
-    before = result["refitted"]["before"]
     return {
-        "joint_below_the_bound_for_all_rows": before["gap"],
-        "joint_below_the_bound_after_refit": result["refitted"]["gap"],
         "applied_over_decoded_rate": result["decoded"]["seconds"] / result["applied"]["seconds"],
         "share_of_unseen_over_learned": result["unseen"]["share_kept"] / result["learned"]["share_kept"],
         "ids_that_differ_in_duckdb_and_are_not_near": result["asked"]["ids_that_differ"]
