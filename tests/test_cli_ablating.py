@@ -112,6 +112,26 @@ def test_confirm_without_texts_is_refused_before_anything_is_computed(shard, tmp
         assert lacking in shown.err and "Provisional" not in shown.err and "selecting" not in shown.err
 
 
+def test_examples_score_and_evaluate_from_the_command_line(shard, tmp_path, capsys):
+    table = pq.read_table(shard).slice(0, 1200).drop_columns(["text"])
+    pq.write_table(table, tmp_path / "in.parquet")
+    liked = np.argsort([-row[0] for row in table["feature_arr"].to_pylist()])[:240]
+    (tmp_path / "liked.txt").write_text("\n".join(map(str, liked)))
+    pq.write_table(table.take(pa.array(liked)), tmp_path / "liked.parquet")
+    words = ["ablate", str(tmp_path / "in.parquet"), *QUICK, "--runs-dir", str(tmp_path / "runs"), "--device", "cpu"]
+    answers = []
+    for target in (f"ids:{tmp_path / 'liked.txt'}", f"features:{tmp_path / 'liked.parquet'}"):
+        assert main([*words, "--select_ratio", "0.2", "--target", target, "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
+    by_ids, by_features = answers
+    assert np.allclose(by_ids["losses"], by_features["losses"], atol=1e-6) and by_ids["key"] != by_features["key"]
+    assert by_ids["judge"] == "features" and "120 steer" in " ".join(by_ids["notes"])
+    assert by_ids["question"]["ratio"] == 0.2
+    (tmp_path / "liked.txt").write_text("\n".join(map(str, range(1100, 1230))))
+    assert main([*words, "--target", f"ids:{tmp_path / 'liked.txt'}"]) == 2
+    assert "30 of its 130 ids are not in the corpus of 1,200 rows, such as '1200'" in capsys.readouterr().err
+
+
 def test_the_best_simple_baseline_is_not_compared_with_itself():
     result = made_result(ROBUST[:, :1])
     row = next(line for line in text_of(result).splitlines() if line.startswith("Top quality"))
@@ -124,9 +144,9 @@ def test_options_become_a_question_and_wrong_ones_a_sentence(capsys):
     from datamask.analyses.ablation.command import question_of
     from datamask.cli.parser import parse
 
-    question, texts = question_of(parse(["ablate", "x.parquet"]), 0.3)
+    question, texts = question_of(parse(["ablate", "x.parquet"]))
     assert question == AblationQuestion() and texts == []
-    question, _ = question_of(parse(["ablate", "x.parquet", "--target", "high:stars", "--seed-rows", "500"]), 0.3)
+    question, _ = question_of(parse(["ablate", "x.parquet", "--target", "high:stars", "--seed-rows", "500"]))
     assert (question.target.kind, question.target.column, question.rows) == ("score", "stars", 500)
     for options, said in (
         (["--seeds", "3"], "--seeds must be at least 6"),

@@ -17,7 +17,6 @@ import datamask
 from benchmarks.readme import table
 from datamask import catalogue, cli
 from datamask.cli import HANDLERS
-from datamask.cli.commands import RETIRED
 from datamask.cli.help_text import add_help
 from datamask.cli.parser import COMMANDS, Parser
 from datamask.config import RunConfig
@@ -97,7 +96,7 @@ def test_commands_and_options_in_sentences_exist(document):
     text = " ".join(document.read_text(encoding="utf-8").split())
     for command in re.findall(r"[`\"](?:python -m )?datamask ([a-z][^`\"]*)[`\"]", text):
         name = next((name for name in known if f"{command} ".startswith(f"{name} ")), None)
-        assert name or command.split()[0] in {"runs", *RETIRED}, f"`datamask {command}`"
+        assert name or command.split()[0] == "runs", f"`datamask {command}`"
         if name is None:
             continue
         assert named_options(command) <= known[name], f"`datamask {command}`"

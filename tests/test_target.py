@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from datamask.cli.targets import examples_named, lambdas_of, ratios_of, target_of, training_text
+from datamask.cli.targets import examples_named, lambdas_of, target_of, training_text
 from datamask.config import target as target_module
 from datamask.config.target import Target, check_texts, read_texts, texts_of
 from datamask.errors import InputError, OptionError
@@ -30,9 +30,6 @@ def test_targets(tmp_path):
     assert target.name == "mine.txt" and texts[69] == "line 69" and "mine.txt" in target.label
     with pytest.raises(OptionError, match="no such file"):
         target_of("elsewhere.txt")
-    assert ratios_of("0.1,0.3") == (0.1, 0.3)
-    with pytest.raises(OptionError, match="--ratios"):
-        ratios_of("a")
 
 
 def test_targets_of_examples(tmp_path):

@@ -30,7 +30,6 @@ HANDLERS: dict[str, str] = {
     "score": "datamask.cli.scoring:score",
     "copies": "datamask.cli.copies:copies",
     "ablate": "datamask.analyses.ablation.command:ablate",
-    "which-lambda": "datamask.analyses.ablation.command:which_lambda",
     "explain": "datamask.analyses.explanation.command:explain",
     "check-objective": "datamask.cli.own:check_objective",
     "recipe": "datamask.cli.recipes:recipe",

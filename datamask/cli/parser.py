@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from datamask import __version__, catalogue
 from datamask.cli.arguments import given_values
-from datamask.cli.commands import COMMANDS, RETIRED
+from datamask.cli.commands import COMMANDS
 from datamask.cli.help_text import HelpLines, add_help, help_text
 from datamask.cli.streams import print_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
@@ -187,8 +187,6 @@ def _without_command(words: list[str]) -> NoReturn:
         )
         raise SystemExit(0)
     given = " ".join(words[: 2 if words[:1] == ["runs"] else 1])
-    if given in RETIRED:
-        raise OptionError(f"`datamask {given}` is retired; use `datamask {RETIRED[given]}`")
     near = difflib.get_close_matches(given, COMMANDS, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise OptionError(f"a command is required, one of {', '.join(COMMANDS)}; got {given!r}{hint}")

@@ -65,18 +65,6 @@ def training_text(judge: str, words: int | None, train_bytes: int | None) -> dic
     return {option: value for option, value in given.items() if value is not None}
 
 
-def ratios_of(text: str) -> tuple[float, ...]:
-    """``0.1,0.3``.
-
-    Raises:
-        OptionError: no numbers.
-    """
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise OptionError(f"--ratios must be numbers such as 0.1,0.3, got {text!r}") from error
-
-
 def lambdas_of(text: str) -> tuple[float, ...]:
     """``0:1:11`` (start, stop, count) or ``0,0.1,0.5``.
 

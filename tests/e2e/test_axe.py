@@ -19,7 +19,6 @@ from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
 from datamask.runs.store import Run, RunStore
 from tests.e2e.serving import FAILED, QUIET, STILL, served
-from tests.making.answers import keep_answer, made_answer
 from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000
@@ -52,7 +51,7 @@ GROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 28)"}
 
 
 def stored(folder: Path) -> tuple[Opening, Run]:
-    """A corpus of 240 rows with its map, five runs along lambda and an answer to which lambda: nothing is computed."""
+    """A corpus of 240 rows with its map, and five runs along lambda: nothing is computed."""
     store = RunStore(folder / "runs")
     opening = openings(store.root).start(write_shard(folder / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
@@ -73,7 +72,6 @@ def stored(folder: Path) -> tuple[Opening, Run]:
             estimator="relaxed",
             shares={"quality": lamb / length, "diversity": (1 - lamb) / length},
         )
-    keep_answer(store.cache_dir, made_answer(corpus.fingerprint))
     return opening, run
 
 

@@ -21,7 +21,6 @@ from datamask.runs import ablation_results
 from datamask.work.job import Job
 from datamask.work.worker import worker
 from tests.making.ablations import ROBUST, made_result
-from tests.making.answers import curve, keep_answer, made_answer
 from tests.making.runs import finish_run
 from tests.pages.reading import figure
 
@@ -260,28 +259,6 @@ def test_the_second_proxy_model_says_its_minutes_first_and_confirms(page, opened
     app.run()
     assert "ranks the methods alike: rank correlation" in said(app) and "For an unknown target" in said(app)
     assert app.query_params["answer"] == result.question.key
-
-
-def words_in(app) -> str:
-    """What is written in the picture of the main measure of an answer to "which lambda?"."""
-    return " ".join(label.text for label in figure(app, "lambda_band").layout.annotations)
-
-
-def test_stored_answers_to_which_lambda_stay_visible(page, opened, store):
-    print_ = opened.corpus.fingerprint
-    first = made_answer(print_, created=1.0)
-    second = made_answer(print_, curve("pairwise", (0.5, 0.5, 0.4, 0.2), best=3), created=2.0)
-    for answer in (first, second):
-        keep_answer(store.cache_dir, answer)
-    app = page(PAGE, corpus=opened.key, answer=second["key"])
-    assert "Pair-wise similarity: hurts" in said(app)
-    (menu,) = [menu for menu in app.selectbox if menu.label == "Results"]
-    assert sum(line.startswith("Which λ: ") for line in menu.options) == 2
-    app = page(PAGE, corpus=opened.key, answer=first["key"])
-    assert "Facility location: helps" in said(app) and "equally many" in said(app)
-    assert "recommended" in words_in(app) and "Pair-wise similarity: +0.40 to +0.50" in words_in(app)
-    app.get_by_key("lambda_near").set_value("everything").run()
-    assert not app.exception and "+0.40 to" not in words_in(app)
 
 
 @pytest.fixture

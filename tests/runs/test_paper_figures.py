@@ -84,8 +84,3 @@ def test_all_arms_pose_the_problem_that_was_given(figure):
     for arm in arms(figure, given):
         for point in arm.points:
             assert {name: getattr(point.selection, name) for name in given} == given, arm.name
-
-
-def test_the_retired_command_names_the_one_to_use(capsys):
-    assert cli.main(["study", "G", TINY]) == 2
-    assert "`datamask study` is retired; use `datamask sweep --figure NAME`" in capsys.readouterr().err

@@ -59,7 +59,7 @@ ENTRIES = (
         seconds=240.0,
         tested=24,
         beyond="power cuts (a kill keeps what the kernel holds); single writes of native libraries, which only see a "
-        "full disk; network file systems; which-lambda and explain",
+        "full disk; network file systems; explain",
     ),
     Entry(numbers.PART, tested=0, beyond="more than 13 rows, where nothing can be enumerated"),
     Entry(

@@ -25,10 +25,9 @@ from datamask.dashboard.tradeoff import kept_points
 from datamask.evaluation.anchors import diversity_anchor, stored_ends
 from datamask.evaluation.measures.clusters import cluster_labels, stored_clusters
 from datamask.evaluation.pool import Pool
-from datamask.runs import ablation_results, lambda_answers, stored_measures
+from datamask.runs import ablation_results, stored_measures
 from datamask.work.result_file import Content, Entry
 from tests.making.ablations import ROBUST, made_result
-from tests.making.answers import made_answer
 from tests.making.pools import made_corpus
 from tests.making.raw_cache import RawCache
 
@@ -288,26 +287,6 @@ def agreed(corpus: Corpus) -> Kind:
     )
 
 
-def answer(corpus: Corpus) -> Kind:
-    value = made_answer(corpus.fingerprint)
-
-    def point(change: dict) -> Spoil:
-        return lambda value, _: value["measures"][0]["curves"][0]["points"][0].update(change)
-
-    return Kind(
-        lambda_answers.stored_answer(None, corpus.fingerprint, value["key"]).entry,
-        Content(value),
-        lambda folder: lambda_answers.load(folder, corpus.fingerprint, value["key"]),
-        {
-            "upside down": point({"low": 9.0}),
-            "text for a number": point({"difference": "much"}),
-            "another question": say("key", "0123456789ab"),
-            "another version": say("version", 0),
-            "no measure": say("measures", []),
-        },
-    )
-
-
 def ablated(corpus: Corpus) -> Kind:
     result = replace(made_result(ROBUST), fingerprint=corpus.fingerprint)
     value = result.to_dict()
@@ -429,7 +408,6 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "topics": named_clusters,
     "scoreboard": board,
     "agreement": agreed,
-    "which lambda": answer,
     "ablation": ablated,
     "selection of a search": selection,
     "losses of a training": losses,

@@ -1,10 +1,9 @@
-"""The command that compares methods on targets: `ablate`, and `which-lambda`, its other name."""
+"""The command `ablate`, which compares methods on targets."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from datamask.cli.common import DONE, check_device, command_work
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_aside, print_text
-from datamask.cli.targets import examples_named, lambdas_of, ratios_of, target_of, training_text
+from datamask.cli.targets import examples_named, lambdas_of, target_of, training_text
 from datamask.errors import OptionError
 from datamask.files import write_text
 from datamask.runs.formats import to_plain
@@ -26,19 +25,8 @@ from datamask.work.pace import RoundPace
 
 
 def ablate(options: argparse.Namespace) -> int:
-    """`ablate`: methods compared on held-out text of one target or of several."""
-    return _compare(options, [options.select_ratio])
-
-
-def which_lambda(options: argparse.Namespace) -> int:
-    """`which-lambda`: `ablate` by its old name and defaults, and for several ratios one after another."""
-    return _compare(options, [options.select_ratio] if options.ratios is None else ratios_of(options.ratios))
-
-
-def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
-    """An ablation for each select ratio."""
-    asked = [question_of(options, ratio) for ratio in ratios]
-    question, texts = asked[0]
+    """Compare methods on held-out text of one target or of several."""
+    question, texts = question_of(options)
     named = None if options.target is None else examples_named(options.target)
     corpus_wanted = absolute_corpus(corpus_config(options, question.seed))
     if options.output is not None:
@@ -56,7 +44,6 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
     from datamask.evaluation.examples import read_examples
 
     cache_dir: Path = RunStore(options.runs_dir).cache_dir
-    results: list[tuple[AblationResult, float | None]] = []
     pace = RoundPace()
     progress = Progress(pace=pace)
     with command_work(progress=progress) as work:
@@ -71,32 +58,26 @@ def _compare(options: argparse.Namespace, ratios: Sequence[float]) -> int:
             "work": work,
             "pace": pace,
         }
-        for each, _ in asked:
-            result = compute(corpus, each, cache_dir, **given, first=lambda early: print_aside(text_of(early)))
-            agreement = None
-            if options.confirm:
-                second, minutes = plan_confirmation(result, options.device)
-                about = f"about {max(1, round(minutes)):,} minutes on an idle machine"
-                progress.note(f"Confirming with the transformer takes {about}.")
-                by_second = compute(corpus, second, cache_dir, **given, seeds=CONFIRM_SEEDS)
-                agreement = compare_models(result, [by_second])
-            results.append((result, agreement))
-    records = [
-        {**result.to_dict(), "headline": wording.headline(result), "agreement": agreement}
-        for result, agreement in results
-    ]
-    record = records[0] if len(records) == 1 else {"results": records}
+        result = compute(corpus, question, cache_dir, **given, first=lambda early: print_aside(text_of(early)))
+        agreement = None
+        if options.confirm:
+            second, minutes = plan_confirmation(result, options.device)
+            about = f"about {max(1, round(minutes)):,} minutes on an idle machine"
+            progress.note(f"Confirming with the transformer takes {about}.")
+            by_second = compute(corpus, second, cache_dir, **given, seeds=CONFIRM_SEEDS)
+            agreement = compare_models(result, [by_second])
+    record = {**result.to_dict(), "headline": wording.headline(result), "agreement": agreement}
     if options.output is not None:
         write_text(options.output, json.dumps(to_plain(record), indent=1))
     if options.json:
         print_json({**record, "output": options.output})
     else:
-        print_text("\n\n".join(text_of(result, agreement) for result, agreement in results))
+        print_text(text_of(result, agreement))
     return DONE
 
 
-def question_of(options: argparse.Namespace, ratio: float) -> tuple[AblationQuestion, list[str]]:
-    """The question that the options ask at a select ratio, and the texts of a target that is a file of texts.
+def question_of(options: argparse.Namespace) -> tuple[AblationQuestion, list[str]]:
+    """Return the question that the options ask, and the texts of a target that is a file of texts.
 
     Raises:
         OptionError: a value out of range. InputError: the file of texts cannot be read, or holds too few.
@@ -112,7 +93,7 @@ def question_of(options: argparse.Namespace, ratio: float) -> tuple[AblationQues
     question = AblationQuestion(
         target=target,
         label=options.label,
-        ratio=ratio,
+        ratio=options.select_ratio,
         seeds=options.seeds,
         seed=options.seed or 0,
         judge=options.judge,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -11,15 +11,13 @@ from datamask.ablation import wording
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS, compare_models
 from datamask.analyses.ablation import ablation_job, chart, form_panel, opening_panel, tables
-from datamask.analyses.which_lambda import panel as lambda_panel
-from datamask.analyses.which_lambda import tables as lambda_tables
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import background, session
 from datamask.dashboard.shell.plots import plot
 from datamask.dashboard.shell.tables import height
-from datamask.runs import ablation_results, lambda_answers
+from datamask.runs import ablation_results
 from datamask.work.job import Job
 from datamask.work.worker import worker
 
@@ -45,11 +43,6 @@ def stored(corpus: Corpus, cache_dir: Path) -> list[AblationResult]:
     return [result for result in every if result.judge != MODELS[1]]
 
 
-def old_answers(corpus: Corpus, cache_dir: Path) -> list[dict]:
-    """Every stored answer to "which lambda?" on this corpus, newest first."""
-    return lambda_answers.answers(cache_dir, corpus.fingerprint)
-
-
 def follow(corpus: Corpus) -> None:
     """Look at the result of a job that was watched and has ended. Call it before `choose`."""
     job = worker().find(ablation_job.key_of(corpus))
@@ -58,17 +51,15 @@ def follow(corpus: Corpus) -> None:
         st.query_params[ANSWER] = question.by(MODELS[0]).key if question is not None else str(job.result)
 
 
-def choose(results: Sequence[AblationResult], answers: Sequence[Mapping]) -> AblationResult | Mapping | None:
-    """Which result, or which answer to "which lambda?", is looked at; it stands in the URL. None: there is none yet."""
-    lines = tables.titles(results)
-    lines |= {key: f"Which λ: {line}" for key, line in lambda_tables.titles(list(answers)).items()}
-    by_key = {result.question.key: result for result in results} | {answer["key"]: answer for answer in answers}
+def choose(results: Sequence[AblationResult]) -> AblationResult | None:
+    """Return the result that is looked at, which stands in the URL; None where there is no result yet."""
+    by_key = {result.question.key: result for result in results}
+    if len(by_key) < 2:
+        return next(iter(by_key.values()), None)
     wanted = st.query_params.get(ANSWER)
     if wanted not in by_key:
-        wanted = next(iter(by_key), None)
-    if len(by_key) < 2:
-        return by_key.get(wanted)
-    lines = listing.unlike(lines)
+        wanted = next(iter(by_key))
+    lines = listing.unlike(tables.titles(results))
     key = st.selectbox(
         "Results",
         list(by_key),
@@ -166,11 +157,8 @@ def nothing_yet(corpus: Corpus) -> None:
         )
 
 
-def show(found: AblationResult | Mapping, corpus: Corpus, cache_dir: Path) -> None:
-    """A result: its sentence, the picture, what confirms it, the table, how it was measured."""
-    if not isinstance(found, AblationResult):
-        lambda_panel.show(found)
-        return
+def show(found: AblationResult, corpus: Corpus, cache_dir: Path) -> None:
+    """Draw a result: its sentence, the picture, what confirms it, the table, how it was measured."""
     headline = words.plain(wording.headline(found), 900)
     if found.provisional:
         st.info(headline, icon=":material/hourglass_top:")

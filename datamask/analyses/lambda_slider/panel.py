@@ -20,7 +20,6 @@ import streamlit as st
 
 from datamask.analyses.explanation import explanations
 from datamask.analyses.lambda_slider import counts
-from datamask.analyses.which_lambda import tables
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.frame import address
@@ -43,7 +42,6 @@ from datamask.dashboard.workspace.along import Along
 from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
-from datamask.runs import lambda_answers
 from datamask.work.worker import worker
 
 EAR = ("parcel", "lasting", "ear")
@@ -360,12 +358,9 @@ def _progress(beside: Beside, along: Along) -> tuple[str, str, str]:
 
 
 def _marks(beside: Beside, along: Along) -> list[Mark]:
-    """What others say of lambda: the run, the marked sample, and the searches for one."""
-    settings, run = beside.workspace.settings, beside.workspace.run
+    """Return what stands next to the solved points: the run, below random, the marked row and its flip."""
+    run = beside.workspace.run
     marks = [] if along.own is None else [Mark("run", along.own.lamb, along.own.lamb, "")]
-    answers = lambda_answers.answers(session.store().cache_dir, beside.corpus.fingerprint)
-    ratio = None if settings.budget is not None else settings.select_ratio
-    marks += tables.recommended_marks(answers, settings.objective, ratio)
     marks += below_random.marks(along.points)
     if beside.sample is not None:
         job = None if run is None else worker().find(explanations.flip_key(run, beside.sample))

@@ -22,7 +22,6 @@ COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
     "resume": (selections.add_resume, "Continue a run that was stopped, killed or failed, from its last checkpoint."),
     "sweep": (selections.add_sweep, "Run every combination of the options that you vary, or a figure of the paper."),
     "ablate": (measurements.add_ablate, "Find out which methods help, by held-out text of one or more targets."),
-    "which-lambda": (measurements.add_which_lambda, "Alias of ablate with the defaults of the old which-lambda."),
     "score": (measurements.add_score, "Measure a list of ids on all objectives, and the overlap of several lists."),
     "explain": (measurements.add_explain, "Explain why rows are in or out of a run's selection."),
     "check-objective": (measurements.add_check_objective, "Check an objective of your own on small random problems."),
@@ -35,6 +34,3 @@ COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
     "runs import": (stored_runs.add_import, "Import a list of ids as a finished run, with all measures."),
 }
 """Command -> the function that adds its options, and what it does."""
-
-RETIRED = {"study": "sweep --figure NAME"}
-"""Command of an earlier version -> what to use instead."""

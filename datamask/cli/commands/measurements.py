@@ -1,9 +1,8 @@
-"""Options of the commands that measure: ablate, which-lambda, score, explain, check-objective."""
+"""Options of the commands that measure: ablate, score, explain, check-objective."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
 from datamask.ablation.question import LAMBDAS, LEAST_SEEDS, METHODS, OBJECTIVES, SEEDS
 from datamask.cli.arguments import (
@@ -19,32 +18,9 @@ from datamask.cli.arguments import (
 )
 from datamask.cli.help_text import rare
 
-ABLATE = {"objectives": ",".join(OBJECTIVES), "lambdas": ",".join(f"{lamb:g}" for lamb in LAMBDAS), "select_ratio": 0.3}
-"""What `ablate` compares where nothing else is asked for."""
-
-WHICH_LAMBDA = {
-    "objectives": "facility,pairwise",
-    # closer together toward diversity, where selections change most
-    "lambdas": "0,0.05,0.1,0.2,0.35,0.5,0.7,0.85,1",
-    "select_ratio": 0.1,
-}
-"""The same of `which-lambda`."""
-
 
 def add_ablate(parser: argparse.ArgumentParser) -> None:
     """Add the options of `ablate`."""
-    _add_comparison(parser, ABLATE)
-
-
-def add_which_lambda(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `which-lambda`."""
-    _add_comparison(parser, WHICH_LAMBDA)
-    parser.add_argument("--ratios", metavar="SHARE,SHARE", help="select ratios, one ablation each (0.1)")
-    parser.set_defaults(target="random", **WHICH_LAMBDA)
-
-
-def _add_comparison(parser: argparse.ArgumentParser, shown: Mapping[str, object]) -> None:
-    """Add the options of both. shown: the defaults that helps name."""
     group = parser.add_argument_group("Comparison")
     add = group.add_argument
     add(
@@ -57,10 +33,10 @@ def _add_comparison(parser: argparse.ArgumentParser, shown: Mapping[str, object]
     )
     add("--label", default="", metavar="COLUMN", help="column whose values are the targets; regions: of the features")
     add("--methods", metavar="NAME,NAME", help=f"methods to compare, of {', '.join(METHODS)} (all)")
-    add("--objectives", metavar="NAME,NAME", help=f"objectives of the joint methods ({shown['objectives']})")
-    add("--lambdas", metavar="VALUES", help=f"START:STOP:COUNT or a list ({shown['lambdas']}); 1 is top-quality")
-    ratio = shown["select_ratio"]
-    add("--select_ratio", type=float, default=ratio, metavar="SHARE", help=f"share of the rows to select ({ratio})")
+    add("--objectives", metavar="NAME,NAME", help=f"objectives of the joint methods ({','.join(OBJECTIVES)})")
+    tried = ",".join(f"{lamb:g}" for lamb in LAMBDAS)
+    add("--lambdas", metavar="VALUES", help=f"START:STOP:COUNT or a list ({tried}); 1 is top-quality")
+    add("--select_ratio", type=float, default=0.3, metavar="SHARE", help="share of the rows to select (0.3)")
     add("--seeds", type=whole, default=SEEDS, metavar="N", help=f"number of seeds, at least {LEAST_SEEDS} ({SEEDS})")
     add("--judge", default="bigram", metavar="MODEL", help="proxy model: bigram or transformer (bigram)")
     add(

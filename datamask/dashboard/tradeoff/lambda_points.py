@@ -271,7 +271,7 @@ class Mark:
     """What stands on the slider besides solved points.
 
     Attributes:
-        kind: judge, flip, sample or run.
+        kind: flip, sample or run.
         low, high: lambdas from which to which it reaches, equal where it is one.
         words: what it is.
     """

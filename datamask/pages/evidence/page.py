@@ -22,9 +22,7 @@ def ablation() -> None:
     controls, picture = st.columns([1, 2.9], gap="large")
     with controls, st.container(key="below_evidence"):
         ablation_form.form(corpus, cache_dir)
-        found = ablation_panel.choose(
-            ablation_panel.stored(corpus, cache_dir), ablation_panel.old_answers(corpus, cache_dir)
-        )
+        found = ablation_panel.choose(ablation_panel.stored(corpus, cache_dir))
     with picture:
         at_work = ablation_panel.work(corpus, cache_dir)
         if found is not None:

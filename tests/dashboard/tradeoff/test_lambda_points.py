@@ -8,9 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from datamask.analyses.which_lambda import tables
 from datamask.config import Quota, SelectionConfig
-from datamask.config.target import Target
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import common_ends
 from datamask.dashboard.map.layers import Selection
@@ -20,7 +18,6 @@ from datamask.dashboard.map.places import place
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.evaluation.live import fits
-from tests.making.answers import curve, made_answer
 from tests.making.parcels import opened_parcel
 
 N = 2_003
@@ -140,23 +137,6 @@ def test_where_a_sample_is_selected_by_stretches(points):
     assert [mark.kind for mark in marks] == ["flip", "sample"]
     assert "0.412" in marks[0].words and "at every λ solved" in marks[1].words
     assert lambda_points.sample_marks("doc", everywhere[:1], 1, None) == []
-
-
-def test_what_the_searches_for_lambda_recommend_one_per_target_at_the_nearest_ratio():
-    newest = made_answer("f", curve("facility", (-0.05, -0.045, 0.02, 0.2), leads=True, ratio=0.3))
-    same = made_answer("f", curve("facility", (0.2, 0.02, -0.05, -0.045), best=2, leads=True, ratio=0.3))
-    other = made_answer(
-        "f", curve("facility", (0.2, 0.1, 0.02, -0.05), best=3, ratio=0.1), target=Target("texts", name="mine")
-    )
-    marks = tables.recommended_marks([newest, same, other], "facility", 0.3)
-    assert [(mark.low, mark.high) for mark in marks] == [(0.0, 0.2), (1.0, 1.0)]
-    assert marks[0].words == "held-out text of the corpus: 0 to 0.2"
-    assert marks[1].words == f"mine at {words.percent(0.1)}: 1"
-    assert tables.recommended_marks([newest], "pairwise", 0.3) == []
-    # examples that steer answer for another quality than the one on the slider, with or without texts
-    for by_features in (False, True):
-        aimed = made_answer("f", target=Target.examples("ids", b"1", "mine.txt"), by_features=by_features)
-        assert tables.recommended_marks([aimed, newest], "facility", 0.3) == [marks[0]]
 
 
 @pytest.mark.parametrize(
