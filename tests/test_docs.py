@@ -90,7 +90,11 @@ def test_the_tutorial_leads_from_texts_to_ids(tmp_path, monkeypatch, capsys):
     assert "Features by TF-IDF (fitted on 100 texts)." in Path("card/README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+# the changelog names what has gone
+PRESENT = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("document", PRESENT, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_and_options_in_sentences_exist(document):
     known = {name: options_of(name) for name in sorted(COMMANDS, key=len, reverse=True)}
     text = " ".join(document.read_text(encoding="utf-8").split())
