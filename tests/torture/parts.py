@@ -32,7 +32,6 @@ class Entry:
         seconds: a case that takes longer is tried again with more time, and hangs if it does not end then either; ten
             times what the slowest needs on a busy machine.
         memory: bytes that a case and its processes may take besides what the warm worker holds already.
-        tested: cases in `make test`, of which all parts have a minute; 0 where a test of its own draws some.
         beyond: what the part does not reach, for the report.
     """
 
@@ -40,7 +39,6 @@ class Entry:
     warm: Callable[[], None] = imports
     seconds: float = 120.0
     memory: int = 3 << 30
-    tested: int = 10
     beyond: str = ""
 
 
@@ -49,7 +47,6 @@ ENTRIES = (
         inputs.PART,
         inputs.warm,
         seconds=120.0,
-        tested=160,
         beyond="files of more than some hundred megabytes; texts typed into the browser (its addresses are tried as "
         "pure functions); other file systems than that of the temporary folder",
     ),
@@ -57,22 +54,19 @@ ENTRIES = (
         faults.PART,
         faults.warm,
         seconds=240.0,
-        tested=24,
         beyond="power cuts (a kill keeps what the kernel holds); single writes of native libraries, which only see a "
         "full disk; network file systems; explain",
     ),
-    Entry(numbers.PART, tested=0, beyond="more than 13 rows, where nothing can be enumerated"),
+    Entry(numbers.PART, beyond="more than 13 rows, where nothing can be enumerated"),
     Entry(
         web.PART,
         web.warm,
-        tested=0,
         beyond="other web servers in front; answers that the HTTP library gives by itself to what it cannot read",
     ),
     Entry(
         load.PART,
         seconds=900.0,
         memory=12 << 30,
-        tested=0,
         beyond="more visitors than seven; hours instead of minutes; a browser's own memory",
     ),
 )

@@ -39,7 +39,7 @@ def _finds(number: int, folder: Path) -> str:
 
 
 def _eats(number: int, folder: Path) -> str:
-    data = [bytearray(os.urandom(1 << 20)) for _ in range(600)]
+    data = [bytes([1]) * (1 << 20) for _ in range(600)]
     time.sleep(60)
     return str(len(data))
 
@@ -56,14 +56,14 @@ def _leaves_a_child(number: int, folder: Path) -> str:
     [
         (_finds, "a promise broke"),
         (_eats, "takes more than 0.25 GiB of memory"),
-        (lambda number, folder: time.sleep(60), "hangs: more than 1 s, and more than 5 s when tried again"),
+        (lambda number, folder: time.sleep(60), "hangs: more than 0 s, and more than 2 s when tried again"),
         (lambda number, folder: os.kill(os.getpid(), signal.SIGSEGV), "crash: ended by SIGSEGV"),
         (lambda number, folder: os._exit(7), "exit code 7"),
         (lambda number, folder: [][1], "IndexError came out of the case"),
     ],
 )
 def test_whatever_a_case_does_is_a_finding(do, said):
-    entry = Entry(Part("x", "x", 1, do, 1.0, str), seconds=1.0 if "hangs" in said else 60.0, memory=256 << 20)
+    entry = Entry(Part("x", "x", 1, do, 1.0, str), seconds=0.4 if "hangs" in said else 60.0, memory=256 << 20)
     outcome = attempt(entry, 0)
     assert outcome.word == FINDING and said in outcome.finding
 
@@ -79,22 +79,8 @@ def test_a_case_that_is_late_once_is_done_again_from_the_start(tmp_path):
             time.sleep(600)
         return f"in time, {len(left)} files left"
 
-    outcome = attempt(Entry(Part("x", "x", 1, do, 1.0, str), seconds=4.0), 0)
-    assert (outcome.word, outcome.finding) == ("in time, 0 files left", "") and outcome.seconds > 4
-
-
-def test_a_case_that_is_late_and_then_breaks_a_promise_is_that_finding(tmp_path):
-    before = tmp_path / "tried before"
-
-    def do(number: int, folder: Path) -> str:
-        if before.exists():
-            return _finds(number, folder)
-        before.touch()
-        time.sleep(600)
-        return "never"
-
     outcome = attempt(Entry(Part("x", "x", 1, do, 1.0, str), seconds=2.0), 0)
-    assert (outcome.word, outcome.finding) == (FINDING, "a promise broke")
+    assert (outcome.word, outcome.finding) == ("in time, 0 files left", "") and outcome.seconds > 2
 
 
 def test_a_case_ends_with_what_it_started_and_its_folder():
