@@ -22,7 +22,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.runs import ablation_results
 from datamask.runs.store import RunStore
 from tests.e2e.serving import STILL, served
-from tests.e2e.test_walk import choose
+from tests.e2e.steps import choose
 from tests.making.planted import planted_corpus
 
 LONG = 240_000

@@ -17,7 +17,7 @@ from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan, points
 from datamask.work.context import Work
 from tests.e2e.serving import served
-from tests.e2e.test_walk import choose
+from tests.e2e.steps import choose
 
 TINY = CorpusConfig((str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny"),))
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0)

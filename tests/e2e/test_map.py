@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -22,12 +23,13 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.linked.facets import number_facet
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.map.regions import Region, inside
 from datamask.runs.execute import execute
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
 from tests.e2e.overflow import OFFENDERS
 from tests.e2e.serving import STILL, served
-from tests.e2e.test_walk import choose
+from tests.e2e.steps import choose, lasso, saved
 from tests.making.runs import write_shard
 
 LONG = 240_000
@@ -342,3 +344,51 @@ def test_a_histogram_tells_the_counts_of_the_bar_under_the_pointer(tmp_path, ope
             expect(below).to_contain_text(f": {facet.counts()[bar]:,} rows")
         page.mouse.move(0, 0)
         expect(below).to_have_text(axis.replace("\n", ""))
+
+
+def test_a_lasso_a_range_and_a_group_show_their_rows(tmp_path: Path, opening, browser_page: Page):
+    corpus, page = opening.corpus, browser_page
+    points, ids = corpus.features[:, :2].astype(float), np.array(corpus.ids.to_pylist())
+    headline = page.locator(".st-key-explore_headline")
+
+    def shown() -> np.ndarray:
+        count = re.match(r"([\d,]+) of", headline.inner_text())[1]
+        # by its number: a button from before has no file behind it any more
+        table = pyarrow.csv.read_csv(saved(page, f"Download {count} ids (CSV)", tmp_path))
+        assert table.num_rows == int(count)
+        return np.isin(ids, table["chunk_id"].to_pylist())
+
+    with served(tmp_path) as address:
+        page.goto(f"{address}/?corpus={opening.key}")
+        expect(page.locator(".map[data-drawn='1']")).to_be_visible()
+        expect(page.locator(".signs .solved")).to_have_count(22)
+        expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+        page.wait_for_function(STILL)
+        corners = lasso(page, 0)
+        expect(headline).to_contain_text(re.compile("rows shown.*all rows"))
+        region, middle = shown(), corners[:-1].mean(axis=0)
+        # a pixel's rounding may decide at the edge
+        less, more = (inside(points, Region.lasso(*(middle + size * (corners - middle)).T)) for size in (0.97, 1.03))
+        assert less.any() and not more.all() and (less <= region).all() and (region <= more).all()
+
+        page.wait_for_function(STILL)
+        box = page.locator('.facet[data-name="quality"] .plot').first.bounding_box()
+        page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 20, steps=4)
+        page.mouse.up()
+        chip = page.get_by_role("button", name=re.compile("^quality score [0-9.−]+ to [0-9.−]+"))
+        expect(chip).to_be_visible()
+        page.wait_for_function(STILL)
+        low, high = (float(end.replace("−", "-")) for end in re.findall("[0-9.−]+", chip.inner_text())[:2])
+        both = shown()
+        # the chip's four digits may hide a row at the very end
+        less, more = (region & (abs(2 * corpus.quality - low - high) <= high - low + slack) for slack in (-4e-3, 4e-3))
+        assert 0 < both.sum() < region.sum() and (less <= both).all() and (both <= more).all()
+
+        page.get_by_role("button", name="Show all rows").click()
+        expect(chip).to_have_count(0)
+        group = page.locator(".st-key-explore_few_groups").get_by_role("button").first
+        selected, rows = re.search(r"([\d,]+) of ([\d,]+) selected", group.get_attribute("title")).groups()
+        group.click()
+        expect(headline).to_have_text(re.compile(f"^{rows} of .*{selected} selected"))

@@ -28,7 +28,7 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.e2e.serving import STILL, served
-from tests.e2e.test_walk import go, saved
+from tests.e2e.steps import go, saved
 from tests.making.runs import write_shard
 
 N = 600

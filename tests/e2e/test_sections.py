@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from datamask.dashboard.data.openings import openings
 from datamask.runs.store import RunStore
 from tests.e2e.serving import FAILED, STILL, served
-from tests.e2e.test_walk import choose
+from tests.e2e.steps import choose
 from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000

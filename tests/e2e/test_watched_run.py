@@ -11,7 +11,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.dashboard.shell.tables import ROW
 from datamask.runs.store import RunStore
 from tests.e2e.serving import FAILED, STILL, served
-from tests.e2e.test_walk import named
+from tests.e2e.steps import named
 from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000
