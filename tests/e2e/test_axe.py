@@ -116,13 +116,6 @@ def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):
         expect(page.get_by_test_id("stMain").get_by_text("No corpus is open")).to_be_visible()
         turn(page, "dark")
         found += barriers(page, "Map without a corpus, dark")
-        page.keyboard.press("k")
-        sheet = page.get_by_role("dialog")
-        expect(sheet.get_by_text("mark the row nearest to the center")).to_be_visible()
-        page.evaluate(FADED)
-        found += barriers(page, "the sheet of keys, dark", "[role='dialog']")
-        page.keyboard.press("Escape")
-        expect(sheet).to_have_count(0)
         for path, ready, parts in VIEWS:
             page.goto(f"{address}/{path}{'&' if '?' in path else '?'}corpus={opening.key}&run={run.id}")
             page.locator(ready).first.wait_for(state="attached")

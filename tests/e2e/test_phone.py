@@ -53,7 +53,6 @@ def test_on_a_phone_the_menu_is_as_high_with_a_longer_name_and_in_another_font(t
             browser_page.goto(f"{address}/export?corpus={opening.key}")
             expect(browser_page.get_by_test_id("stPopoverButton").filter(has_text="Help")).to_be_visible()
             expect(browser_page.locator(".st-key-menu_corpus")).to_contain_text("240 rows")
-            expect(browser_page.locator(".st-key-keys button")).to_be_visible()
             browser_page.wait_for_function(STILL)
             browser_page.wait_for_function(STYLED)
             heights.append(browser_page.evaluate(HEIGHT))

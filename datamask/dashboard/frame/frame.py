@@ -11,7 +11,7 @@ from PIL import Image
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import signed
-from datamask.dashboard.frame import address, keys, sections
+from datamask.dashboard.frame import address, sections
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell.garbage import settled
@@ -91,6 +91,12 @@ WORDS = (
     ("The paper", "DATAMASK, arXiv 2512.24265"),
     ("Select ratio", "the share of the rows to select"),
     ("Run", "a stored selection with its settings and results"),
+    (
+        "Keys on a map",
+        "arrows move it, + and - zoom, 0 shows all of it; L, B and P choose lasso, box or moving; Enter makes a region "
+        "of the view, Escape removes it; M reads the row nearest to the center, comma and full stop go to the previous "
+        "and next row; F fills the window",
+    ),
 )
 """What the help of the menu explains on every page."""
 
@@ -181,7 +187,6 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None) -> N
                 gap="small",
             ):
                 _corpus(opening)
-                keys.draw()
                 _help(question, about)
         with st.container(key="unseen_title", width=1):
             st.title(heading, anchor=False)
