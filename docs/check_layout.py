@@ -37,7 +37,7 @@ VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
     ("runs", "runs", "proved", ("All runs", "Frontier", "Sweep")),
     ("runs, failed", "runs", "failed", ()),
     ("compare", "runs?view=compare", "best", ("Texts", "Where", "Values")),
-    ("evidence", "evidence", "best", ("What helps", "Independent metrics", "Stability", "Downstream")),
+    ("evidence", "evidence", "best", ("What helps", "Independent metrics", "Stability")),
     ("data", "data", None, ()),
     ("export", "export", "best", ()),
 )

@@ -8,7 +8,6 @@ DRAWN = {
     "What helps": evidence_panel.ablation,
     "Independent metrics": evidence_panel.scoreboard,
     "Stability": evidence_panel.agreement,
-    "Downstream": evidence_panel.downstream,
 }
 
 section = sections.current("Evidence")

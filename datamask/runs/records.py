@@ -123,8 +123,6 @@ CONFIG: Schema = {
     "ignore_unknown": FLAG,
 }
 
-RESULTS: Schema = Complete(results=[Complete(task=TEXT, score=NUMBER)])
-
 CHECKPOINT: Schema = Complete(
     state=Complete(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
     traced=COUNT,

@@ -5,20 +5,19 @@ The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_lo
 test_deleted.py:
 
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
-rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
-measured elsewhere, if attached), driver.log (what a driver of its own printed), ``stop`` (a request), and the lock
-files ``lock`` and ``queue``. Of a run on all rows of a corpus beyond memory (the fact ``whole``) rows.parquet has the
-rows of a sample, selection.parquet the selected of all in input order, left_out.parquet those that could not be used,
-where there are any, and recipe.json the rule where there is one. A
-folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else
-under the root is ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in the
-place of a file is a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
+rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), driver.log (what a
+driver of its own printed), ``stop`` (a request), and the lock files ``lock`` and ``queue``. Of a run on all rows of a
+corpus beyond memory (the fact ``whole``) rows.parquet has the rows of a sample, selection.parquet the selected of all
+in input order, left_out.parquet those that could not be used, where there are any, and recipe.json the rule where there
+is one. A folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything
+else under the root is ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in
+the place of a file is a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
-checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and
-read. A run is removed only while nobody holds its lock. One that is discarded lies in ``<root>/.deleted/`` as
-``<seconds since 1970>-<run_id>``, listed nowhere, for a day, and can be restored; after it, it is removed when the next
-run is made or discarded.
+checkpoint and tables. Any process or thread may create a run, `relabel` it, `request_stop`, and read. A run is removed
+only while nobody holds its lock. One that is discarded lies in ``<root>/.deleted/`` as ``<seconds since
+1970>-<run_id>``, listed nowhere, for a day, and can be restored; after it, it is removed when the next run is made or
+discarded.
 
 *What a reader sees.* Every file but metrics.jsonl is replaced whole: the old or the new, never half, after `kill -9` or
 a full disk too. metrics.jsonl is appended line by line; its last line may be torn and is then ignored.
@@ -74,11 +73,10 @@ from datamask.runs.folders import (
     valid_id,
 )
 from datamask.runs.formats import MOST_BYTES, load_arrays, read_json, read_metrics, reading
-from datamask.runs.labels import Label, Result, clean_tags
-from datamask.runs.records import RESULTS, RunRecord
+from datamask.runs.labels import Label, clean_tags
+from datamask.runs.records import RunRecord
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
-from datamask.schemas import check
 from datamask.work.locks import FileLock, is_held
 from datamask.work.memo import FileMemo
 
@@ -369,14 +367,6 @@ class Run:
             return Label.from_dict(read_json(self.path / "label.json"))
         return Label()
 
-    def results(self) -> list[Result]:
-        """Numbers measured elsewhere that were attached to it; a damaged file has none."""
-        with contextlib.suppress(OSError, ValueError):
-            record = read_json(self.path / "results.json")
-            check(record, RESULTS)
-            return [Result(row["task"], float(row["score"]), str(row.get("seed", ""))) for row in record["results"]]
-        return []
-
     # -- what the worker measured and found ---------------------------------------------------------------------
 
     def metrics(self) -> dict[str, np.ndarray]:
@@ -549,10 +539,6 @@ class Run:
         writer.write_label(
             self.path, replace(label, **{key: value for key, value in given.items() if value is not None})
         )
-
-    def attach(self, results: Sequence[Result]) -> None:
-        """Attach numbers measured elsewhere, in the place of those attached before; none takes them off."""
-        writer.write_results(self.path, results)
 
     def request_stop(self) -> None:
         """Ask whoever works on it, in whatever process, to stop; it keeps a checkpoint."""

@@ -6,8 +6,8 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from datamask.runs.formats import (
     write_json,
     write_table,
 )
-from datamask.runs.labels import Label, Result
+from datamask.runs.labels import Label
 from datamask.runs.records import RECORD
 from datamask.runs.status import ENDED_STATES, SUMMARY, WRITTEN_STATES, RunStatus
 from datamask.schemas import check
@@ -51,13 +51,6 @@ def write_label(folder: Path, label: Label) -> None:
     require_folder(folder)
     sweep(folder)  # nobody may ever work on a done run again, so what a killed writer left goes now
     write_json(folder / "label.json", label.to_dict())
-
-
-def write_results(folder: Path, results: Sequence[Result]) -> None:
-    """Write the numbers measured elsewhere. Any process may; the last one wins."""
-    require_folder(folder)
-    sweep(folder)
-    write_json(folder / "results.json", {"results": [asdict(result) for result in results]})
 
 
 def request_stop(folder: Path) -> None:

@@ -30,7 +30,6 @@ VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("runs?view=compare", ".map[data-drawn='3']", ("Values",)),
     ("runs?view=sweep", "[data-testid='stMain'] h3", ()),
     ("evidence", ".js-plotly-plot .main-svg .trace", ()),
-    ("evidence?view=downstream", "[data-testid='stFileUploader']", ()),
     ("export", "[data-testid='stDownloadButton'] button", ()),
 )
 """Of each page its path, what must stand before it is looked at, and of its other tabs those made of other things."""

@@ -1,4 +1,4 @@
-"""Compare as a user walks it: numbers, groups, a scoreboard to its end, results from elsewhere; an end amid work."""
+"""Compare as a user walks it: numbers, groups, a scoreboard to its end; an end amid work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from datamask.work.context import Work
 from tests.e2e.serving import serving
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
-RESULTS = "task,score,seed\nreading,0.41,0\nreading,0.45,1\nreading,0.46,2\nsums,0.7,0\n"
 
 ENDS = ("value", "low", "high")
 
@@ -98,25 +97,6 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
                 drawn = page.locator(f".score img[alt^={json.dumps(measured['label'] + ': ')}]")
                 assert f"first: {words.value(value)}" in drawn.get_attribute("alt")
         expect(page.locator(".st-key-menu").get_by_text("Independent metrics of 2 runs")).to_have_count(0)
-
-        page.get_by_role("tab", name="Downstream").click()
-        page.locator("input[type='file']").set_input_files(
-            {"name": "scores.csv", "mimeType": "text/csv", "buffer": RESULTS.encode()}
-        )
-        page.get_by_role("button", name="Attach").click()
-        page.get_by_text("All numbers and their runs").click()
-        scores = {
-            task: (float(mean), sd) for task, _, _, mean, sd, _ in cells(page, "Mean score of each task, curve and λ")
-        }
-        reading = np.array([0.41, 0.45, 0.46])
-        assert scores["sums"][0] == 0.7 and scores["reading"][0] == pytest.approx(reading.mean())
-        assert float(scores["reading"][1]) == pytest.approx(reading.std(ddof=1))
-        assert [(one.task, one.score, one.seed) for one in store.get(pair[0].id).results()] == [
-            ("reading", 0.41, "0"),
-            ("reading", 0.45, "1"),
-            ("reading", 0.46, "2"),
-            ("sums", 0.7, "0"),
-        ]
 
         page.goto(f"{address}/evidence?view=scoreboard&corpus={opening.key}&runs={runs[1].id},{runs[2].id}")
         page.get_by_role("button", name="Measure these runs").click()

@@ -93,16 +93,13 @@ def test_one_run_is_not_enough(page, opened, store):
     assert map_data(app) is None
 
 
-def test_stability_and_downstream_take_one_run(page, opened, store):
-    """And where there is none they say so, not that two are needed."""
-    for view in ("agreement", "downstream"):
-        none = page("pages/evidence.py", view=view, corpus=opened.key)
-        assert "needs a finished run" in none.subheader[0].value
+def test_stability_takes_one_run(page, opened, store):
+    """And where there is none it says so, not that two are needed."""
+    none = page("pages/evidence.py", view="agreement", corpus=opened.key)
+    assert "needs a finished run" in none.subheader[0].value
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
     agreement = page("pages/evidence.py", view="agreement", corpus=opened.key)
     assert not agreement.subheader and "stable across subsets" in text_of(agreement)
-    downstream = page("pages/evidence.py", view="downstream", corpus=opened.key)
-    assert not downstream.subheader and downstream.selectbox(key="downstream_run").value == run.id
     assert "one more finished run" in page("pages/evidence.py", view="scoreboard", corpus=opened.key).subheader[0].value
     # once there is a second one, two are compared again
     other = finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="other")
@@ -299,22 +296,6 @@ def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explai
     maps = page("pages/runs.py", view="compare", draw="agreement", corpus=opened.key, run=runs[1].id)
     assert titles(maps) == ["A · first: share of subsets that select the row", "B · second"]
     explained(maps, 6)
-
-
-def test_results_are_attached_and_drawn(page, opened, store, runs, explained):
-    app = page("pages/evidence.py", view="downstream", corpus=opened.key, run=runs[1].id)
-    app.get_by_key("downstream_run").set_value(runs[1].id).run()
-    app.text_area(key="downstream_text_0").set_value("task,score\nmath,not a number").run()
-    app.button(key="downstream_attach").click().run()
-    assert "finite score" in app.error[0].value and not store.get(runs[1].id).results()
-    app.text_area(key="downstream_text_0").set_value("task,score,seed\nmath,0.5,0\nmath,0.7,1\nlogic,0.2,0").run()
-    app.button(key="downstream_attach").click().run()
-    assert not app.exception and not app.error
-    assert len(store.get(runs[1].id).results()) == 3 and len(app.get("plotly_chart")) == 2
-    assert app.text_area(key="downstream_text_1").value == ""
-    explained(app, 6)
-    app.button(key="downstream_remove").click().run()
-    assert not store.get(runs[1].id).results() and not app.get("plotly_chart")
 
 
 def test_three_runs_of_different_kinds(page, opened, runs):

@@ -17,7 +17,6 @@ from datamask.config import CorpusConfig
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
-from datamask.runs.labels import Result
 from tests.making.runs import finish_run, write_shard
 
 MARKDOWN = {"body", "label", "help", "caption", "content", "labels"}
@@ -120,7 +119,6 @@ def world(runs_dir, store, tmp_path):
             shares={"quality": lamb, "diversity": 0.9 - lamb},
         )
         run.relabel(notes=hostile("notes"), tags=[hostile("tag")])
-        run.attach([Result(hostile("task"), lamb, "1"), Result(hostile("task"), lamb + 0.1, "2")])
     return opening, run
 
 
@@ -132,7 +130,6 @@ def world(runs_dir, store, tmp_path):
         ("pages/runs.py", ""),
         ("pages/runs.py", "frontier"),
         ("pages/runs.py", "compare"),
-        ("pages/evidence.py", "downstream"),
         ("pages/export.py", ""),
     ],
 )

@@ -126,16 +126,6 @@ def test_the_run_that_is_described_stays_the_same_when_its_name_changes(page, op
     assert app.selectbox(key="compare_edit").value == runs[1].id and app.text_input(key=f"name_{runs[1].id}")
 
 
-def test_results_are_attached_to_the_run_that_was_chosen_when_its_name_changes(page, opened, store):
-    runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(3)]
-    app = page("pages/evidence.py", view="downstream", corpus=opened.key)
-    seen = Seen(app, "downstream_run")
-    runs[0].relabel("another name")
-    app.run()
-    seen.send(app, "downstream_run", seen.words.index("run 0"))
-    assert app.selectbox(key="downstream_run").value == runs[0].id
-
-
 def test_a_point_stays_on_its_curve_when_another_run_gives_the_curve_more_words(page, opened, store):
     of_corpus = (store, opened.corpus, opened.config, opened.corpus.quality)
 

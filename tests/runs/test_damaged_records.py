@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from datamask.errors import DatamaskError, InputError, RunStateError, StoreError
 from datamask.runs import exports
 from datamask.runs.formats import parse_json
-from datamask.runs.labels import Label, Result
+from datamask.runs.labels import Label
 from datamask.runs.store import ROW_COLUMNS, Run, RunStore
 from tests.making.run_folders import config, fake_execute, finished, in_another_process, kill, names
 
-SMALL = ("status.json", "config.json", "label.json", "results.json", "metrics.jsonl")
+SMALL = ("status.json", "config.json", "label.json", "metrics.jsonl")
 
 HUGE, DEEP = "9" * 5000, "[" * 100_000 + "]" * 100_000
 VALUES = (
@@ -47,13 +47,12 @@ VALUES = (
 
 @pytest.fixture
 def done(store) -> Run:
-    """A done run with a label, results and metrics, beside another."""
+    """A done run with a label and metrics, beside another."""
     run = store.create(config("quick"), run_id="damaged")
     with run.writer() as writer:
         writer.append_metrics({"step": 1, "joint": 0.5})
     fake_execute(run)
     run.relabel(name="mine", tags=["a"])
-    run.attach([Result("task", 0.5)])
     store.create(config("whole"), run_id="whole")
     return run
 
@@ -84,7 +83,7 @@ def look(store: RunStore) -> None:
         time.strftime("%Y", time.gmtime(run.created))
         calibrated = (status.to_dict()["summary"] or {}).get("calibrated") or {}
         assert all(isinstance(value, (float, int, type(None))) for value in calibrated.values())
-        assert isinstance(run.label(), Label) and isinstance(run.results(), list)
+        assert isinstance(run.label(), Label)
         try:
             assert run.config.arguments() and run.facts().get("n", 0) >= 0
         except StoreError:
@@ -186,7 +185,7 @@ def entries(record: object, above: tuple = ()) -> list[tuple]:
 @given(data=st.data())
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_entry_of_another_type_takes_no_list_down(store, done, data):
-    name = data.draw(st.sampled_from(["status.json", "config.json", "label.json", "results.json"]))
+    name = data.draw(st.sampled_from(["status.json", "config.json", "label.json"]))
     path = done.path / name
     before = path.read_text()
     record = json.loads(before)

@@ -296,13 +296,11 @@ def _labels() -> Operation:
 
     def act(folder: Path) -> int:
         from datamask.errors import DatamaskError
-        from datamask.runs.labels import Result
         from datamask.runs.store import RunStore
 
         try:
             run = RunStore(folder / "runs").list()[0]
             run.relabel(name="named", tags=["a"])
-            run.attach([Result("arc", 0.5)])
             run.request_stop()
         except DatamaskError:
             return 2

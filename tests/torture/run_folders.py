@@ -20,7 +20,6 @@ FILES = (
     "status.json",
     "config.json",
     "label.json",
-    "results.json",
     "metrics.jsonl",
     "rows.parquet",
     "selection.parquet",
@@ -99,7 +98,6 @@ def fresh_store(folder: Path, setting: str = "counterfactual") -> RunStore:
         (root / name / "label.json").write_text(
             json.dumps({"name": "n", "notes": "", "tags": ["t"], "archived": False})
         )
-        (root / name / "results.json").write_text(json.dumps({"results": [{"task": "arc", "score": 0.5, "seed": "1"}]}))
     shutil.copytree(source / ".cache", root / ".cache")
     return RunStore(root)
 

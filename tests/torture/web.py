@@ -104,7 +104,6 @@ PAGES = {
     "evidence": ("view", "run", "corpus", "answer"),
     "evidence?view=scoreboard": ("runs",),
     "evidence?view=agreement": ("runs",),
-    "evidence?view=downstream": ("runs",),
     "data": ("run", "corpus", "rules", "x"),
     "export": ("run",),
 }

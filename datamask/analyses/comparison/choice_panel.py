@@ -27,20 +27,13 @@ class Compared:
     Attributes:
         corpus: the open one. runs: those compared, A first; entries: what is drawn of each of them, and last of the
             current selection, where it is no run and the page compares it too.
-        everyone: all finished runs on the corpus; names: theirs by id. refused: the others, each with the reason.
+        refused: runs that cannot be compared, each with the reason.
     """
 
     corpus: Corpus
     runs: Sequence[Run]
     entries: Sequence[Entry]
-    everyone: Sequence[Run]
-    names: Mapping[str, str]
     refused: Sequence[Refused]
-
-    @property
-    def ids(self) -> list[str]:
-        """Of those compared."""
-        return [run.id for run in self.runs]
 
 
 def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
@@ -79,10 +72,10 @@ def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
         st.stop()
     compared = [by_id[run_id] for run_id in chosen]
     if now is None or now.selection is None or len(compared) == tables.MOST:
-        return Compared(corpus, compared, tables.load(compared, len(corpus)), everyone, names, refused)
+        return Compared(corpus, compared, tables.load(compared, len(corpus)), refused)
     entries = tables.load(compared, len(corpus), beside=1)
     entries.append(current_entry(len(entries), now.selection, opened, now.workspace.run))
-    return Compared(corpus, compared, entries, everyone, names, refused)
+    return Compared(corpus, compared, entries, refused)
 
 
 def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str], needed: int) -> list[str]:

@@ -143,7 +143,6 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
     },
     "Independent metrics": {"runs": RUNS},
     "Stability": {"runs": RUNS},
-    "Downstream": {"runs": RUNS},
 }
 """By page, or section of one, what stands in its address and which control it is."""
 

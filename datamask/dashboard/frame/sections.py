@@ -45,7 +45,6 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         Section("What helps", "Which method is better than random, and on which target?"),
         Section("Independent metrics", "How do runs score on metrics that they do not optimize?", "scoreboard"),
         Section("Stability", "Is the selection stable across subsets of the corpus?", "agreement"),
-        Section("Downstream", "Do models trained on the selection score better?", "downstream"),
     ),
 }
 """By the page's title, in the order of its tabs."""

@@ -32,7 +32,7 @@ FRONTIERS: dict[str, Now] = {
 LAB: dict[str, Now] = {"": ("runs", {}), "ratio": RATIO, "group": GROUP, "transfer": TRANSFER}
 """The sections of the Lab by their words. What each objective sees stands in the help of the Runs form."""
 
-TABS = {"Scoreboard": "scoreboard", "Agreement": "agreement", "Downstream results": "downstream"}
+TABS = {"Scoreboard": "scoreboard", "Agreement": "agreement"}
 """Tabs of the comparison that are sections of the Evidence page now."""
 
 

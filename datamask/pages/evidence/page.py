@@ -1,4 +1,4 @@
-"""The sections of the Evidence page: methods compared on targets, compared runs by measures, parts and models."""
+"""The sections of the Evidence page: methods compared on targets, compared runs by measures and by parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from datamask.analyses.ablation import panel as ablation_panel
 from datamask.analyses.agreement import panel as agreement_panel
 from datamask.analyses.comparison import choice_panel as compared_runs
 from datamask.analyses.comparison import panel as comparison_panel
-from datamask.analyses.downstream import panel as downstream_panel
 from datamask.analyses.scoreboard import panel as scoreboard_panel
 from datamask.dashboard.shell import session
 
@@ -42,11 +41,4 @@ def agreement() -> None:
     """Which samples of a compared run would come out again."""
     chosen = compared_runs.choose(needed=1)
     agreement_panel.show(chosen.entries, chosen.runs, chosen.corpus, session.store().cache_dir)
-    comparison_panel.draw_refused(chosen.refused)
-
-
-def downstream() -> None:
-    """Numbers of models that were trained on the runs."""
-    chosen = compared_runs.choose(needed=1)
-    downstream_panel.show(chosen.everyone, chosen.ids, chosen.names)
     comparison_panel.draw_refused(chosen.refused)

@@ -24,7 +24,7 @@ from datamask.dashboard.workspace.current import Current
 
 CHANGES, SELECTED, AGREEMENT = "changes", "selected", "agreement"
 TABS = ("Texts", "Where", "Values")
-EVIDENCE = ("Independent metrics", "Stability", "Downstream")
+EVIDENCE = ("Independent metrics", "Stability")
 """What else there is to know of the same runs, on the Evidence page."""
 
 

@@ -16,7 +16,6 @@ import pytest
 
 from datamask.analyses.comparison import tables as comparison
 from datamask.analyses.convergence import tables as convergence
-from datamask.analyses.downstream import tables as downstream
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.report import page
 from datamask.analyses.report.sentence import sentence
@@ -28,7 +27,6 @@ from datamask.dashboard.runs import candidates, listing, outcome, provenance, ru
 from datamask.dashboard.tradeoff import spots
 from datamask.errors import DatamaskError
 from datamask.runs.execute import execute
-from datamask.runs.labels import Result
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
@@ -68,7 +66,6 @@ def made(tmp_path_factory) -> Path:
         RunConfig(CorpusConfig((str(folder / "shard.parquet"),)), selection), run_id="altered"
     )
     execute(run, Work(threads=1))
-    run.attach([Result("task", 0.5)])
     run.relabel(tags=["a"])
     shutil.copytree(run.path, folder / "runs" / "whole")
     return folder / "runs"
@@ -97,7 +94,6 @@ def of_one(run: Run) -> None:
         vitals.line,
         vitals.concerns,
         sentence,
-        downstream.curve_of,
     ):
         try:
             view(run)
@@ -113,7 +109,7 @@ def look(root: Path) -> None:
     listing.running(store, RunQueue(root))
     runs = listing.readable(store)
     fingerprint = store.get("whole").facts()["fingerprint"]
-    listing.tags_of(runs), listing.matching(runs, "a"), frontier.survey(runs, fingerprint), downstream.collected(runs)
+    listing.tags_of(runs), listing.matching(runs, "a"), frontier.survey(runs, fingerprint)
     for option in ("select_ratio", "n_rollout"):
         for one in series.stored(runs, fingerprint, option):
             tables.ends(one), tables.curves(one)
@@ -145,7 +141,7 @@ def altered(record: dict, place: tuple, value: object) -> str:
     return json.dumps(record)
 
 
-@pytest.mark.parametrize("name", ["status.json", "config.json", "results.json", "label.json"])
+@pytest.mark.parametrize("name", ["status.json", "config.json", "label.json"])
 def test_no_altered_record_takes_a_list_or_a_page_down(made, name):
     path = made / "altered" / name
     before = path.read_text()

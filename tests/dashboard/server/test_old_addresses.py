@@ -38,7 +38,6 @@ ASKED = {"corpus": "c0ffee", "run": "a-run", "search": "größer & kleiner", "wh
         (("which_lambda", {**ASKED, "answer": "x"}), "evidence", {**ASKED, "answer": "x"}),
         (("compare", {"runs": "a,b", "tab": "Scoreboard"}), "evidence", {"runs": "a,b", "view": "scoreboard"}),
         (("compare", {"tab": "Agreement", **ASKED}), "evidence", {**ASKED, "view": "agreement"}),
-        (("compare", {"tab": "Downstream results"}), "evidence", {"view": "downstream"}),
         (("compare", {"runs": "a,b", "tab": "Where"}), "runs", {"runs": "a,b", "tab": "Where", "view": "compare"}),
     ],
 )
