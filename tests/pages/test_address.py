@@ -32,15 +32,14 @@ def runs(store, opened, mapped):
 
 
 def test_explore_comes_back(page, opened, runs):
-    asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Three classes"}
+    asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Starved and over-fed"}
     app = page(corpus=opened.key, run=runs[0].id, **asked)
     assert app.selectbox(key="explore_second").value == "source"
-    assert (
-        app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == "Top quality and diversity"
-    )
+    assert app.session_state["explore_layout"] == "PCA"
+    assert app.session_state["explore_tab"] == "Under- and over-represented"
     app.run()
     # the address then has the tab's name of today
-    now = asked | {"tab": "Top quality and diversity"}
+    now = asked | {"tab": "Under- and over-represented"}
     assert {name: app.query_params[name] for name in asked} == now
     # from then on the address follows
     app.selectbox(key="explore_second").set_value("quality").run()

@@ -20,7 +20,7 @@ from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked import brushing, distribution_panel, groups_panel, names_panel, topics
+from datamask.dashboard.linked import best_rows, brushing, distribution_panel, groups_panel, names_panel, topics
 from datamask.dashboard.linked.facets import class_facet
 from datamask.dashboard.map import canvas_map, map_layout
 from datamask.dashboard.map.filters import Among, Between, Filters, Rows
@@ -492,8 +492,6 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     assert np.array_equal(sent["dimming"]["bright"] == 255, others[sent["ground"]["rows"]])
     listed = app.dataframe[0].value
     assert sorted(listed["chunk_id"]) == [f"doc-{row:04d}" for row in np.flatnonzero(inside)][:100]
-    app.session_state["explore_tab"] = "Top quality and diversity"
-    assert "All rows. The filter does not apply" in captions(app.run())
     app.button(key="chip_source").click().run()
     assert "source: web, code" not in chips(app) and len(chips(app)) == 3
     app.button(key="clear_all").click().run()
@@ -619,25 +617,27 @@ def test_under_represented_groups_come_first_and_clusters_come_when_they_are_the
     assert {"cluster", "source", "length band"} <= set(app.selectbox(key="explore_group_by").options)
 
 
-def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, mapped):
+@pytest.mark.parametrize("lamb", ["", "0.5"])
+def test_rows_are_colored_by_what_each_end_of_lambda_selects_at_every_lambda(page, opened, store, mapped, lamb):
     corpus = opened.corpus
-    finish_run(store, corpus, opened.config, -corpus.quality, name="for diversity", lamb=0.0)
-    run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
-    app = page(corpus=opened.key, run=run.id)
-    app.session_state["explore_tab"] = "Top quality and diversity"
-    app.run()
-    assert not app.exception
-    assert app.selectbox(key="classes_diverse").options == [
-        "Facility location, for diversity",
-        "least similar to their neighbors",
+    diverse, unlike = corpus.features[:, 0], {"objective": "pairwise", "estimator": "relaxed"}
+    finish_run(store, corpus, opened.config, diverse, lamb=0.0, **unlike)
+    run = finish_run(store, corpus, opened.config, np.arange(240.0), lamb=0.3, **unlike)
+    shown = {"corpus": opened.key, "run": run.id, "colour": best_rows.NAME, **({"lambda": lamb} if lamb else {})}
+    assert "needs the selections at λ 0 and λ 1" in parcels(page(**shown))["0"]["text"]
+    finish_run(store, corpus, opened.config, corpus.quality, lamb=1.0, **unlike)
+    app = page(**shown)
+    sent = parcels(app)["0"]
+    table = pd.DataFrame({"quality": corpus.quality, "diverse": diverse})
+    best, spread = (table.index.isin(table.nlargest(72, column).index) for column in table)
+    counts = table.groupby([best, spread]).size()
+    assert [words for _, _, words in sent["key"]] == [
+        f"best by quality {counts[True, False]}",
+        f"best by diversity {counts[False, True]}",
+        f"both {counts[True, True]}",
+        f"neither {counts[False, False]}",
     ]
-    table = next(table.value for table in app.dataframe if "class" in table.value).set_index("class")
-    worst, best = np.sort(corpus.quality)[:72].mean(), np.sort(corpus.quality)[-72:].mean()
-    assert table["quality"].tolist()[:2] == pytest.approx([worst, best])
-    features = corpus.features[168:].astype(float)
-    pairs = (features @ features.T)[~np.eye(72, dtype=bool)].mean()
-    assert table["tightness"]["selected"] == pytest.approx(pairs, abs=1e-6)
-    assert "72 rows" in captions(app)
+    assert np.array_equal(sent["codes"], (best + 2 * spread)[parcels(app)["ground"]["rows"]])
 
 
 def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):

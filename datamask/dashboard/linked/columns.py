@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard.linked import brushing, facets, groups, settled_rows, topics
+from datamask.dashboard.linked import best_rows, brushing, facets, groups, settled_rows, topics
 from datamask.dashboard.linked.facets import Facet
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.filters import SPOKEN, Holding, Inside, Rows
@@ -39,7 +39,7 @@ OF_RUN = frozenset((SELECTED, MARGINAL, SCORE, settled_rows.BY_PROOF, settled_ro
 
 TAKEN = frozenset(
     (
-        *(QUALITY, CROWDING, LENGTH, CLUSTER, BAND, Holding("").name, Inside(()).name),
+        *(QUALITY, CROWDING, best_rows.NAME, LENGTH, CLUSTER, BAND, Holding("").name, Inside(()).name),
         *OF_RUN,
     )
 )
@@ -135,7 +135,7 @@ def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
 
 def choices(rows: Rows) -> list[str]:
     """Names for the menus of the map's panels, crowding included before it is known."""
-    first = [SELECTED, QUALITY, CROWDING]
+    first = [SELECTED, QUALITY, CROWDING, best_rows.NAME]
     if SCORE in rows.numbers:
         first += [MARGINAL, SCORE, settled_rows.BY_PROOF, settled_rows.BY_PARTS]
     return list(dict.fromkeys([*first, *rows.numbers, *(name for name in rows.classes if name != SELECTED)]))

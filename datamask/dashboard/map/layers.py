@@ -177,7 +177,7 @@ class Classes:
         names: of the sets, at most six.
         roles: of each set, a role in `palette.Shades`.
         shapes: of each set: circle, triangle, diamond, square or cross.
-        counts: of each set's samples, where some lie in several sets; empty: as the codes say.
+        rest: what those in none of them are called in the key; empty: the key leaves them out.
     """
 
     title: str
@@ -185,7 +185,7 @@ class Classes:
     names: tuple[str, ...]
     roles: tuple[str, ...]
     shapes: tuple[str, ...]
-    counts: tuple[int, ...] = ()
+    rest: str = ""
     note: str = ""
 
 

@@ -253,12 +253,10 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
 def _classes(layer: Classes, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     colors = [tone.muted, *(getattr(tone, role) for role in layer.roles)]
-    counts = layer.counts or np.bincount(layer.codes, minlength=len(colors))[1:]
-    key = tuple(
-        (shape, color, f"{name} {count:,}")
-        for shape, color, name, count in zip(layer.shapes, colors[1:], layer.names, counts)
-    )
-    names = ["none of them", *layer.names]
+    names = [layer.rest or "none of them", *layer.names]
+    texts = _counted(names, np.bincount(layer.codes, minlength=len(names)).tolist(), layer.codes, seen)
+    rest, *sets = zip(("circle", *layer.shapes), colors, texts, strict=True)
+    key = (*sets, rest) if layer.rest else tuple(sets)
     if places.cells is not None:
         codes, majority = _majority(layer.codes, len(colors), places.cells, seen)
         return Marks(

@@ -62,6 +62,10 @@ class Along:
         kept = self.kept and any(abs(point.lamb - lamb) < SAME for point in self.points)
         return kept or (self.behind is not None and self.behind.ready)
 
+    def mask_at(self, lamb: float) -> np.ndarray | None:
+        """The selection of the point at a lambda, bool ``(N,)``; None where there is none."""
+        return next((point.mask for point in self.points if abs(point.lamb - lamb) < SAME), None)
+
     @property
     def answering(self) -> bool:
         """Whether the solver can be asked for a selection."""

@@ -11,7 +11,6 @@ import streamlit as st
 
 from datamask.analyses.agreement import settled_panel as settled_colours
 from datamask.analyses.borderline import panel as borderline_panel
-from datamask.analyses.classes import panel as classes_panel
 from datamask.analyses.explanation import panel as why_panel
 from datamask.analyses.lambda_slider import evidence_panel
 from datamask.analyses.lambda_slider import panel as lambda_slider
@@ -22,6 +21,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.frame import address
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.linked import (
+    best_rows,
     brushing,
     columns,
     distribution_panel,
@@ -38,16 +38,16 @@ from datamask.dashboard.map.marks import Seen
 from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import chosen, menus, session, tabs
+from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import compared_panel, instrument, next_run, welcome_panel
 from datamask.runs.store import Run
 
 MAP, TAB, RUN = brushing.MAP, "explore_tab", "explore_run"
-DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
+DISTRIBUTIONS, GROUPS, BORDERLINE = (
     "Distributions",
     "Under- and over-represented",
-    "Top quality and diversity",
     "Borderline rows",
 )
 # what each map is coloured by: the menu's label and key
@@ -55,6 +55,7 @@ MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Thi
 
 ABOUT = (
     "*Similarity to neighbors*: mean cosine to the 15 nearest rows of the corpus. "
+    f"{best_rows.ABOUT} "
     "*Score in this run*: what the row adds to the joint value of the run. "
     "*Marginal diversity*: what it adds to the diversity. "
     + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
@@ -82,12 +83,6 @@ def _take_run(key: str) -> None:
     if chosen_id is not None:
         st.session_state[session.LAMBDA] = None  # the run comes with its own, also where it is shown already
         session.choose_run(chosen_id)
-
-
-def _unfiltered(view: brushing.Linked) -> None:
-    """Said over a view that does not follow the others."""
-    if view.filters:
-        st.caption("**All rows. The filter does not apply here.**")
 
 
 def _download(listed: texts_panel.Listing) -> None:
@@ -209,6 +204,9 @@ def _draw(current: Current) -> None:
                 instead = next(others, columns.QUALITY)
                 return columns.layer(corpus, instead, unplaced, scores_of)
             return SelectedRows(selection.title, selection.mask) if against is None else against.layer
+        if name == best_rows.NAME:
+            ends = along_lambda.known(workspace)
+            return best_rows.layer(ends.mask_at(1.0), ends.mask_at(0.0), workspace.refusal)
         if scored is not None and run is not None and name in settled_colours.NAMES:
             drawn = settled_colours.layer(name, scored, run, corpus, cache_dir, ground.places.cells)
         else:
@@ -315,7 +313,7 @@ def _draw(current: Current) -> None:
     shown_tabs = [
         *([DISTRIBUTIONS] if others else []),
         *([GROUPS] if selected is not None else []),
-        *([CLASSES, BORDERLINE] if scored is not None else []),
+        *([BORDERLINE] if scored is not None else []),
     ]
     for name, tab in zip(shown_tabs, tabs.tabs(shown_tabs, TAB) if shown_tabs else (), strict=True):
         with tab:
@@ -323,10 +321,6 @@ def _draw(current: Current) -> None:
                 continue
             if name == GROUPS and selected is not None:
                 groups_panel.show(view, selected, cache_dir)
-            elif name == CLASSES and scored is not None and run is not None:
-                _unfiltered(view)
-                _another(own, scored)
-                classes_panel.show(corpus, ground, scored, runs, run.selected, cache_dir)
             elif name == BORDERLINE and scored is not None and run is not None:
                 _another(own, scored)
                 borderline_panel.show(scored, corpus, run.selected, passing if view.filters else None)

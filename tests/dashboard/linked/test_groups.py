@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 from scipy.optimize import brentq
 
-from datamask.analyses.classes import tightness as classes
 from datamask.dashboard.linked import groups, topics
 from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
 
@@ -138,64 +137,6 @@ def test_every_cluster_is_in_one_cell_of_the_heat_map():
     assert cells.marker.colorscale[1][0] * cells.marker.cmax == pytest.approx(100 * found.ratio)
     assert all("score of the clusters: " in text and " to " in text for text in cells.hovertext)
     assert all("c1," not in text for text in cells.hovertext), "the names of the clusters are not said"
-
-
-def test_tightness_is_the_mean_over_all_pairs():
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(300, 12)).astype(np.float32) + 0.4
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    mask, selected, quality = rng.random(300) < 0.3, rng.random(300) < 0.5, rng.normal(size=300)
-    found = classes.tightness("x", features, mask, quality, -quality, selected)
-    inside = features[mask].astype(float)
-    cosines = inside @ inside.T
-    pairs = cosines[~np.eye(len(inside), dtype=bool)]
-    assert found.pairwise == pytest.approx(pairs.mean(), abs=1e-7)
-    assert found.quality == pytest.approx(quality[mask].mean()) and found.shared == (mask & selected).sum()
-    assert np.isnan(classes.tightness("x", features, np.zeros(300, bool), quality, quality, selected).pairwise)
-
-
-def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_is_said():
-    rng = np.random.default_rng(0)
-    core = rng.normal(size=(200, 12)) * 0.3 + 1.0
-    copies = np.repeat(rng.normal(size=(4, 12)), 50, axis=0)  # crowds of copies, each on a side of its own
-    features = np.concatenate([core, copies]).astype(np.float32)
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    crowding = np.where(np.arange(400) < 200, 0.9, 1.0)
-    thinned = np.arange(400) % 50 == 0
-    thinned[:200] = True
-    every = np.ones(400, bool)
-    diverse, pool = (classes.tightness("x", features, mask, crowding, crowding, every) for mask in (thinned, every))
-    assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
-    said = classes.spread_words(diverse, pool)
-    assert "are tighter than" in said and "less crowded" in said
-    assert f"{diverse.pairwise:.3f} against {pool.pairwise:.3f}" in said
-    assert classes.spread_words(pool, diverse) == ""
-
-
-def test_the_top_has_its_size_whatever_is_equal_or_missing():
-    ids = pa.array([f"d{k}" for k in range(50)])
-    values = np.where(np.arange(50) < 20, 1.0, 0.0)
-    values[3] = np.nan
-    mask = classes.top(values, 25, ids)
-    assert mask.sum() == 25 and mask[:20].sum() == 19 and not mask[3]
-    shuffled = np.random.default_rng(0).permutation(50)
-    again = classes.top(values[shuffled], 25, ids.take(pa.array(shuffled)))
-    # equal values are decided by their ids, not by their places
-    assert np.array_equal(again, mask[shuffled])
-
-
-def test_together_every_member_is_drawn_as_one_of_its_classes():
-    rng = np.random.default_rng(0)
-    masks = tuple(rng.random(3000) < 0.4 for _ in range(3))
-    (layer,) = classes.layers(masks, together=True)
-    member = np.stack([~np.any(masks, axis=0), *masks])
-    assert member[layer.codes, np.arange(3000)].all()
-    assert layer.counts == tuple(int(mask.sum()) for mask in masks)
-    several = np.all(masks, axis=0)
-    assert np.bincount(layer.codes[several], minlength=4)[1:].min() > 0.25 * several.sum()
-    apart = classes.layers(masks, together=False)
-    assert [np.array_equal(one.codes == 1, mask) for one, mask in zip(apart, masks)] == [True] * 3
-    assert len({one.shapes for one in apart}) == len({one.roles for one in apart}) == 3
 
 
 def test_clusters_are_called_by_what_sets_them_apart():

@@ -256,6 +256,9 @@ def test_changes_and_classes_differ_by_colour_and_shape(points):
     two = marks_of(Classes("", codes, ("a", "b"), ("quality", "diversity"), ("diamond", "triangle")), places)
     assert two.shapes == ("circle", "diamond", "triangle") and len({tuple(c) for c in two.colors[:3].tolist()}) == 3
     assert [entry[2] for entry in two.key] == ["a 333", "b 333"]
+    whole = Classes("", codes, ("a", "b"), ("quality", "diversity"), ("diamond", "triangle"), rest="neither")
+    few = marks_of(whole, places, seen=Seen(counted=np.arange(1000) < 10))
+    assert [entry[2] for entry in few.key] == ["a 3 of 333", "b 3 of 333", "neither 4 of 334"]
 
 
 def test_cells_take_the_most_frequent_class_and_tell_its_share():
