@@ -32,7 +32,7 @@ VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
         "map",
         "",
         "best",
-        ("Distributions", "Under- and over-represented", "Borderline rows"),
+        ("Distributions", "Under- and over-represented"),
     ),
     ("runs", "runs", "proved", ("All runs", "Frontier", "Sweep")),
     ("runs, failed", "runs", "failed", ()),

@@ -138,7 +138,6 @@ WORK: dict[str, Work] = {
     "when a sample changes sides": Work(
         lambda world: explanations.flip(world.run, 0, explanations.Along()), instead=IN_MEMORY
     ),
-    "borderline samples": Work(lambda world: explanations.deck(world.run, 5, 0), instead=IN_MEMORY),
     "crowding and layout": Work(
         lambda world: map_layout.start(world.corpus, world.cache_dir, _projection(world)),
         kept=lambda world: map_layout.layout(world.corpus, world.cache_dir, _projection(world)),

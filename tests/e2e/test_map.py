@@ -211,17 +211,6 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         sides = [select(corpus, replace(config, lamb=float(lamb) + step)).mask[row] for step in (-2e-3, 2e-3)]
         assert sides == [below == "selected", below != "selected"]
 
-        # borderline reader: its tab by arrows, its keys by number
-        tabs = page.get_by_role("tab", name="Distributions")
-        tabs.focus()
-        for _ in range(3):
-            page.keyboard.press("ArrowRight")
-        page.keyboard.press("Enter")
-        expect(page.get_by_text("Text 1 of 40")).to_be_visible()
-        page.wait_for_function(STILL)  # the key is that of a button, which is drawn after the text
-        page.keyboard.press("1")
-        expect(page.get_by_text("Text 2 of 40")).to_be_visible()
-
 
 def started(page: Page, store: RunStore, before: int) -> Run:
     """Press Solve; the run it makes, ended."""

@@ -1,4 +1,4 @@
-"""The borderline reader and a rule in a real browser: keys answer, and a pinned search is in the next run."""
+"""A rule in a real browser: a pinned search is in the next run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG = 240_000
 
 
 @pytest.mark.timeout(900)
-def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_page: Page):
+def test_a_pin_is_in_the_next_run(tmp_path, browser_page: Page):
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")
@@ -30,15 +30,6 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
     with served(tmp_path) as address:
         page = browser_page
         page.goto(f"{address}/?corpus={opening.key}&run={first.id}")
-        page.get_by_role("tab", name="Borderline rows").click()
-        expect(page.get_by_role("button", name="Keep")).to_be_visible(timeout=LONG)
-        expect(page.get_by_text("Text 1 of 40")).to_be_visible(timeout=LONG)
-        for key, place in (("1", 2), ("2", 3), ("0", 4)):
-            page.keyboard.press(key)
-            expect(page.get_by_text(f"Text {place} of 40")).to_be_visible(timeout=LONG)
-        expect(page.get_by_text(re.compile(r"agree on [0-2] of 2"))).to_be_visible(timeout=LONG)
-        expect(page.get_by_text(re.compile(r"The last text is (kept|dropped) \(skipped\)"))).to_be_visible(timeout=LONG)
-
         box = page.get_by_role("textbox", name="Search the texts")
         box.fill("sample 11")
         box.press("Enter")

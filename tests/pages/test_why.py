@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from datamask.analyses.explanation import explanations
 from datamask.analyses.explanation.compute.explained_run import explainer_of
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import Quota, RunConfig, SelectionConfig
+from datamask.dashboard.shell import ordering
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
+from tests.making.runs import finish_run
 from tests.pages.reading import strip, waterfall
 
 PATIENCE = 240
@@ -103,30 +106,19 @@ def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened
     assert job.state == "failed" and "has changed since" in job.error
 
 
-def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_afterwards(
-    page, opened, mapped, pairwise
-):
+def test_the_rows_closest_to_the_cut_can_be_listed_first(page, opened, store, mapped, pairwise):
     run = pairwise[1]
     told = explainer_of(run)
+    far = pd.Series(np.abs(told.score - told.threshold), opened.corpus.ids.to_pylist())
     app = page(corpus=opened.key, run=run.id)
-    app.session_state["explore_tab"] = "Borderline rows"
-    app.run()
-    app, job = waited(app, f"borderline {run.path} 20 0")
-    deck = job.result
-    far = np.abs(told.score - told.threshold)
-    for side in (told.mask, ~told.mask):
-        inside = deck.rows[side[deck.rows]]
-        assert len(inside) == 20 and far[inside].max() <= np.sort(far[side])[19]
-    texts = opened.corpus.metadata["text"].to_pylist()
-    assert texts[deck.rows[0]] in [code.value for code in app.code]
-    assert not any("The last text is" in caption.value for caption in app.caption)
-    app.button(key="borderline_keep").click().run()
-    side = "kept" if told.mask[deck.rows[0]] else "dropped"
-    assert any(f"The last text is **{side}**" in caption.value for caption in app.caption)
-    app.button(key="borderline_skip").click().run()
-    app.button(key="borderline_drop").click().run()
-    agreed = int(told.mask[deck.rows[0]]) + int(not told.mask[deck.rows[2]])
-    assert any(f"agree on **{agreed} of 2**" in text.value for text in app.markdown)
-    assert texts[deck.rows[3]] in [code.value for code in app.code]
-    app.button(key="borderline_undo").click().run()
-    assert texts[deck.rows[2]] in [code.value for code in app.code]
+    app.selectbox(key="explore_map_order").set_value(ordering.CLOSEST).run()
+    listed = app.dataframe[0].value["chunk_id"]
+    assert listed.is_unique and far[listed].to_numpy() == pytest.approx(far.nsmallest(100).to_numpy(), rel=1e-4)
+    # with a quota there are several cuts, and the list goes back to its first order
+    ruled = finish_run(
+        store, opened.corpus, opened.config, opened.corpus.quality, quotas=(Quota.parse("source=web:0:0.5"),)
+    )
+    app.query_params["run"] = ruled.id
+    order = app.run().selectbox(key="explore_map_order")
+    assert not app.exception and ordering.CLOSEST not in order.options and order.value == ordering.BEST
+    assert app.dataframe[0].value["quality"].is_monotonic_decreasing

@@ -72,20 +72,6 @@ class Answer:
     along: Along
 
 
-@dataclass(frozen=True)
-class Deck:
-    """Samples nearest their threshold, in random order.
-
-    Attributes:
-        rows: int64 ``(k,)``; selected: bool ``(k,)``; margin: float64 ``(k,)``, score minus threshold in standard
-            deviations of all scores.
-    """
-
-    rows: np.ndarray
-    selected: np.ndarray
-    margin: np.ndarray
-
-
 def ask(run: Run, row: int, runs: Sequence[Run]) -> Job:
     """The job whose result is the `Answer` about a row, started where there is none.
 
@@ -140,31 +126,6 @@ def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Job:
 def flip_key(run: Run, row: int) -> str:
     """The key of the job that `flip` starts."""
     return f"flip {run.path} {row}"
-
-
-def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> Job:
-    """The job whose result is a `Deck`: `count` kept and `count` dropped samples nearest their threshold, shuffled.
-
-    Args:
-        within: bool ``(N,)``, the rows that they are taken from; None: all.
-    """
-
-    def work(job: Job) -> Deck:
-        with _explainer(run, job.work) as explainer:
-            free = explainer.eligible & ~explainer.pinned
-            if within is not None:
-                free = free & within
-            far = np.abs(explainer.score - explainer.threshold)
-            rows = []
-            for side in (explainer.mask, ~explainer.mask):
-                offered = np.flatnonzero(free & side)
-                rows.append(offered[np.argsort(far[offered], kind="stable")[:count]])
-            both = np.random.default_rng(seed).permutation(np.concatenate(rows))
-            sd = explainer.sd if explainer.sd > 0 else 1.0
-            return Deck(both, explainer.mask[both], (explainer.score - explainer.threshold)[both] / sd)
-
-    among = "" if within is None else hashlib.blake2b(np.packbits(within).tobytes(), digest_size=12).hexdigest()
-    return _joined(f"borderline {run.path} {count} {seed} {among}", work)
 
 
 def _joined(key: str, work: Callable[[Job], object]) -> Job:

@@ -42,6 +42,7 @@ class Listing:
         selected: bool ``(N,)`` of the run in question, or None.
         rows: int64 ``(n,)`` in the order of the list: those of the samples shown that were asked for.
         shown: how many samples are shown, whether selected or not.
+        orders: that can be chosen.
     """
 
     name: str
@@ -49,20 +50,30 @@ class Listing:
     selected: np.ndarray | None
     rows: np.ndarray
     shown: int
+    orders: tuple[str, ...]
 
 
-def listing(name: str, corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -> Listing:
+def listing(
+    name: str,
+    corpus: Corpus,
+    passing: np.ndarray,
+    selected: np.ndarray | None,
+    closest: np.ndarray | None = None,
+) -> Listing:
     """The list of the samples shown, as its controls stand.
 
     Args:
         name: of what is listed. passing: bool ``(N,)``, what is shown. selected: bool ``(N,)`` of the run, or None.
+        closest: all rows by `ordering.closest_to_cut`; None: this order is not offered.
     """
     which = st.session_state.get(f"{name}_which", WHICH[0]) if selected is not None else WHICH[0]
     listed = passing
     if selected is not None and which != WHICH[0]:
         listed = passing & (selected == (which == WHICH[1]))
-    order = st.session_state.get(f"{name}_order", ordering.ORDERS[0])
-    return Listing(name, corpus, selected, ordering.in_order(corpus, np.flatnonzero(listed), order), int(passing.sum()))
+    orders = ordering.ORDERS if closest is None else (*ordering.ORDERS, ordering.CLOSEST)
+    order = st.session_state.get(f"{name}_order", orders[0])
+    rows = ordering.in_order(corpus, np.flatnonzero(listed), order, closest)
+    return Listing(name, corpus, selected, rows, int(passing.sum()), orders)
 
 
 def headline(corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -> str:
@@ -104,10 +115,11 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
             "Order",
-            ordering.ORDERS,
+            listing.orders,
             key=f"{name}_order",
             persist_state="session",
             width="stretch",
+            help="Closest to the cut: rows that the run barely selected or barely missed.",
         )
         pages = max(1, -(-len(listing.rows) // PAGE))
         page = st.number_input(

@@ -31,7 +31,6 @@ GRID = 999
 RENAMED = {
     "similarity to neighbours": "similarity to neighbors",
     "Starved and over-fed": "Under- and over-represented",
-    "Borderline reader": "Borderline rows",
     "settled by proof": "rows by proof",
     "settled on parts": "stability across subsets",
 }

@@ -10,7 +10,6 @@ from dataclasses import replace
 import streamlit as st
 
 from datamask.analyses.agreement import settled_panel as settled_colours
-from datamask.analyses.borderline import panel as borderline_panel
 from datamask.analyses.explanation import panel as why_panel
 from datamask.analyses.lambda_slider import evidence_panel
 from datamask.analyses.lambda_slider import panel as lambda_slider
@@ -37,7 +36,7 @@ from datamask.dashboard.map.layers import Selection as SelectedRows
 from datamask.dashboard.map.marks import Seen
 from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import chosen, menus, session, tabs
+from datamask.dashboard.shell import chosen, menus, ordering, session, tabs
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
@@ -45,11 +44,7 @@ from datamask.pages.map import compared_panel, instrument, next_run, welcome_pan
 from datamask.runs.store import Run
 
 MAP, TAB, RUN = brushing.MAP, "explore_tab", "explore_run"
-DISTRIBUTIONS, GROUPS, BORDERLINE = (
-    "Distributions",
-    "Under- and over-represented",
-    "Borderline rows",
-)
+DISTRIBUTIONS, GROUPS = "Distributions", "Under- and over-represented"
 # what each map is coloured by: the menu's label and key
 MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Third map", "explore_third"))
 
@@ -271,7 +266,10 @@ def _draw(current: Current) -> None:
         )
         selected_by = None if current.selection is None else current.selection.settings
         evidence_panel.send(MAP, corpus, current.workspace.settings, selected_by)
-    listed = texts_panel.listing(MAP, corpus, passing, selected)
+    closest = None
+    if run is not None and scored is not None and own and not _several_cuts(scored):
+        closest = ordering.closest_to_cut(scored.id, run.score, run.selected, run.eligible)
+    listed = texts_panel.listing(MAP, corpus, passing, selected, closest)
     beside = {facet.name for facet in few}
     others = [facet for facet in distributions if facet.name not in beside]  # none is drawn twice
 
@@ -313,7 +311,6 @@ def _draw(current: Current) -> None:
     shown_tabs = [
         *([DISTRIBUTIONS] if others else []),
         *([GROUPS] if selected is not None else []),
-        *([BORDERLINE] if scored is not None else []),
     ]
     for name, tab in zip(shown_tabs, tabs.tabs(shown_tabs, TAB) if shown_tabs else (), strict=True):
         with tab:
@@ -321,11 +318,13 @@ def _draw(current: Current) -> None:
                 continue
             if name == GROUPS and selected is not None:
                 groups_panel.show(view, selected, cache_dir)
-            elif name == BORDERLINE and scored is not None and run is not None:
-                _another(own, scored)
-                borderline_panel.show(scored, corpus, run.selected, passing if view.filters else None)
             else:
                 distribution_panel.show(view, others, selected)
+
+
+def _several_cuts(run: Run) -> bool:
+    """Whether its rows were not all held against one score: pins, quotas and tokens decide besides."""
+    return run.config.selection.ruled or run.config.selection.budget is not None
 
 
 def _another(own: bool, scored: Run) -> None:
