@@ -233,17 +233,16 @@ def test_data_says_of_the_corpus_what_the_shards_hold(page, opening, disk):
     # 6: scores of the first rows
     first = next(table.value for table in app.dataframe if "chunk_id" in table.value)
     assert first["quality"].tolist() == pytest.approx(disk.quality[: len(first)], rel=1e-6)
-    # 7: how often a training of three thousand tokens reads what each ratio keeps
-    app.text_input(key="epochs_trained").set_value("3K").run()
-    assert f"{per_cent(3000 / tokens)} of the rows once" in words_of(app)
-    table = next(table.value for table in app.dataframe if "epochs" in table.value)
-    for share, kept, epochs in table[["select ratio", "tokens kept", "epochs"]].itertuples(index=False):
-        ratio = 3000 / tokens if plain(share) == per_cent(3000 / tokens) else float(share.split("\u00a0")[0]) / 100
-        amount = ratio * tokens
-        number, _, unit = plain(kept).partition(" ")
-        # three digits are written
-        assert float(number) * (1000 if unit else 1) == pytest.approx(amount, rel=5e-3)
-        assert epochs == f"{3000 / amount:.2g}"
+
+
+def test_the_form_says_how_often_a_training_reads_what_is_selected(page, opening, disk, made):
+    app = page("pages/runs.py", corpus=opening.key, run=made[0.5])
+    assert "epochs of" not in words_of(app)
+    app.text_input(key="form_training").set_value("3K").run()
+    kept = disk.tokens[disk.selected(made[0.5])].sum()
+    assert f"{kept / 1000:.3g} k tokens: {3000 / kept:.2g} epochs of 3 k." in words_of(app)
+    app.text_input(key="form_training").set_value("lots").run()
+    assert "Training tokens must be a number above 0" in words_of(app) and "epochs of" not in words_of(app)
 
 
 def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):

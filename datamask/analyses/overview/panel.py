@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from datamask.analyses.epochs import panel as epochs_panel
 from datamask.analyses.overview import tables
 from datamask.analyses.overview.chart import quality_histogram
 from datamask.corpus import Corpus
@@ -103,7 +102,6 @@ def show(opening: Opening, corpus: Corpus) -> None:
                 st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
         st.markdown("**Notes**")
         _problems(corpus)
-    epochs_panel.show(corpus)
     st.markdown("**First rows**")
     table = tables.first_rows(corpus)
     st.dataframe(

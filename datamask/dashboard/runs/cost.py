@@ -110,6 +110,26 @@ def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int) -> str:
     return f"{_rows(first, n)}. {' '.join([*known, *unknown])}"
 
 
+def epochs_of_two(solve: Cost | None, learn: Cost | None, trained: float, times: float = 1.0) -> str:
+    """How often a training reads what is selected, in a sentence; empty where its tokens are not known.
+
+    Args:
+        trained: tokens that the model reads. times: all rows for each open one, where these are a sample.
+    """
+    first = _sized(solve, learn)
+    if not first.tokens:
+        return ""
+    best = first.tokens if first.measured or first.best_tokens is None else first.best_tokens
+    low, high = (times * amount for amount in sorted((first.tokens, best)))
+    kept = _between(words.short(low), words.short(high))
+    epochs = _between(*(f"{reads:.2g}" if reads < 10 else f"{reads:,.0f}" for reads in (trained / high, trained / low)))
+    return f"{'On all rows, ' if times > 1 else ''}{kept} tokens: {epochs} epochs of {words.short(trained)}."
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
 def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
     """Where the estimates come from, for a help text: what both ways share is said once."""
     first = _sized(solve, learn)
@@ -136,7 +156,7 @@ def _rows(cost: Cost, n: int) -> str:
         rows += f" (about {words.short(cost.tokens)} tokens)"
     elif cost.tokens and cost.best_tokens is not None:
         low, high = (words.short(count) for count in sorted((cost.tokens, cost.best_tokens)))
-        rows += f" (about {low} tokens)" if low == high else f" (about {low} to {high} tokens)"
+        rows += f" (about {_between(low, high)} tokens)"
     return rows
 
 

@@ -22,7 +22,7 @@ from datamask.dashboard.runs import objective_help, outcome
 from datamask.dashboard.shell import option_control
 from datamask.errors import OptionError
 from datamask.options import LEARNER_OPTIONS, OPTIONS, Number, Whole
-from datamask.options.amounts import tokens_text
+from datamask.options.amounts import parse_tokens, tokens_text
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -59,6 +59,7 @@ DEFAULTS: dict[str, Any] = {
     "amount": "rows",
     "cosine": 0.95,
     "name": "",
+    "training": "",
     "way": SOLVE,
     **{name: option.default for name, option in OPTIONS.items() if option.help and not option.owners},
     "estimator": catalogue.AUTO,
@@ -78,6 +79,8 @@ of the learner's are the first learner's that has them."""
 HELP = {
     **{name: option.help for name, option in OPTIONS.items() if option.help},
     "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
+    "training": "Tokens that the model reads in training. Up to four epochs of repeated text are worth nearly as much "
+    "as new text (arXiv 2305.16264).",
 }
 """Of every control."""
 
@@ -90,6 +93,7 @@ class RunForm:
         solve, learn: the settings of either way; None where they contradict each other, which is then said.
         solver: what the button of the first is called.
         name: of the run; empty: made from the settings.
+        training: tokens that are trained on; None: not said.
         place: for the cost and the buttons, above the settings of the learner.
     """
 
@@ -97,6 +101,7 @@ class RunForm:
     learn: SelectionConfig | None
     solver: str
     name: str
+    training: float | None
     place: DeltaGenerator
 
 
@@ -250,11 +255,6 @@ def use_settings(config: SelectionConfig) -> None:
     _fill(values)
 
 
-def take_ratio(ratio: float) -> None:
-    """Let the form select a share of the rows. For a button's `on_click`."""
-    _fill({"amount": "rows", "select_ratio": ratio})
-
-
 def _fill(values: Mapping[str, Any]) -> None:
     """Set controls, wherever the form is drawn next: where it starts at another problem then, these stay."""
     state = st.session_state
@@ -299,7 +299,7 @@ def run_form(
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
-    _amount(tokens)
+    training = _amount(tokens)
     estimator = _resolved(state[_key("estimator")], state[_key("objective")])
     with st.container(gap="xxsmall"):
         objectives = _objectives()
@@ -335,7 +335,7 @@ def run_form(
     for sentence in dict.fromkeys(refused):
         place.error(sentence, icon=":material/error:")
     solver = "Solve" if state[_key("estimator")] == catalogue.AUTO else "Start"
-    return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, state[_key("name")].strip(), place)
+    return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, state[_key("name")].strip(), training, place)
 
 
 def _learner() -> None:
@@ -391,31 +391,48 @@ def _solver(quality_columns: Sequence[str]) -> str:
     return _estimator_label(estimator)
 
 
-def _amount(tokens: float | None) -> None:
-    """How much to select: a share of the rows, or tokens where samples have lengths."""
-    if tokens:
-        st.segmented_control("How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"))
-    else:
+def _amount(tokens: float | None) -> float | None:
+    """How much to select: a share of the rows, or tokens where samples have lengths.
+
+    Returns:
+        The tokens that are trained on; None where that was not said.
+    """
+    if not tokens:
         st.session_state[_key("amount")] = "rows"
-    if tokens and st.session_state[_key("amount")] == "tokens":
-        st.session_state[_key("budget")] = _now("budget") or tokens_text(float(f"{0.3 * tokens:.2g}"))
-        st.text_input(
-            "Token budget",
-            key=_key("budget"),
-            help=f"{HELP['budget']} The corpus has {words.short(tokens)}.",
-            placeholder="150M",
-        )
-    else:
-        st.number_input(
-            "Select ratio",
-            0.0001,
-            0.9999,
-            _now("select_ratio"),
-            step=0.05,
-            format="%.4g",
-            key=_key("select_ratio"),
-            help=HELP["select_ratio"],
-        )
+        _ratio()
+        return None
+    st.segmented_control("How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"))
+    selected, trained = st.columns(2, gap="small")
+    with selected:
+        if st.session_state[_key("amount")] == "tokens":
+            st.session_state[_key("budget")] = _now("budget") or tokens_text(float(f"{0.3 * tokens:.2g}"))
+            st.text_input(
+                "Token budget",
+                key=_key("budget"),
+                help=f"{HELP['budget']} The corpus has {words.short(tokens)}.",
+                placeholder="150M",
+            )
+        else:
+            _ratio()
+    text = trained.text_input("Training tokens", key=_key("training"), help=HELP["training"], placeholder="optional")
+    try:
+        return parse_tokens(text) if text.strip() else None
+    except OptionError:
+        st.caption("Training tokens must be a number above 0, such as 150M, 1.5B or 2T.")
+        return None
+
+
+def _ratio() -> None:
+    st.number_input(
+        "Select ratio",
+        0.0001,
+        0.9999,
+        _now("select_ratio"),
+        step=0.05,
+        format="%.4g",
+        key=_key("select_ratio"),
+        help=HELP["select_ratio"],
+    )
 
 
 def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False, prefix: str = "") -> None:

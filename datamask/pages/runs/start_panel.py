@@ -58,6 +58,9 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
             cost.sentence_of_two(solve, learn, len(corpus)),
             help="  \n".join([*about, cost.details_of_two(solve, learn)]),
         )
+        if form.training is not None:
+            times = max(corpus.provenance.total_rows, len(corpus)) / max(corpus.provenance.rows_read, len(corpus))
+            st.markdown(cost.epochs_of_two(solve, learn, form.training, times))
         solving = ready.get(form_panel.SOLVE)
         if solving is not None and (said := below_random.warning(corpus, solving, runs, session.store().cache_dir)):
             st.caption(f":material/warning: {said}")

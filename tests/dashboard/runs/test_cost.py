@@ -106,6 +106,15 @@ def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_p
     assert price.tokens == 20_000 and "about 20\u00a0k tokens" in cost.sentence(price, 1000)
 
 
+def test_epochs_are_those_of_all_rows_where_a_sample_is_open(tmp_path):
+    config = SelectionConfig.from_options(select_ratio=0.3)
+    price = cost.estimate(config, 1000, 16, "f", [], 100_000.0, lambda count: 170.0 * count)
+    said = [cost.epochs_of_two(price, None, 3e6, times).replace("\u00a0", " ") for times in (1.0, 50.0)]
+    assert said[0] == "30 k to 51 k tokens: 59 to 100 epochs of 3 M."
+    assert said[1] == "On all rows, 1.5 M to 2.55 M tokens: 1.2 to 2 epochs of 3 M."
+    assert cost.epochs_of_two(estimate(RunStore(tmp_path)), None, 3e6) == ""
+
+
 def test_a_ratio_that_selects_nothing_is_refused(tmp_path):
     with pytest.raises(OptionError, match="select_ratio"):
         estimate(RunStore(tmp_path), n=100, select_ratio=0.001)
