@@ -10,7 +10,6 @@ from plotly import graph_objects as go
 from datamask.analyses.frontier import chart as charts
 from datamask.analyses.frontier import form_panel, tables
 from datamask.analyses.frontier.chart import Here
-from datamask.analyses.frontier.sketch import sketch
 from datamask.analyses.frontier.tables import Line, Survey
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
@@ -108,30 +107,27 @@ def _picture(key: str, plans: Sequence[Plan], current: Current | None) -> None:
 
 
 def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
-    """What will be seen here, on a sketch; what it costs, and one button."""
+    """What will be seen here, what it costs, and one button."""
     working = form_panel.working(opened)
     with st.container(border=True):
         st.subheader("The first point is being solved" if working else "No run on this corpus yet", anchor=False)
-        picture, words_place = st.columns([1, 1.25], gap="medium", vertical_alignment="center")
-        picture.html(sketch(session.dark()))
-        with words_place:
-            st.markdown(
-                "Each point is a **selection**.\n\n- λ moves along the curve, from diversity alone (0) to quality "
-                "alone (1). The slope is the **price** of quality in diversity.\n- **No selection can reach** the gray "
-                "area, as proved."
-            )
-            if working:
-                st.caption("The curve grows as points are solved.")
-            elif plans:
-                st.markdown(form_panel.price(opened, (), plans)[0])
-                if pressed(
-                    "Draw the frontier",
-                    type="primary",
-                    icon=":material/play_arrow:",
-                    key="first_sweep",
-                ):
-                    form_panel.begin(opened, plans)
-                    st.rerun()
+        st.markdown(
+            "Each point is a **selection**.\n\n- λ moves along the curve, from diversity alone (0) to quality "
+            "alone (1). The slope is the **price** of quality in diversity.\n- **No selection can reach** the gray "
+            "area, as proved."
+        )
+        if working:
+            st.caption("The curve grows as points are solved.")
+        elif plans:
+            st.markdown(form_panel.price(opened, (), plans)[0])
+            if pressed(
+                "Draw the frontier",
+                type="primary",
+                icon=":material/play_arrow:",
+                key="first_sweep",
+            ):
+                form_panel.begin(opened, plans)
+                st.rerun()
 
 
 def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:

@@ -67,16 +67,13 @@ class Drawing:
             f'stroke-width="{width}"{dashed}/>'
         )
 
-    def path(
-        self, points: Sequence[tuple[float, float]], color: str = "accent", width: float = 2.0, dash: str = ""
-    ) -> None:
+    def path(self, points: Sequence[tuple[float, float]], color: str = "accent", width: float = 2.0) -> None:
         """A line through points."""
         if len(points) > 1:
-            dashed = f' stroke-dasharray="{dash}"' if dash else ""
             road = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
             self.parts.append(
                 f'<polyline points="{road}" fill="none" stroke="var(--{color})" stroke-width="{width}" '
-                f'stroke-linejoin="round"{dashed}/>'
+                'stroke-linejoin="round"/>'
             )
 
     def area(self, points: Sequence[tuple[float, float]], color: str = "accent", opacity: float = 0.2) -> None:
