@@ -1,4 +1,4 @@
-"""What of a page is cut off or sticks out of the window, for the browser tests and docs/check_layout.py."""
+"""What of a page is cut off or sticks out of the window, for the browser tests and docs/take_pictures.py."""
 
 OFFENDERS = """() => {
     const found = [], wide = window.innerWidth;
