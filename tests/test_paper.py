@@ -15,8 +15,9 @@ ROOT = Path(__file__).parents[1]
 HEAD = "| kind | item | the paper | here | our number, or why | command |"
 HERE = ("reproduced", "differs", "cannot be tested here")
 COMMAND = re.compile(r"`(python -m [^`]+)`")
-SMALL = {"--n_epochs": "4", "--n_rollout": "4", "--vary": "n_rollout=2,4"}
-"""Values of options in the place of those of the document."""
+SMALL = {"--n_epochs": "4", "--n_rollout": "4"}
+VARIED = {"n_rollout": "n_rollout=2,4", "n_epochs": "n_epochs=2,4"}
+"""Values of options, and of what a sweep varies, in the place of those of the document."""
 
 
 def rows() -> list[list[str]]:
@@ -35,11 +36,11 @@ def small(words: list[str], folder: Path) -> list[str]:
     words = [{"CORPUS": str(ROOT / "sample_data" / "tiny")}.get(word, word) for word in words]
     for option, value in SMALL.items():
         words = [value if before == option else word for before, word in zip(["", *words], words)]
+    words = [VARIED.get(word.partition("=")[0], word) for word in words]
+    if words[0] == "sweep":
+        words += ["--n_rollout", "4"] if "reinforce" in words else ["--n_epochs", "4"]
     if words[0] == "select":
         words[words.index("--output") + 1] = str(folder / "out.parquet")
-    if "--figure" in words:
-        words += ["--seeds", "1", "--n_epochs", "4"]
-        words += ["--objectives", "pairwise,disf"] if "single" in words else ["--n_rollout", "4"]
     return [*words, "--rows", "60", "--runs_dir", str(folder / "runs"), "--device", "cpu"]
 
 

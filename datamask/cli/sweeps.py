@@ -12,12 +12,11 @@ from datamask.cli.common import BAD, DONE, FAULT, STOPPED, check_device, command
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.cli.streams import print_text
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import RunConfig
 from datamask.errors import OptionError
-from datamask.runs.paper_figures import SEEDS, arms, points_of
 from datamask.runs.rooted import absolute_corpus, rooted
 from datamask.runs.store import RunStore
-from datamask.runs.varying import FIGURES, Plan, Point, parse_vary, points
+from datamask.runs.varying import Plan, Point, parse_vary, points
 from datamask.work.pace import TELLING_RUNS, RunPace
 
 if TYPE_CHECKING:
@@ -25,8 +24,10 @@ if TYPE_CHECKING:
 
 
 def sweep(options: argparse.Namespace) -> int:
-    """`sweep`: the cross product of what is varied, or the arms of a figure, as runs that share one corpus."""
-    spanned, arm_of = _spanned(options)
+    """`sweep`: the cross product of what is varied, as runs that share one corpus."""
+    if not options.vary:
+        raise OptionError("sweep needs --vary OPTION=VALUES, such as --vary lamb=0:1:11")
+    spanned = points(given_options(options), [parse_vary(text) for text in options.vary], options.seeds)
     plan = _plan(options, spanned)
     from datamask.runs import sweep as sweeps
 
@@ -37,9 +38,7 @@ def sweep(options: argparse.Namespace) -> int:
     progress = Progress(pace=pace if len(spanned) > TELLING_RUNS else None)
     with command_work(progress=progress) as work:
         done = sweeps.sweep(RunStore(options.runs_dir), plan, work, turn=pace.run)
-    # paths were made absolute in the plan, so points and results meet by place
-    named = [{"arm": arm_of[point.selection]} if arm_of else {} for point in spanned]
-    rows = sweeps.whole_rows([arm | point_done.row() for arm, point_done in zip(named, done)])
+    rows = sweeps.whole_rows([point_done.row() for point_done in done])
     if options.output is not None:
         sweeps.write_rows(rows, options.output)
     if options.json:
@@ -51,28 +50,6 @@ def sweep(options: argparse.Namespace) -> int:
             "reaches alone."
         )
     return _ending(done, len(plan.points))
-
-
-def _spanned(options: argparse.Namespace) -> tuple[tuple[Point, ...], dict[SelectionConfig, str]]:
-    """The points that were asked for, and the arm of each in a figure of the paper, by its settings.
-
-    Raises:
-        OptionError: neither or both of --vary and --figure, or settings that do not hold.
-    """
-    if (options.figure is None) == (not options.vary):
-        raise OptionError(f"sweep needs either --vary OPTION=VALUES or --figure {'|'.join(FIGURES)}")
-    if options.figure is None:
-        if options.objectives:
-            raise OptionError("--objectives is for --figure single; use --vary objective=NAME,NAME")
-        return points(
-            given_options(options),
-            [parse_vary(text) for text in options.vary],
-            1 if options.seeds is None else options.seeds,
-        ), {}
-    names = options.objectives.split(",") if options.objectives else None
-    seeds = SEEDS if options.seeds is None else options.seeds
-    drawn = arms(options.figure, given_options(options), seeds=seeds, objectives=names)
-    return points_of(drawn), {point.selection: arm.name for arm in reversed(drawn) for point in arm.points}
 
 
 def _plan(options: argparse.Namespace, spanned: Sequence[Point]) -> Plan:

@@ -14,9 +14,6 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, Number, Whole
 
-FIGURES = ("single", "ablation", "acceleration", "G")
-"""The paper's figures that a sweep repeats; `datamask.runs.paper_figures` has their settings."""
-
 MOST_POINTS = 10_000
 
 Value = float | int | str

@@ -10,13 +10,14 @@ import pytest
 from datamask import catalogue
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.sweeps import chart, series, tables, transfer
+from datamask.analyses.sweeps.form_panel import arms
+from datamask.config import SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.errors import OptionError
 from datamask.options import OPTIONS
-from datamask.runs.paper_figures import arms
-from datamask.runs.varying import FIGURES, points, variable
+from datamask.runs.varying import points, variable
 from tests.making.runs import finish_run, write_shard
 
 
@@ -25,7 +26,7 @@ def stored(made, option):
 
 
 def test_every_option_that_a_sweep_varies_can_be_varied_here_with_the_values_it_starts_with():
-    assert set(kinds.LABELS) == {*variable(), *FIGURES, kinds.PARTS}
+    assert set(kinds.LABELS) == {*variable(), *kinds.PRESETS, kinds.PARTS}
     assert len(set(kinds.LABELS.values())) == len(kinds.LABELS)
     for word in variable():
         given = kinds.CHOSEN.get(word, kinds.choices(word)) or kinds.VALUES[word]
@@ -111,11 +112,34 @@ def test_a_band_is_read_at_common_moments():
     assert len(apart) == 1 and (apart["low"][0], apart["high"][0]) == (1.0, 3.0)
 
 
-def test_the_arms_of_a_figure_are_the_runs_of_the_command_study(made):
-    asked = arms("single", {"collapse": "exact"}, seeds=2, objectives=("pairwise",))
+@pytest.mark.parametrize("preset", kinds.PRESETS)
+def test_all_arms_of_a_preset_pose_the_problem_that_was_given(preset):
+    given = {"select_ratio": 0.2, "collapse": "exact"}
+    learning = {} if preset == "single" else {"estimator": "reinforce", "n_epochs": 1000}
+    made = arms(preset, {**given, "lamb": 0.25, **learning}, ("pairwise", "disf"), 3)
+    assert len(made) == len(kinds.PRESETS[preset].arms) + 2 * (preset == "single")
+    for name, spanned in made.items():
+        for point in spanned:
+            assert {option: getattr(point.selection, option) for option in given} == given, name
+        chosen = spanned[0].selection
+        assert len(spanned) == (3 if chosen.estimator in ("reinforce", "counterfactual", "random") else 1), name
+        if preset != "single":
+            reference = name.startswith("reference")
+            assert (chosen.objective, chosen.lamb) == ("pairwise", 0.25)
+            assert chosen.estimator == (catalogue.auto("pairwise") if reference else "reinforce")
+            steps = {"250": 250, "500": 500, "2,000": 2000}.get(name.partition(" steps")[0], 1000)
+            # the reference solver takes its own number of steps
+            assert chosen.n_epochs == (
+                SelectionConfig.from_options(objective="pairwise").n_epochs if reference else steps
+            )
+    assert "pruned by 0.5" not in arms("acceleration", {"select_ratio": 0.55}, ("pairwise",), 1)
+
+
+def test_the_arms_of_a_preset_are_runs_of_its_settings(made):
+    asked = arms("single", {"collapse": "exact", "lamb": 0.5}, ("pairwise",), 2)
     assert not series.of_arms(made.store.list(), made.fingerprint, "single", asked)
-    for arm, share in zip(asked, (0.0, -0.9, 1.0, 0.6)):
-        for point in arm.points:
+    for spanned, share in zip(asked.values(), (0.0, -0.9, 1.0, 0.6)):
+        for point in spanned:
             settings = point.selection.to_dict().items()
             made(share, share, **{name: value for name, value in settings if value is not None})
     made(0.3, 0.3, lamb=0.3)  # of no arm
@@ -123,7 +147,7 @@ def test_the_arms_of_a_figure_are_the_runs_of_the_command_study(made):
     table = tables.ends(one)
     quality = table[table.term == "quality"]
     assert quality["level"].tolist() == ["random", "quality alone", "pairwise alone", "pairwise with quality"]
-    assert quality["n"].tolist() == [len(arm.points) for arm in asked]
+    assert quality["n"].tolist() == [len(spanned) for spanned in asked.values()]
     figure = chart.dots(table, "arm")
     # what lies far below random is an arrow at the edge with its value
     (far,) = [trace for trace in figure.data if trace.marker.symbol == "triangle-left" and trace.name == "quality"]

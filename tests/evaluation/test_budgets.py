@@ -14,7 +14,6 @@ from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.runs.execute import execute
-from datamask.runs.paper_figures import arms
 from datamask.runs.store import RunStore
 from tests.making.pools import corpus_of
 from tests.reference import budgets
@@ -148,8 +147,6 @@ def test_what_cannot_be_is_refused(tmp_path):
     ):
         with pytest.raises(OptionError, match=says):
             select(corpus, **{"objective": "pairwise", **options})
-    with pytest.raises(OptionError, match="use --select_ratio"):
-        arms("G", {"budget": "1M"})
     with pytest.raises(OptionError, match="--length_column"):
         select(corpus_of(corpus.features), objective="pairwise", budget=100)
     none = corpus_of(corpus.features, lengths=np.where(np.arange(N) == 4, 0.0, 9.0))

@@ -274,7 +274,7 @@ def test_the_command_says_no_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for words, sentence in [
         (["--vary", "colour=red"], "must name one of"),
-        ([], "either --vary OPTION=VALUES or --figure"),
+        ([], "sweep needs --vary OPTION=VALUES"),
         (["--vary", "lamb=0,2"], "--lamb must be"),
         (["--vary", "lamb=0,1", "--output", "x.txt"], ".parquet, .csv, .json"),
         (["--vary", "prune=0.9"], "prune 0.9"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
@@ -17,11 +17,10 @@ from datamask.dashboard.runs import outcome
 from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.workspace.current import Current
 from datamask.options import OPTIONS
-from datamask.runs.paper_figures import STEPS, Arm, arms, points_of
 from datamask.runs.varying import Plan, Point, points
 
-QUICK_STEPS = 200
-"""Update steps of a run that learns masks, unless another number is asked for. The paper takes 5,000."""
+QUICK_STEPS, PAPER_STEPS = 200, 1000
+"""Update steps of a run that learns masks, and of one in a preset, unless another number is asked for."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,13 @@ class Asked:
     Attributes:
         word: what varies, of `kinds`. settings: objectives, ratio and copies.
         plans: to be computed; empty where the settings contradict each other, which is then said.
-        arms: of a figure of the paper, else empty.
+        arms: name -> points of the arms of a preset, else empty.
     """
 
     word: str
     settings: Shared
     plans: list[Plan]
-    arms: tuple[Arm, ...] = ()
+    arms: Mapping[str, Sequence[Point]] = field(default_factory=dict)
 
 
 def form(opened: OpenCorpus, current: Current | None) -> Asked:
@@ -54,9 +53,9 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
         persist_state="session",
         help="Entries with *Paper* reproduce a figure of the paper.",
     )
-    given = "" if kinds.is_figure(word) else _values(word)
+    given = "" if word in kinds.PRESETS else _values(word)
     # a figure over time and curves of parts are of one objective
-    several = word == "single" or not (kinds.is_figure(word) or word == kinds.PARTS)
+    several = word == "single" or not (word in kinds.PRESETS or word == kinds.PARTS)
     settings = frontier_form.shared(opened, several, current, without=(word,))
     options: dict[str, Any] = {name: value for name, value in settings.options.items() if name != word}
     methods = kinds.methods(word)
@@ -68,16 +67,16 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
         options["n_epochs"] = steps
     if word not in ("lamb", kinds.PARTS):
         options["lamb"] = _lambda()
-    made: list[Arm] = []
+    made: dict[str, tuple[Point, ...]] = {}
 
     def plans() -> list[Plan]:
         if not settings.objectives:
             return []
-        if kinds.is_figure(word):
-            first = {} if word == "single" else {"objective": settings.objectives[0]}
-            names = settings.objectives if word == "single" else None
-            made.extend(arms(word, {**options, **first}, seeds=seeds, objectives=names))
-            return frontier_form.plan_of(opened, points_of(made))
+        if word in kinds.PRESETS:
+            made.update(arms(word, options, settings.objectives, seeds))
+            # arms may share a setting, which is done once
+            once = {point.selection: point for arm in made.values() for point in arm}
+            return frontier_form.plan_of(opened, tuple(once.values()))
         values = kinds.values_of(word, given)
         if word == kinds.PARTS:
             return _on_parts(
@@ -90,7 +89,28 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
         return frontier_form.plan_of(opened, spanned)
 
     planned = frontier_form.planned(plans)
-    return Asked(word, settings, planned, tuple(made))
+    return Asked(word, settings, planned, made)
+
+
+def arms(
+    preset: str, options: Mapping[str, Any], objectives: Sequence[str], seeds: int
+) -> dict[str, tuple[Point, ...]]:
+    """Return the points of each arm of a preset, without arms whose pruning leaves too few rows to select from.
+
+    Args:
+        preset: of `kinds.PRESETS`. options: as of `SelectionConfig.from_options`; an arm overrides them.
+        objectives: of the arms that are repeated; the first is that of the others.
+        seeds: runs of an arm whose method is random.
+    """
+    plain = {name: value for name, value in options.items() if name not in ("estimator", "n_epochs")}
+    made = {}
+    for name, levels in kinds.PRESETS[preset].arms.items():
+        if float(levels.get("prune", 0.0)) > 0.99 - options.get("select_ratio", 0.3):
+            continue
+        for objective in objectives if "{}" in name else objectives[:1]:
+            given = {**(plain if "estimator" in levels else options), "objective": objective, **levels}
+            made[name.format(objective)] = points(given, [(level, (value,)) for level, value in levels.items()], seeds)
+    return made
 
 
 def _values(word: str) -> str | Sequence[str]:
@@ -152,9 +172,9 @@ def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, in
         "Steps",
         10,
         100_000,
-        STEPS if kinds.is_figure(word) else QUICK_STEPS,
+        PAPER_STEPS if word in kinds.PRESETS else QUICK_STEPS,
         step=100,
-        key="study_steps" if kinds.is_figure(word) else "sweep_steps",
+        key="preset_steps" if word in kinds.PRESETS else "sweep_steps",
         persist_state="session",
         help="The paper uses 5,000.",
     )

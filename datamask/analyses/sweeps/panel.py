@@ -43,7 +43,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
     dark, alt = session.dark(), f"{label}: {chosen.label}"
     over_time = tables.curves(chosen) if kinds.over_time(asked.word) else None
     if over_time is not None and over_time["level"].nunique() > 1:
-        title = "arm" if kinds.is_figure(asked.word) else label
+        title = "arm" if asked.word in kinds.PRESETS else label
         plot(chart.curves(over_time, title, dark=dark), key="sweep_chart", alt=f"Joint value over seconds. {alt}")
         counts = {str(level): int(n) for level, n in over_time.groupby("level", sort=False)["n"].first().items()}
         st.caption(f"Line: mean over seeds; band: worst to best seed. {_seeds(counts)}")
@@ -52,7 +52,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
     if ends.empty or ends["level"].nunique() < 2:
         _nothing("The chart appears when runs of two values have finished.")
         return
-    if not kinds.is_figure(asked.word) and kinds.counted(asked.word):
+    if asked.word not in kinds.PRESETS and kinds.counted(asked.word):
         percent = asked.word == "select_ratio"
         plot(chart.lines(ends, label, percent=percent, dark=dark), key="sweep_chart", alt=alt)
     else:
@@ -67,7 +67,7 @@ def _draw(opened: OpenCorpus, asked: Asked) -> None:
 
 def _stored(opened: OpenCorpus, asked: Asked) -> list[Series]:
     runs, fingerprint = listing.runs_on(session.store(), opened), opened.corpus.fingerprint
-    if kinds.is_figure(asked.word):
+    if asked.word in kinds.PRESETS:
         return series.of_arms(runs, fingerprint, kinds.LABELS[asked.word], asked.arms)
     return series.stored(runs, fingerprint, asked.word)
 

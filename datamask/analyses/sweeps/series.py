@@ -6,7 +6,7 @@ Pure: run records in, groups of them out. What is drawn of a group is made in `t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from datamask import catalogue
@@ -16,9 +16,8 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError
 from datamask.options import OPTIONS
-from datamask.runs.paper_figures import Arm
 from datamask.runs.store import Run
-from datamask.runs.varying import Value
+from datamask.runs.varying import Point, Value
 
 FREE = ("seed", "device")
 """Settings in which runs of one series may differ besides what varies."""
@@ -32,7 +31,7 @@ class Level:
     """One value of what varies.
 
     Attributes:
-        name: of the value, in words. value: itself; None: an arm of a figure. runs: those with it, newest first.
+        name: of the value, in words. value: itself; None: an arm of a preset. runs: those with it, newest first.
     """
 
     name: str
@@ -90,7 +89,7 @@ def stored(runs: Iterable[Run], fingerprint: str, option: str) -> list[Series]:
     return sorted(found, key=lambda series: -len(series.levels))
 
 
-def of_arms(runs: Iterable[Run], fingerprint: str, label: str, arms: Sequence[Arm]) -> list[Series]:
+def of_arms(runs: Iterable[Run], fingerprint: str, label: str, arms: Mapping[str, Sequence[Point]]) -> list[Series]:
     """The one series of given arms, with those that have a finished run; none where no two arms have one."""
     by_settings: dict[str, list[Run]] = {}
     for run in runs:
@@ -98,11 +97,11 @@ def of_arms(runs: Iterable[Run], fingerprint: str, label: str, arms: Sequence[Ar
         if settings is not None:
             by_settings.setdefault(shared(settings, ("device",)), []).append(run)
     levels = []
-    for arm in arms:
-        keys = dict.fromkeys(shared(point.selection, ("device",)) for point in arm.points)
+    for name, points in arms.items():
+        keys = dict.fromkeys(shared(point.selection, ("device",)) for point in points)
         of_arm = [run for key in keys for run in by_settings.get(key, [])]
         if of_arm:
-            levels.append(Level(arm.name, None, tuple(of_arm)))
+            levels.append(Level(name, None, tuple(of_arm)))
     return [Series(label, label, tuple(levels))] if len(levels) > 1 else []
 
 

@@ -18,8 +18,7 @@ from datamask.cli.arguments import (
     whole,
 )
 from datamask.cli.help_text import rare
-from datamask.runs.paper_figures import SEEDS
-from datamask.runs.varying import FIGURES, variable
+from datamask.runs.varying import variable
 
 
 def add_select(parser: argparse.ArgumentParser) -> None:
@@ -88,13 +87,7 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
         f"combinations. One of {', '.join(variable())}",
     )
     group.add_argument(
-        "--figure", metavar="NAME", help=f"repeat a figure of the paper in place of --vary: {', '.join(FIGURES)}"
-    )
-    group.add_argument(
-        "--objectives", metavar="NAME,NAME", help="objectives of --figure single (all, or the one of --objective)"
-    )
-    group.add_argument(
-        "--seeds", type=whole, metavar="N", help=f"seeds for each point with a random method (1; --figure: {SEEDS})"
+        "--seeds", type=whole, default=1, metavar="N", help="seeds for each point with a random method (1)"
     )
     group.add_argument("--output", metavar="OUT", help="table of the points: .parquet, .csv or .json")
     add_run(group)

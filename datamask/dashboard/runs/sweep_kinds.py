@@ -1,31 +1,79 @@
-"""What the Sweep section varies: any option of a selection, the arms of a paper's figure, or the part of the corpus."""
+"""What the Sweep section varies: any option of a selection, the arms of a preset, or the part of the corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from datamask import catalogue
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, Choice, Number, Whole
-from datamask.runs.varying import FIGURES, Value, parse_vary, variable
+from datamask.runs.varying import Value, parse_vary, variable
 
 PARTS = "parts"
 """The transfer check: a sweep over lambda on parts of the corpus."""
 
+Levels = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A figure of the paper: its name in the menu, and its arms with what each sets.
+
+    An arm with {} in its name is repeated for each objective. One that names its own method takes no learning options.
+    """
+
+    label: str
+    arms: Mapping[str, Levels]
+
+
+PLAIN: Levels = {"partial": 0.1, "prune": 0.0, "init": "same"}
+REFERENCE: dict[str, Levels] = {"reference: best solver": {"estimator": catalogue.AUTO}}
+RATES: dict[str, Levels] = {f"lr {rate:g}": {"max_lr": rate, "min_lr": rate / 10} for rate in (1.0, 3.0, 10.0, 30.0)}
+STEPS: dict[str, Levels] = {f"{count:,} steps": {"n_epochs": count} for count in (250, 500, 2000)}
 PRESETS = {
-    "G": "Paper: masks per step (G)",
-    "single": "Paper: single metrics",
-    "acceleration": "Paper: acceleration",
-    "ablation": "Paper: step size and initial logits",
+    "G": Preset(
+        "Paper: masks per step (G)",
+        {**{f"G {size}": {"n_rollout": size} for size in (32, 64, 128, 256, 512)}, **REFERENCE},
+    ),
+    "single": Preset(
+        "Paper: single metrics",
+        {
+            "random": {"estimator": "random"},
+            "quality alone": {"estimator": "top-quality", "lamb": 1.0},
+            "{} alone": {"lamb": 0.0},
+            "{} with quality": {},
+        },
+    ),
+    "acceleration": Preset(
+        "Paper: acceleration",
+        {
+            "plain": PLAIN,
+            **{f"batch share {share:g}": {**PLAIN, "partial": share} for share in (0.05, 0.25, 1.0)},
+            **{f"pruned by {share:g}": {**PLAIN, "prune": share} for share in (0.2, 0.4, 0.5)},
+            "start from quality": {**PLAIN, "init": "quality"},
+            "pruned by 0.5, start from quality": {**PLAIN, "prune": 0.5, "init": "quality"},
+            **REFERENCE,
+        },
+    ),
+    "ablation": Preset(
+        "Paper: step size and initial logits",
+        {
+            f"{name}, init {init}": {**levels, "init": init}
+            for init in ("same", "quality")
+            for name, levels in (*RATES.items(), *STEPS.items())
+        }
+        | REFERENCE,
+    ),
 }
-"""The paper's figures, as ``datamask sweep --figure`` names them, and what the menu calls them."""
+"""By the word in the address."""
 
 FIRST = ("select_ratio", "n_rollout")
 """Options that stand before the presets."""
 
 LABELS: dict[str, str] = {
     **{name: OPTIONS[name].label for name in FIRST},
-    **{name: PRESETS[name] for name in sorted(FIGURES, key=list(PRESETS).index)},
+    **{name: preset.label for name, preset in PRESETS.items()},
     PARTS: "λ, one curve for each part of the corpus",
     **{name: OPTIONS[name].label for name in variable() if name not in FIRST},
     "estimator": "Method",
@@ -58,11 +106,6 @@ CHOSEN = {
 """What a menu of values starts with; for other options with all of them."""
 
 
-def is_figure(word: str) -> bool:
-    """Whether it is a figure of the paper, whose arms are fixed."""
-    return word in FIGURES
-
-
 def choices(word: str) -> tuple[str, ...]:
     """The values that an option can have, where they can be counted; else empty."""
     if word == "objective":
@@ -86,7 +129,7 @@ def methods(word: str) -> tuple[str, ...]:
     masks = tuple(entry.name for entry in catalogue.ESTIMATORS if entry.draws_masks)
     if word in ("estimator", "single", PARTS):
         return ()
-    if is_figure(word):
+    if word in PRESETS:
         return tuple(sorted(masks, key=lambda name: name != "reinforce"))
     owners = OPTIONS[word].owners
     if not owners:
@@ -106,7 +149,7 @@ def seeded(word: str, method: str, objectives: Iterable[str]) -> bool:
     Args:
         method: of `methods`; where methods vary, some always depend on it. objectives: of the runs.
     """
-    if word == "estimator" or is_figure(word):
+    if word == "estimator" or word in PRESETS:
         return True
     solvers = [method] if method != catalogue.AUTO else [catalogue.auto(objective) for objective in objectives]
     return any(catalogue.estimator(name).seeded for name in solvers)
