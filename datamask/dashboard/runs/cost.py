@@ -90,13 +90,6 @@ def estimate(
     return Cost(selected, filled, seconds, basis, int(memory), config.budget is None, measured, best)
 
 
-def sentence(cost: Cost, n: int) -> str:
-    """The cost in a line or two of Markdown."""
-    if cost.seconds is None:
-        return f"{_rows(cost, n)}. No estimate of the time yet."
-    return f"{_rows(cost, n)}, in about **{words.roughly(cost.seconds)}**."
-
-
 def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int) -> str:
     """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused."""
     first = _sized(solve, learn)
@@ -138,7 +131,14 @@ def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
         times = f"Time: {first.basis}."
     else:
         times = " ".join(f"Time of {name}: {cost.basis}." for name, cost in ways)
-    return _described(times, max(cost.memory for _, cost in ways), first)
+    text = f"{times} Memory: at least {words.size(max(cost.memory for _, cost in ways))}."
+    if first.tokens is None or not first.exact:
+        return text
+    return text + (
+        " Tokens: estimated from earlier runs."
+        if first.measured
+        else " Tokens: from rows of mean length to the rows of best quality."
+    )
 
 
 def _sized(solve: Cost | None, learn: Cost | None) -> Cost:
@@ -158,22 +158,6 @@ def _rows(cost: Cost, n: int) -> str:
         low, high = (words.short(count) for count in sorted((cost.tokens, cost.best_tokens)))
         rows += f" (about {_between(low, high)} tokens)"
     return rows
-
-
-def details(cost: Cost) -> str:
-    """Where the estimate comes from, for a help text."""
-    return _described(f"Time: {cost.basis}.", cost.memory, cost)
-
-
-def _described(times: str, memory: int, cost: Cost) -> str:
-    text = f"{times} Memory: at least {words.size(memory)}."
-    if cost.tokens is None or not cost.exact:
-        return text
-    return text + (
-        " Tokens: estimated from earlier runs."
-        if cost.measured
-        else " Tokens: from rows of mean length to the rows of best quality."
-    )
 
 
 def _length(config: SelectionConfig, selected: int, fingerprint: str, runs: Sequence[Run]) -> float | None:

@@ -60,7 +60,7 @@ def test_another_corpus_is_scaled_and_said_so(tmp_path):
 def test_without_a_measurement_there_is_no_number(tmp_path):
     store = made(tmp_path, objective="pairwise")
     price = estimate(store)
-    assert price.seconds is None and "No estimate" in cost.sentence(price, 1000)
+    assert price.seconds is None and "No estimate" in cost.sentence_of_two(price, None, 1000)
 
 
 def test_a_run_under_way_is_a_measurement_too(tmp_path):
@@ -79,7 +79,7 @@ def test_a_run_under_way_is_a_measurement_too(tmp_path):
 def test_rows_and_tokens(tmp_path):
     price = estimate(RunStore(tmp_path), tokens=200_000.0, select_ratio=0.25)
     assert price.selected == 250 and price.tokens == 50_000.0
-    assert "250" in cost.sentence(price, 1000) and "tokens" in cost.sentence(price, 1000)
+    assert "250" in cost.sentence_of_two(price, None, 1000) and "tokens" in cost.sentence_of_two(price, None, 1000)
 
 
 def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_path):
@@ -91,19 +91,19 @@ def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_p
     store = made(tmp_path, lamb=0.2, tokens=36_000)
     price = priced(store, lamb=0.5)
     assert (price.tokens, price.best_tokens, price.measured) == (30_000.0, 51_000.0, False)
-    said = cost.sentence(price, 1000)
+    said = cost.sentence_of_two(price, None, 1000)
     assert "about 30 k to 51 k tokens".replace(" k", "\u00a0k") in said
     made(tmp_path, lamb=0.8, tokens=48_000)
     assert priced(store, lamb=0.2).tokens == 36_000 and priced(store, lamb=0.8).measured
     price = priced(store, lamb=0.5)
-    assert price.tokens == pytest.approx(42_000) and "about 42\u00a0k tokens" in cost.sentence(price, 1000)
-    assert "earlier runs" in cost.details(price)
+    assert price.tokens == pytest.approx(42_000) and "about 42\u00a0k tokens" in cost.sentence_of_two(price, None, 1000)
+    assert "earlier runs" in cost.details_of_two(price, None)
     # beyond them, or with another objective, size or corpus, they say nothing
     for options in ({"lamb": 0.9}, {"lamb": 0.5, "objective": "pairwise"}, {"lamb": 0.5, "select_ratio": 0.5}):
         assert not priced(store, **options).measured
     # a budget is filled, whatever the lengths are
     price = priced(store, budget=20_000.0)
-    assert price.tokens == 20_000 and "about 20\u00a0k tokens" in cost.sentence(price, 1000)
+    assert price.tokens == 20_000 and "about 20\u00a0k tokens" in cost.sentence_of_two(price, None, 1000)
 
 
 def test_epochs_are_those_of_all_rows_where_a_sample_is_open(tmp_path):
