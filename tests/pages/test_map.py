@@ -20,7 +20,15 @@ from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked import best_rows, brushing, distribution_panel, groups_panel, names_panel, topics
+from datamask.dashboard.linked import (
+    best_rows,
+    brushing,
+    columns,
+    distribution_panel,
+    groups_panel,
+    names_panel,
+    topics,
+)
 from datamask.dashboard.linked.facets import class_facet
 from datamask.dashboard.map import canvas_map, map_layout
 from datamask.dashboard.map.filters import Among, Between, Filters, Rows
@@ -638,6 +646,10 @@ def test_rows_are_colored_by_what_each_end_of_lambda_selects_at_every_lambda(pag
         f"neither {counts[False, False]}",
     ]
     assert np.array_equal(sent["codes"], (best + 2 * spread)[parcels(app)["ground"]["rows"]])
+    # while λ is dragged the map shows the selection, and these colors again once the page has followed
+    assert parcels(app)["slider"]["between"]
+    app.selectbox(key="explore_colour").set_value(columns.SELECTED).run()
+    assert not parcels(app)["slider"]["between"]
 
 
 def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):

@@ -79,7 +79,7 @@ class Beside:
         current: what the page was drawn with.
         places: where the samples lie on the map. seen: what a filter lets through.
         panel: of the map, the one that shows the selections. between: whether it does so only until the page has
-            followed, as it then shows what follows from the selection.
+            followed, as it then shows another color, or what follows from the selection.
         tallies: what is counted at each lambda, for what stands around the map.
         sample: the marked row.
         scope: names places and run, so that what was packed of them is found again.

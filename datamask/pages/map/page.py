@@ -258,7 +258,7 @@ def _draw(current: Current) -> None:
                 ground.places,
                 Seen(let_through, passing if view.filters else None),
                 panel,
-                against is not None,
+                against is not None or columns.SELECTED not in colours,
                 tuple(tally for tally in tallies if tally is not None),
                 sample,
                 f"{run_id} {ground.scope} {shown_as}",
