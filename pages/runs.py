@@ -1,19 +1,11 @@
 """Runs: all of them in a table, started and watched; their frontier; sweeps; two to four side by side."""
 
-import streamlit as st
-
 from datamask.analyses.frontier import section_panel as frontier_section
 from datamask.analyses.sweeps import section_panel as sweep_section
-from datamask.dashboard.frame import address, sections
+from datamask.dashboard.frame import sections
 from datamask.dashboard.frame.frame import frame
 from datamask.pages.runs import compare_panel as compare_section
 from datamask.pages.runs import section_panel as runs_section
-
-if st.query_params.get(sections.VIEW) == "live":
-    # a section once; the slider of the Map answers what it did
-    asked = {name: value for name, value in st.query_params.to_dict().items() if name != sections.VIEW}
-    address.take_again()
-    st.switch_page("app.py", query_params=asked)
 
 section = sections.current("Runs")
 current = frame("Runs", section.question, view=section.name)

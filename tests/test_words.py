@@ -34,10 +34,6 @@ BRITISH = (
 """Beginnings of words that Americans write in another way."""
 
 ALLOWED = {
-    "Starved and over-fed": "a tab in older addresses",
-    "similarity to neighbours": "a column in older addresses",
-    "settled by proof": "a color in older addresses",
-    "settled on parts": "a color in older addresses",
     "optimised names the selection": "the name of an argument",
 }
 """Texts that stay, and why; at most ten."""

@@ -1,4 +1,4 @@
-"""Sections of a page in a real browser: their addresses, Back and a reload; and old addresses, which lead to them."""
+"""Sections of a page in a real browser: their addresses, Back and a reload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.steps import choose
 from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000
-RUNS, FRONTIER, COMPARE = "Runs", "Frontier", "Compare"
+RUNS, FRONTIER = "Runs", "Frontier"
 MAP = "Map"
 
 
@@ -29,7 +29,7 @@ def at(page: Page, question: str, path: str, **asked: str) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page: Page):
+def test_back_and_a_reload_find_the_section(tmp_path, browser_page: Page):
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
     store, corpus = RunStore(tmp_path / "runs"), opening.corpus
@@ -38,7 +38,7 @@ def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page
     tab = lambda name: page.get_by_role("tab", name=name, exact=True)  # noqa: E731 - short, and used on every line
     menu = page.locator(".st-key-menu")
     with served(tmp_path, DATAMASK_ROOTS=str(tmp_path)) as address:
-        page.goto(f"{address}/frontier?corpus={opening.key}&run={run.id}")
+        page.goto(f"{address}/runs?view=frontier&corpus={opening.key}&run={run.id}")
         at(page, FRONTIER, "/runs", view="frontier", **here)
         tab("All runs").click()
         at(page, RUNS, "/runs", **here)
@@ -79,14 +79,3 @@ def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page
         page.go_back()
         # the search is a condition of all pages
         at(page, FRONTIER, "/runs", view="frontier", search="text", **here)
-
-        # addresses from before lead to the same pages, and back
-        ids = ",".join(run.id for run in store.list())
-        page.goto(f"{address}/compare?corpus={opening.key}&run={run.id}&runs={ids}&tab=Values&marks=points")
-        at(page, COMPARE, "/runs", view="compare", runs=ids, tab="Values", marks="points", **here)
-        expect(tab("Values")).to_have_attribute("aria-selected", "true")
-        page.goto(f"{address}/explore?corpus={opening.key}&run={run.id}&maps=2&marks=points")
-        at(page, MAP, "/", maps="2", marks="points", **here)
-        page.go_back()
-        expect(page).to_have_url(re.compile("view=compare"))
-        at(page, COMPARE, "/runs", view="compare", runs=ids, tab="Values", marks="points", **here)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import http.client
 import signal
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-from streamlit import config
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from datamask.dashboard.frame.frame import PAGES
-from datamask.dashboard.server import old_addresses, server
 from tests.e2e.serving import serving
 from tests.e2e.websocket_client import Visitor
 
 ROUTES = (
     "/",
     "/runs",
-    "/explore?run=x",
+    "/export?run=x",
     "/no/such/page",
     "/_stcore/health",
     "/_stcore/host-config",
@@ -139,28 +137,6 @@ def test_every_page_is_found_by_its_address_inside_the_frame(address):
             assert [link.label for link in links][: len(PAGES)] == [other for _, other, _ in PAGES], label
             titles = [element.heading.body for element in visitor.elements if element.WhichOneof("type") == "heading"]
             assert titles[0] == label and not visitor.faults()
-
-
-@pytest.mark.parametrize("path", old_addresses.OLD)
-def test_old_addresses_lead_on_with_all_they_ask_for(address, path):
-    old = f"/{path}?corpus=c0ffee&search=a%26b+c"
-    status, headers, _ = ask(address, old)
-    led = urlsplit(urljoin(old, headers["location"]))
-    assert status == 307 and not led.netloc and ask(address, led.path)[0] == 200
-    assert {("corpus", "c0ffee"), ("search", "a&b c")} <= set(parse_qsl(led.query))
-    with Visitor(address) as visitor:
-        visitor.draw(led.path[1:], led.query)
-        assert not visitor.faults() and visitor.elements
-
-
-def test_old_addresses_lead_on_below_a_folder_too():
-    before = config.get_option("server.baseUrlPath")
-    try:
-        config.set_option("server.baseUrlPath", "/below/it/")
-        paths = {route.path for route in server.around()["routes"]}
-    finally:
-        config.set_option("server.baseUrlPath", before)
-    assert {f"/below/it/{path}" for path in old_addresses.OLD} < paths
 
 
 def test_listed_names_pass_and_only_they(tmp_path):

@@ -32,18 +32,16 @@ def runs(store, opened, mapped):
 
 
 def test_explore_comes_back(page, opened, runs):
-    asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Starved and over-fed"}
+    asked = {"maps": "3", "second": "source", "third": "length", "layout": "PCA", "marks": "hexagons"}
+    asked["tab"] = "Under- and over-represented"
     app = page(corpus=opened.key, run=runs[0].id, **asked)
     assert app.selectbox(key="explore_second").value == "source"
-    assert app.session_state["explore_layout"] == "PCA"
-    assert app.session_state["explore_tab"] == "Under- and over-represented"
+    assert app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == asked["tab"]
     app.run()
-    # the address then has the tab's name of today
-    now = asked | {"tab": "Under- and over-represented"}
-    assert {name: app.query_params[name] for name in asked} == now
+    assert {name: app.query_params[name] for name in asked} == asked
     # from then on the address follows
     app.selectbox(key="explore_second").set_value("quality").run()
-    assert "left" not in app.query_params and app.query_params["middle"] == "length"
+    assert "second" not in app.query_params and app.query_params["third"] == "length"
 
 
 def count_shown(app):
@@ -125,12 +123,6 @@ def test_the_grouping_comes_back(page, opened, runs):
     assert app.selectbox(key="explore_group_by").value == "length band"
     app.selectbox(key="explore_group_by").set_value("source").run()
     assert one(app.query_params["group"]) == "source"
-
-
-def test_a_tab_of_an_older_address_opens_under_its_new_name(page, opened, runs):
-    app = page(corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
-    assert app.selectbox(key="explore_group_by").value == "length band"
-    assert one(app.run().query_params["tab"]) == "Under- and over-represented"
 
 
 def one(value):

@@ -110,8 +110,7 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     app.get_by_key("explore_maps").set_value("1").run()
     app.get_by_key("explore_maps").set_value("3").run()
     assert titles(app) == ["Selected by mine", "source", "Similarity to neighbors"]
-    # an address from when there were always three maps, of which these two could be chosen
-    again = page(corpus=opened.key, run=run.id, left="length")
+    again = page(corpus=opened.key, run=run.id, maps="3", second="length")
     assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbors"]
 
 
@@ -121,7 +120,7 @@ def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapp
     execute(run)
     counts = run.status().to_dict()["summary"]["settled"]
     assert counts["inside"] and counts["outside"], "a corpus of which nothing is settled shows nothing"
-    app = page(corpus=opened.key, run=run.id, colour="settled by proof")
+    app = page(corpus=opened.key, run=run.id, colour="rows by proof")
     drawn = parcels(app)["0"]
     assert titles(app) == ["Rows by proof"]
     assert [said for _, _, said in drawn["key"]] == [
@@ -136,7 +135,7 @@ def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapp
 
 def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine", objective="facility")
-    app = page(corpus=opened.key, run=run.id, colour="settled on parts", maps="2", left="settled by proof")
+    app = page(corpus=opened.key, run=run.id, colour="stability across subsets", maps="2", second="rows by proof")
     reasons = [parcels(app)[place]["text"] for place in ("0", "1")]
     assert reasons == [
         "not computed yet; see Stability on the Evidence page",
@@ -346,7 +345,7 @@ def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
 
 
 def test_shards_opened_again_with_another_column_show_it(page, opened, store, mapped, shard, runs_dir):
-    app = page(corpus=opened.key, left="source", tab="Distributions")
+    app = page(corpus=opened.key, maps="2", second="source", tab="Distributions")
     assert titles(app)[1] == "source" and "grade" not in app.selectbox(key="explore_second").options
     before = opened.corpus
     grades = np.array(["low", "high"])[np.arange(240) % 2]
@@ -355,7 +354,7 @@ def test_shards_opened_again_with_another_column_show_it(page, opened, store, ma
     pq.write_table(table.set_column(table.column_names.index("source"), "source", sources), shard)
     opening = reopened(shard, runs_dir, grade=pa.array(grades), weight=pa.array(np.arange(240.0)))
     assert opening.corpus.fingerprint == before.fingerprint and opening.corpus.identity != before.identity
-    app = page(corpus=opening.key, left="grade", middle="source", tab="Distributions")
+    app = page(corpus=opening.key, maps="3", second="grade", third="source", tab="Distributions")
     assert titles(app)[1:] == ["grade", "source"]
     assert {line.split()[0] for line in key_lines(app, 2)} == {"web", "forum"}
     drawn = {facet["name"]: facet for place in (0, -1) for facet in strips(app)[place]["facets"]}
@@ -436,8 +435,9 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
         "app.py",
         corpus=opening.key,
         run=run.id,
-        left="cluster",
-        middle="cluster (column)",
+        maps="3",
+        second="cluster",
+        third="cluster (column)",
         tab="Distributions",
     )
     offered = app.selectbox(key="explore_second").options

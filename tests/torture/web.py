@@ -78,8 +78,8 @@ PAGES = {
     "": (
         "maps",
         "colour",
-        "left",
-        "middle",
+        "second",
+        "third",
         "rail",
         "layout",
         "marks",

@@ -106,7 +106,6 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
         collapse = st.selectbox(
             "Exact duplicates",
             tuple(COPIES),
-            1 if opened.sample else 0,
             key="frontier_copies",
             persist_state="session",
             format_func=COPIES.__getitem__,

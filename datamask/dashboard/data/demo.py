@@ -7,12 +7,9 @@ one that somebody deletes does not come back.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import os
 import shutil
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,9 +17,9 @@ import pyarrow.parquet as pq
 
 from datamask import parquet
 from datamask.config import CorpusConfig
-from datamask.dashboard.server.scripts import FOLDER, IS_INSTALLED
+from datamask.dashboard.server.scripts import FOLDER
 from datamask.errors import DatamaskError
-from datamask.files import replacing, replacing_folder, user_path, write_text
+from datamask.files import replacing, replacing_folder, write_text
 from datamask.runs.store import RunStore
 from datamask.work.locks import only_one
 
@@ -34,14 +31,6 @@ TITLE, RUN_ID = "Demo corpus", "demo-masks"
 
 NOTE = ".demo"
 """In a runs folder: the demo was opened there."""
-
-
-def old_sample() -> Path:
-    """Return the folder in which earlier versions built the sample: it still opens where it lies."""
-    if not IS_INSTALLED:
-        return FOLDER / "sample_data" / "built"
-    caches = user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return caches / "datamask" / f"sample-{hashlib.sha256(sys.prefix.encode()).hexdigest()[:8]}"
 
 
 def config() -> CorpusConfig:

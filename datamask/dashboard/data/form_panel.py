@@ -370,7 +370,7 @@ def offer_recent(opening: Opening | None) -> None:
                 type="tertiary",
                 icon=":material/history:",
             ):
-                _open(note.config, note.title, sample=note.sample)
+                _open(note.config, note.title)
 
 
 def _open_made(made: CorpusConfig, texts: CorpusConfig) -> None:
@@ -379,15 +379,15 @@ def _open_made(made: CorpusConfig, texts: CorpusConfig) -> None:
     _open(made, title_of(made))
 
 
-def _open(config: CorpusConfig, title: str, *, ours: bool = False, sample: bool = False) -> None:
+def _open(config: CorpusConfig, title: str, *, ours: bool = False) -> None:
     """Start an opening, its paths checked once more: a note on disk may be older than the roots."""
     if not ours:
         try:
-            config = confined_config(config, (*session.roots(), session.runs_dir() / UPLOADS, demo.old_sample()))
+            config = confined_config(config, (*session.roots(), session.runs_dir() / UPLOADS))
         except DatamaskError as error:
             _say(error)
             return
-    session.choose_opening(session.all_openings().start(config, title, sample=sample))
+    session.choose_opening(session.all_openings().start(config, title))
     session.choose_run(None)
     st.rerun()
 

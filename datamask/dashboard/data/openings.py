@@ -58,7 +58,6 @@ class OpenCorpus:
     key: str
     title: str
     config: CorpusConfig
-    sample: bool
     corpus: Corpus
 
 
@@ -70,7 +69,6 @@ class Opening:
         key: short name of the configuration, safe in a URL.
         title: what people call it: "Demo corpus", a folder's name.
         config: what is opened.
-        sample: whether it is the sample that earlier versions built, half of which are copies.
         corpus: the corpus once it is open. copies: how many of its rows repeat others, as far as counted.
         first: the first look, with its pictures, while the corpus is being read; None before it is there, after that,
             and where it would be no quicker. unlooked: why there is none, where something is in the way.
@@ -83,7 +81,6 @@ class Opening:
     key: str
     title: str
     config: CorpusConfig
-    sample: bool = False
     corpus: Corpus | None = None
     copies: Copies = field(default_factory=Copies)
     first: FirstPicture | None = None
@@ -103,7 +100,7 @@ class Opening:
         """The open corpus; None: it is still to come, or never will."""
         if self.corpus is None:
             return None
-        return OpenCorpus(self.key, self.title, self.config, self.sample, self.corpus)
+        return OpenCorpus(self.key, self.title, self.config, self.corpus)
 
     @property
     def under_way(self) -> bool:
@@ -129,7 +126,6 @@ class Recent:
     key: str
     title: str
     config: CorpusConfig
-    sample: bool
     rows: int
     dim: int
     fingerprint: str
@@ -172,7 +168,7 @@ class Openings:
             opening.used = time.monotonic()
         return opening
 
-    def start(self, config: CorpusConfig, title: str, *, sample: bool = False) -> Opening:
+    def start(self, config: CorpusConfig, title: str) -> Opening:
         """Open a corpus in the background, or join the opening already under way.
 
         A corpus that is ready is opened again all the same, so that changed files are noticed; the shared corpora make
@@ -183,7 +179,7 @@ class Openings:
             running = self._by_key.get(key)
             if running is not None and running.under_way:
                 return running
-            opening = Opening(key, title, config, sample)
+            opening = Opening(key, title, config)
             # one that was asked to stop may still be ending
             opening.job = worker().start(
                 f"open {self.folder} {key} {id(opening)}", lambda job: self._open(opening, job)
@@ -202,7 +198,7 @@ class Openings:
             recent = self._read(self.folder / f"{key}.json")
             if recent is not None:
                 check(recent.config)
-                opening = self.start(recent.config, recent.title, sample=recent.sample)
+                opening = self.start(recent.config, recent.title)
         return opening
 
     def recent(self, limit: int = 5) -> list[Recent]:
@@ -314,7 +310,6 @@ class Openings:
             "key": opening.key,
             "title": opening.title,
             "config": opening.config.to_dict(),
-            "sample": opening.sample,
             "rows": len(corpus),
             "dim": corpus.dim,
             "fingerprint": corpus.fingerprint,
@@ -334,7 +329,6 @@ class Openings:
                 note["key"],
                 str(note["title"]),
                 CorpusConfig.from_dict(note["config"]),
-                bool(note["sample"]),
                 int(note["rows"]),
                 int(note["dim"]),
                 str(note["fingerprint"]),

@@ -61,7 +61,7 @@ def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part[
 
 def _text(key: str, default: str) -> Part[str]:
     # the page itself knows which columns there are, and lets go of others
-    return Part(key, default, lambda text: shared_view.RENAMED.get(text, text[:_LONGEST]))
+    return Part(key, default, lambda text: text[:_LONGEST])
 
 
 def _number(key: str, default: float | None, low: float, high: float) -> Part[float]:
@@ -119,9 +119,8 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
     "Map": {
         "maps": _one_of("explore_maps", MAPS, MAPS[0]),
         "colour": _text("explore_colour", columns.SELECTED),
-        # what the second and the third map were called when there were always three
-        "left": _text("explore_second", columns.QUALITY),
-        "middle": _text("explore_third", columns.CROWDING),
+        "second": _text("explore_second", columns.QUALITY),
+        "third": _text("explore_third", columns.CROWDING),
         "against": Part(session.AGAINST, None, _run),
         "rail": _one_of("explore_rail", ("open", "folded")),
         "layout": _one_of("explore_layout", LAYOUTS, DEFAULT),
@@ -160,13 +159,6 @@ def follow(page: str) -> None:
         for name, part in parts.items():
             if name in st.query_params:
                 _take(name, part)
-        if (
-            page == "Map"
-            and "maps" not in st.query_params
-            and any(old in st.query_params for old in ("left", "middle"))
-        ):
-            # an address from when there were always three maps
-            st.session_state["explore_maps"] = MAPS[-1]
         return
     for name, part in parts.items():
         value = st.session_state.get(part.key)

@@ -28,14 +28,6 @@ LEAST_ZOOM, MOST_ZOOM = 0.2, 400.0
 GRID = 999
 """Steps across a region's own box to which its corners are rounded: finer than the pixels it was drawn with."""
 
-RENAMED = {
-    "similarity to neighbours": "similarity to neighbors",
-    "Starved and over-fed": "Under- and over-represented",
-    "settled by proof": "rows by proof",
-    "settled on parts": "stability across subsets",
-}
-"""What names in older addresses are called now."""
-
 NEAR = 1e-4
 """A box whose side is this share of its distance from nought needs all digits: seven are half a step of `GRID` off."""
 
@@ -62,10 +54,9 @@ def where_of(text: str) -> Filters:
     for entry in _read_list(text):
         match entry:
             case [str(name), int() | float() as low, int() | float() as high]:
-                filters = filters.taking(Between(RENAMED.get(name, name), float(low), float(high)))
+                filters = filters.taking(Between(name, float(low), float(high)))
             case [str(name), list(names)] if names and all(isinstance(value, str) for value in names):
-                known = tuple(RENAMED.get(str(value), str(value)) for value in names)
-                filters = filters.taking(Among(RENAMED.get(name, name), known))
+                filters = filters.taking(Among(name, tuple(map(str, names))))
             case _:
                 raise ValueError(f"a condition must be [name, low, high] or [name, [class, ...]], got {entry}")
     return filters

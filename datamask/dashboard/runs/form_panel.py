@@ -109,10 +109,10 @@ def _key(name: str) -> str:
     return f"form_{name}"
 
 
-def _prepare(defaults: dict[str, Any]) -> None:
+def _prepare() -> None:
     """Give every control its remembered value: Streamlit forgets a control's state when another page is shown."""
     remembered = st.session_state.setdefault("form_values", {})
-    for name, value in {**DEFAULTS, **defaults}.items():
+    for name, value in DEFAULTS.items():
         st.session_state.setdefault(_key(name), remembered.get(name, value))
 
 
@@ -278,7 +278,6 @@ def _objectives() -> list[str]:
 
 
 def run_form(
-    defaults: dict[str, Any] | None = None,
     quality_columns: Sequence[str] = (),
     tokens: float | None = None,
     problem: SelectionConfig | None = None,
@@ -286,11 +285,10 @@ def run_form(
     """Draw the controls in the present column.
 
     Args:
-        defaults: defaults that differ from the catalogue's on this corpus.
         quality_columns: the open corpus's. tokens: all of its rows' together; None: they have no lengths.
         problem: the current selection's, at its lambda, which the form starts at; None: it stays as it is.
     """
-    _prepare(defaults or {})
+    _prepare()
     if problem is not None:
         _follow(problem)
     state = st.session_state

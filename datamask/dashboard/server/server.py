@@ -22,7 +22,7 @@ import click
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from datamask import endings, import_race, server_note
@@ -30,7 +30,6 @@ from datamask.config import CorpusConfig
 from datamask.dashboard.data import demo_opening, kept_roots
 from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.server import old_addresses
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
@@ -122,10 +121,7 @@ def around(script: str | None = None) -> dict[str, Any]:
         print(f"datamask: {error}", file=sys.stderr, flush=True)
         raise SystemExit(REFUSED) from error
     return {
-        "routes": [
-            Route(server_note.TOKEN_PATH, _token),
-            *(Route(f"/{_base()}{path}", _moved) for path in old_addresses.OLD),
-        ],
+        "routes": [Route(server_note.TOKEN_PATH, _token)],
         "middleware": [Middleware(Doorkeeper, hosts=_hosts)],
         "lifespan": _life,
         "on_script_error": _fault,
@@ -135,11 +131,6 @@ def around(script: str | None = None) -> dict[str, Any]:
 async def _token(_: Request) -> PlainTextResponse:
     """Tells a notebook that this is the server whose note it read."""
     return PlainTextResponse(server_note.token())
-
-
-async def _moved(request: Request) -> RedirectResponse:
-    """Leads from an old address to where the page is now; not for ever, because browsers would remember that."""
-    return RedirectResponse(old_addresses.moved(request.url.path.rpartition("/")[2], request.url.query))
 
 
 def _open_first(script: str | None) -> None:

@@ -286,7 +286,7 @@ def check_readable(config: CorpusConfig) -> None:
     Raises:
         Outside: it lies elsewhere.
     """
-    check_roots(config, (*roots(), runs_dir() / UPLOADS, demo.DEMO, demo.old_sample()))
+    check_roots(config, (*roots(), runs_dir() / UPLOADS, demo.DEMO))
 
 
 def starting() -> threading.Lock:
@@ -408,7 +408,7 @@ def _reopen(opening: Opening) -> None:
     except Outside as error:
         st.session_state["trouble"] = str(error)
         return
-    choose_opening(all_openings().start(opening.config, opening.title, sample=opening.sample))
+    choose_opening(all_openings().start(opening.config, opening.title))
 
 
 def _first_parts(opening: Opening) -> int:

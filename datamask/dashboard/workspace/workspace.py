@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -71,17 +71,8 @@ def read(opened: OpenCorpus) -> Workspace:
     runs += [run for run in asked if run.id not in {other.id for other in runs}]
     run = next((run for run in runs if named is not None and run.id == named.id), None) or session.run_to_open(runs)
     names = listing.unlike({other.id: listing.name_of(other) for other in runs})
-    settings, filters = problem_of(opened, run), brushing.kept(opened.corpus)
-    return Workspace(opened, run, runs, names, refused, settings, _chosen(opened, run), filters)
-
-
-def problem_of(opened: OpenCorpus, run: Run | None) -> SelectionConfig:
-    """The problem that is solved along lambda beside a run, or beside none."""
-    if run is not None:
-        return lambda_points.settings_of(run.config.selection)
-    settings = lambda_points.settings_of(None)
-    # as the sweeps of the sample do: half of it are copies
-    return replace(settings, collapse="exact") if opened.sample else settings
+    settings = lambda_points.settings_of(None if run is None else run.config.selection)
+    return Workspace(opened, run, runs, names, refused, settings, _chosen(opened, run), brushing.kept(opened.corpus))
 
 
 def _chosen(opened: OpenCorpus, run: Run | None) -> float | None:

@@ -85,6 +85,4 @@ def _settings(opened: OpenCorpus, run: Run | None, name: str) -> SelectionConfig
         settings = lambda_points.settings_of(run.config.selection)
         return replace(settings, lamb=run.config.selection.lamb if moved is None else moved)
     settings = form_panel.remembered(form_panel.SOLVE)
-    if opened.sample and "collapse" not in st.session_state.get("form_values", {}):
-        settings = replace(settings, collapse="exact")  # as the form has it there: half of the sample are copies
     return settings if moved is None else replace(settings, lamb=moved)

@@ -59,7 +59,6 @@ def show(current: Current | None) -> None:
         else:
             columns = opened.corpus.provenance.columns.get("quality") or ()
             form = form_panel.run_form(
-                {"collapse": "exact"} if opened.sample else {},
                 columns,
                 cost.token_total(opened.corpus),
                 _problem(current),

@@ -46,7 +46,7 @@ def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(opening
     opening = demo_opening.begin(openings)
     opening.job.wait(LONG)
     store = RunStore(openings.runs_dir)
-    assert opening.title == demo.TITLE and len(opening.corpus) > 5_000 and not opening.sample
+    assert opening.title == demo.TITLE and len(opening.corpus) > 5_000
     assert map_layout.layout(opening.corpus, store.cache_dir) is not None
     (run,) = store.list()
     assert run.status().state == "done" and run.config.corpus == opening.config
@@ -120,17 +120,6 @@ def test_not_where_another_corpus_was_opened(small, openings, tmp_path):
     assert demo_opening.opening(openings) is None
     own.wait(LONG)
     assert demo_opening.begin(Openings(openings.runs_dir)) is None
-
-
-def test_the_sample_that_an_earlier_version_built_still_opens_by_its_link(small, openings, tmp_path, monkeypatch):
-    old = tmp_path / "old" / "built"
-    shutil.copytree(ROOT / "sample_data" / "tiny", old)
-    first = openings.start(CorpusConfig((str(old),)), "Sample corpus", sample=True)
-    first.wait(LONG)
-    assert demo_opening.begin(Openings(openings.runs_dir)) is None
-    again = Openings(openings.runs_dir).resume(first.key, lambda config: None)
-    again.wait(LONG)
-    assert again.ready and again.sample and again.corpus.fingerprint == first.corpus.fingerprint
 
 
 def test_not_where_the_command_line_names_a_corpus(openings, monkeypatch):

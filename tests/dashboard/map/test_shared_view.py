@@ -114,9 +114,3 @@ def test_where_a_map_stands():
 def test_nonsense_is_no_place_of_a_map(text):
     with pytest.raises(ValueError):
         shared_view.sight_of(text)
-
-
-def test_conditions_of_older_addresses_keep_their_columns():
-    old = '[["similarity to neighbours",0.1,0.5],["source",["web"]]]'
-    new = '[["similarity to neighbors",0.1,0.5],["source",["web"]]]'
-    assert shared_view.where_of(old) == shared_view.where_of(new)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from datamask.dashboard.data import demo
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.server.scripts import APP, FOLDER, INSTALLED, IS_INSTALLED
 
@@ -15,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_in_a_checkout_they_stand_beside_the_package():
-    assert not IS_INSTALLED and APP == ROOT / "app.py" and demo.old_sample() == ROOT / "sample_data" / "built"
+    assert not IS_INSTALLED and APP == ROOT / "app.py"
 
 
 @pytest.mark.parametrize("script", [*(script for script, *_ in PAGES), "sample_data/demo/demo.parquet"])
