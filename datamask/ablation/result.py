@@ -17,7 +17,7 @@ from datamask.ablation.comparisons import BETTER, LEVEL, WORSE, Comparisons, Dif
 from datamask.ablation.question import AblationQuestion
 
 VERSION = 1
-"""Of the record. A change of the method raises it, and results of another version are not shown."""
+"""Of the record's fields. `datamask.ablation.question.MEANING` is the version of what they mean."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from datamask.ablation import question as questions
 from datamask.ablation import wording
 from datamask.ablation.question import AblationQuestion, objectives_known
 from datamask.ablation.result import VERSION, AblationResult
@@ -100,6 +101,12 @@ def test_a_result_comes_back_from_json_as_it_was():
         AblationResult.from_dict({**written, "losses": [[[1.0]]]})
     with pytest.raises(ValueError, match="finite"):
         AblationResult.from_dict({**written, "losses": (result.losses * np.nan).tolist()})
+
+
+def test_a_question_of_another_meaning_has_another_key(monkeypatch):
+    before = AblationQuestion().key
+    monkeypatch.setattr(questions, "MEANING", questions.MEANING + 1)
+    assert AblationQuestion().key != before
 
 
 def test_a_question_validates_itself_and_has_a_key():

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from datamask.ablation.question import MEANING
 from datamask.analyses.ablation.compute.transformer import Training
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
@@ -24,7 +25,7 @@ SELECTION, LOSSES, TRAINING = "lambda-selection", "lambda-losses", "lambda-train
 VERSIONS = {SELECTION: 2, LOSSES: 1, TRAINING: 1}
 """Raise one when a selection of a search, or a training, would come out differently."""
 
-ABLATION = "ablation-"
+ABLATION = f"ablation{MEANING}-"
 """Before the names of what ablations keep: it goes by what it was made from, and serves more than one question."""
 
 
