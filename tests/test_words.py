@@ -22,7 +22,7 @@ FORBIDDEN = (
     # retired terms
     *("near-copy", "near-copies", "trial", "verdict", "judge", "judged", "judges", "starved", "over-fed", "foretold"),
     *("foretells", "keep share", "settled", "a matter of taste", "coin-flip", "coin-flips", "consensus core", "polish"),
-    *("polished", "attainable", "take home", "a fault of the program", "which-lambda", "inclusion weights"),
+    *("polished", "attainable", "take home", "a fault of the program", "inclusion weights"),
 )
 
 BRITISH = (

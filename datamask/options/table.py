@@ -93,7 +93,7 @@ class SelectionOptions:
     scale: str = option(
         Choice({"calibrated": "calibrated shares", "raw": "raw, as in the paper"}),
         "Scale of λ",
-        "units in which lambda weighs the terms: calibrated (0 is random, 1 is the best found) or raw, as in the paper",
+        "units of the terms that lambda weighs: calibrated (0 is random, 1 is the best found) or raw, as in the paper",
         "SCALE",
         WHAT,
         default="calibrated",

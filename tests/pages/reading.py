@@ -61,7 +61,7 @@ def waterfall(app: AppTest) -> pd.DataFrame:
 
 
 def strip(app: AppTest) -> tuple[list[float], list[bool], list[float]]:
-    """At which lambdas a sample is in: those of all runs, whether in at each, and those of this run."""
+    """The lambdas where a sample is in: those of all runs, whether in at each, and those of this run."""
     own, *states = figure(app, "why_strip").data
     dots = sorted((lamb, dots.name == "in") for dots in states for lamb in dots.x if lamb is not None)
     return [lamb for lamb, _ in dots], [inside for _, inside in dots], list(own.x)

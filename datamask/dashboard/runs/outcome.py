@@ -130,8 +130,7 @@ def certificate(run: Run) -> str | None:
     more = "higher" if optimal else f"more than {points} higher"
     return (
         f"{head}: the joint value is {joint}. No selection {which} has a joint value {more}."
-        # older runs on all rows carry the classes of their sample, which is another problem
-        + ("" if run.whole is not None else classified(result.row_classes))
+        + classified(result.row_classes)
         + (f" Rules: {'; '.join(rules(run))}." if rules(run) else "")
     )
 
@@ -168,7 +167,7 @@ def neighbors(run: Run) -> str | None:
 
 
 def _values(result: RunResult | None) -> str:
-    """What the values of a run on an approximate graph are, in a sentence; runs of before say nothing of it."""
+    """What the values of a run on an approximate graph are, in a sentence; empty without a result."""
     if result is not None and (estimate := result.estimate) is not None:
         return (
             "The diversity is a lower bound on listed neighbors. The exact raw value is "
