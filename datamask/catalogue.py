@@ -80,6 +80,7 @@ class EstimatorEntry:
         code: ``"module:Class"`` of its learner.
         label: what a form shows.
         about: one sentence for a newcomer.
+        objectives: the ones that it selects by, never by a sum; empty: any.
         guided: whether lambda has a say in what it selects.
         seeded: whether two seeds give two selections, beyond the cut of equal scores.
         spends: whether it can fill a token budget, in the place of a number of rows.
@@ -95,6 +96,7 @@ class EstimatorEntry:
     code: str
     label: str
     about: str
+    objectives: tuple[str, ...] = ()
     guided: bool = True
     seeded: bool = False
     spends: bool = True
@@ -107,6 +109,11 @@ class EstimatorEntry:
     def defaults(self) -> dict[str, Any]:
         """Its options with their defaults: those of `datamask.options` that name it; all others are refused for it."""
         return {name: option.owners[self.name] for name, option in OPTIONS.items() if self.name in option.owners}
+
+    def selects_by(self, objective: str) -> bool:
+        """Return whether it can select by an objective, or a sum of them as `objective_terms` reads it."""
+        names = list(objective_terms(objective))
+        return not self.objectives or (len(names) == 1 and names[0] in self.objectives)
 
     @property
     def draws_masks(self) -> bool:
@@ -225,7 +232,9 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "greedy",
         "datamask.learning.greedy:Greedy",
         "Greedy (baseline)",
-        "Picks one row after another, each time the row that adds most. Ranks are the order of picking.",
+        "Picks one row after another, each time the row that adds most, by facility location, pair-wise similarity or "
+        "DiSF. Ranks are the order of picking.",
+        objectives=("facility", "pairwise", "disf"),
         spends=False,
         learns=False,
     ),

@@ -65,7 +65,7 @@ def selections(draw) -> SelectionConfig:
     }
     if draw(st.booleans()):
         return SelectionConfig.from_options(**options, preset="paper")
-    entry = draw(st.sampled_from(catalogue.ESTIMATORS))
+    entry = draw(st.sampled_from([e for e in catalogue.ESTIMATORS if e.selects_by(options["objective"])]))
     options |= {"estimator": entry.name, "scale": draw(st.sampled_from(["calibrated", "raw"]))}
     if entry.defaults:
         high = draw(st.floats(1e-6, 1e6))

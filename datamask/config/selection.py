@@ -126,6 +126,11 @@ class SelectionConfig(SelectionOptions):
             )
         if self.address is not None and self.engine == "local":
             raise OptionError("--address is of --engine ray; local processes need none")
+        if not entry.selects_by(self.objective):
+            raise OptionError(
+                f"--estimator {entry.name} selects by {' or '.join(entry.objectives)} alone, got --objective "
+                f"{self.objective}; use --estimator {catalogue.auto(self.objective)}"
+            )
         if self.budget is not None and not entry.spends:
             raise OptionError(
                 f"--estimator {entry.name} selects a number of rows and cannot fill a --budget; use "

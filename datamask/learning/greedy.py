@@ -1,8 +1,8 @@
 """Greedy: one sample after another, each time the one that adds most.
 
-Facility location, alone or with quality, is picked lazily (`datamask.learning.pickers`); other objectives, and sums,
-naively: after every pick all candidates are valued again, at the cost that `datamask.learning.marginal_gains` lists.
-The state is the picks in their order, so a stopped run goes on after its last pick.
+Facility location, alone or with quality, is picked lazily, pair-wise similarity and DiSF naively: after every pick all
+candidates are valued again (`datamask.learning.pickers`). The state is the picks in their order, so a stopped run goes
+on after its last pick.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.errors import InputError
 from datamask.learning.loop import Estimator
-from datamask.learning.pickers import Picker, SortedPicker
+from datamask.learning.pickers import GainsPicker, LazyPicker
 from datamask.learning.problem import Problem
-from datamask.learning.solvers import solver_of
+from datamask.learning.solvers import alone
 from datamask.learning.state import State, StepRecord, check_state
 from datamask.learning.trace import Trace, marks, no_trace
+from datamask.objectives.facility import Facility
 from datamask.polling import Poll, no_poll
 
 STEP_SECONDS = 0.25
@@ -37,8 +38,8 @@ FEWEST = 3
 class Greedy(Estimator):
     """Grow a subset by the candidate with the highest joint value of the subset with it; ties by the seeded hash.
 
-    Values are those of the subset at its present size, the mean quality of its members included; for pair-wise and the
-    DiSF with fixed scale this is Frank-Wolfe with steps of 1 / (t + 1), also known as herding. With facility location a
+    Values are those of the subset at its present size, the mean quality of its members included; for pair-wise
+    similarity this is Frank-Wolfe with steps of 1 / (t + 1), also known as herding. With facility location a
     lazy pick is the exact one within the neighbour lists, because no gain ever grows: a new member's share of the mean
     quality falls as 1 / t. (Quality counted as q / S all along is the textbook's submodular sum, and seven times
     quicker, but ended lower: 0.700 against 0.715 calibrated, on 63 666 texts at ratio 0.1 and lambda 0.5.) The logit of
@@ -50,7 +51,7 @@ class Greedy(Estimator):
         self.config = config
         self.device = problem.joint.device
         self.total_steps = problem.size  # a step is a pick
-        self._picker: Picker | None = None
+        self._picker: LazyPicker | GainsPicker | None = None
         self._reached: Tensor | None = None
 
     def init(self) -> State:
@@ -144,6 +145,6 @@ def picks_of(logits: Tensor) -> np.ndarray:
     return picked[np.argsort(-numbers[picked], kind="stable")]
 
 
-def picker(problem: Problem, picks: np.ndarray) -> Picker:
-    """What goes on after those picks; where no diversity term counts, a sort."""
-    return SortedPicker(problem, picks) if not problem.joint.counting else solver_of(problem).picker(problem, picks)
+def picker(problem: Problem, picks: np.ndarray) -> LazyPicker | GainsPicker:
+    """What goes on after those picks, positions among the eligible rows."""
+    return LazyPicker(problem, picks) if alone(problem, Facility) else GainsPicker(problem, picks)

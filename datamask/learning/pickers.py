@@ -1,4 +1,4 @@
-"""How greedy picks: by sorting, lazily on facility's neighbour lists, or with all candidates valued at every pick.
+"""How greedy picks: lazily on facility's neighbor lists, or with all candidates valued at every pick.
 
 Rules are kept on the way: pinned rows are picked first, among themselves by what they add; after that a pick is made
 only if the minima of the other groups can still be met and its own group is not full.
@@ -6,34 +6,14 @@ only if the minima of the other groups can still be met and its own group is not
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.learning.marginal_gains import marginal_gains
 from datamask.learning.medoids import LazyGreedy, reverse_lists
 from datamask.learning.problem import Problem
 from datamask.objectives.facility import Facility
 from datamask.polling import Poll
-
-
-class Picker(Protocol):
-    """Makes picks, positions among the eligible rows.
-
-    Attributes:
-        pick_count: how many. picks: int64 ``(pick_count,)``, in their order.
-    """
-
-    @property
-    def pick_count(self) -> int: ...
-
-    @property
-    def picks(self) -> np.ndarray: ...
-
-    def advance(self, poll: Poll, until: int) -> None:
-        """One more pick, or several, at most `until`; none where what any candidate would add is no finite number."""
 
 
 def _quality(problem: Problem) -> Tensor:
@@ -43,26 +23,13 @@ def _quality(problem: Problem) -> Tensor:
     return (quality.scores - quality.mean)[problem.eligible] * weight
 
 
-class SortedPicker:
-    """No diversity term counts: greedy is a sort."""
-
-    def __init__(self, problem: Problem, picks: np.ndarray) -> None:
-        quality = _quality(problem).cpu().numpy()
-        pinned = np.zeros(len(quality), dtype=bool) if problem.rules is None else problem.rules.pinned
-        order = np.lexsort((problem.ties[problem.eligible].cpu().numpy(), -quality, ~pinned))
-        allowed = problem.cut(_quality(problem)).cpu().numpy()
-        self._all, self.picks = order[allowed[order]], picks
-
-    @property
-    def pick_count(self) -> int:
-        return len(self.picks)
-
-    def advance(self, poll: Poll, until: int) -> None:
-        self.picks = self._all[:until]
-
-
 class LazyPicker:
-    """Facility location on the lists, with quality as a bonus in the units of the summed similarities."""
+    """Facility location on the lists, with quality as a bonus in the units of the summed similarities.
+
+    Attributes:
+        pick_count: number of picks made. picks: int64 ``(pick_count,)``, in their order, positions among the eligible
+            rows.
+    """
 
     def __init__(self, problem: Problem, picks: np.ndarray) -> None:
         joint, term = problem.joint, problem.joint.counting[0]
@@ -96,6 +63,7 @@ class LazyPicker:
         return self._place[self._greedy.picks[: self.pick_count]]
 
     def advance(self, poll: Poll, until: int) -> None:
+        """Make one more pick, or several, at most `until`; none where no candidate's gain is a finite number."""
         pinning = self.pick_count < self._pins
         self._greedy.advance(until)
         if pinning and self.pick_count == self._pins:
@@ -111,22 +79,22 @@ def _grouped(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tu
     return group, problem.rules.low.astype(np.int64), problem.rules.high.astype(np.int64)
 
 
-class NaivePicker:
-    """Values every candidate anew at each pick."""
+class GainsPicker:
+    """Values every candidate anew at each pick, by the objective's own gains; without diversity by quality alone.
+
+    One row has no pair and no correlation, so the first pick is left to quality, or to the hash that breaks ties.
+
+    Attributes:
+        pick_count, picks: as of `LazyPicker`.
+    """
 
     def __init__(self, problem: Problem, picks: np.ndarray) -> None:
-        self._quality = _quality(problem)
-        self._ties = problem.ties[problem.eligible]
         joint = problem.joint
-        self._terms = [
-            ((1 - joint.lamb) * term.weight * term.scale.slope, marginal_gains(term.function, problem.eligible))
-            for term in joint.counting
-        ]
-        self._open = torch.ones(len(problem.eligible), dtype=torch.bool, device=joint.device)
-        self._picks: list[int] = []
-        self._rules, self._size = problem.rules, problem.size
-        for place in picks.tolist():
-            self._take(place)
+        self._problem, self._term = problem, next(iter(joint.counting), None)
+        self._quality, self._ties = _quality(problem), problem.ties[problem.eligible]
+        self._picks: list[int] = picks.tolist()
+        self._mask = torch.zeros(joint.n, dtype=torch.bool, device=joint.device)
+        self._mask[problem.eligible[self._picks]] = True
 
     @property
     def pick_count(self) -> int:
@@ -136,31 +104,29 @@ class NaivePicker:
     def picks(self) -> np.ndarray:
         return np.array(self._picks, dtype=np.int64)
 
-    def _take(self, place: int) -> None:
-        self._open[place] = False
-        for _, term in self._terms:
-            term.add(place)
-        self._picks.append(place)
-
     def advance(self, poll: Poll, until: int) -> None:
+        """Make one more pick; none where no candidate's gain is a finite number."""
+        joint, eligible = self._problem.joint, self._problem.eligible
         value = self._quality / (self.pick_count + 1.0)
-        for weight, term in self._terms:
-            value = value + weight * term.values(poll)
+        if self._term is not None and self.pick_count:
+            weight = (1 - joint.lamb) * self._term.weight * self._term.scale.slope
+            value = value + weight * self._term.function.gains(self._mask, poll)[eligible]
         value = torch.where(self._allowed() & torch.isfinite(value), value, -torch.inf)
         best = ((value == value.max()) & torch.isfinite(value)).nonzero().squeeze(1)
-        if not len(best):
-            return
-        self._take(int(best[self._ties[best].argmin()]))
+        if len(best):
+            pick = int(best[self._ties[best].argmin()])
+            self._mask[eligible[pick]] = True
+            self._picks.append(pick)
 
     def _allowed(self) -> Tensor:
         """Which candidates a pick may take, so that the rest of the picks can still obey the rules, bool ``(m,)``."""
-        rules = self._rules
+        rules, left = self._problem.rules, ~self._mask[self._problem.eligible]
         if rules is None:
-            return self._open
-        pinned = torch.from_numpy(rules.pinned).to(self._open.device) & self._open
+            return left
+        pinned = torch.from_numpy(rules.pinned).to(left.device) & left
         if bool(pinned.any()):
             return pinned
         held = np.bincount(rules.group[self._picks], minlength=len(rules.low))
         required = np.maximum(rules.low - held, 0)
-        free = held < rules.high if required.sum() < self._size - self.pick_count else required > 0
-        return self._open & torch.from_numpy(free[rules.group]).to(self._open.device)
+        free = held < rules.high if required.sum() < self._problem.size - self.pick_count else required > 0
+        return left & torch.from_numpy(free[rules.group]).to(left.device)

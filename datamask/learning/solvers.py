@@ -6,7 +6,7 @@
 Every place that asks how a problem is best solved (estimators, polish, certificates, the ends of the scales, the live
 lambda, the frontier) asks here. To add a solver, for an objective of the catalogue or a new one: write its parts, and
 put one entry into `SOLVERS` before those it surpasses. What an entry leaves out is done as for any objective: swaps in
-batches, picks by gains, no bound.
+batches, no bound.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from torch import Tensor
 
 from datamask.learning.batch_swaps import batch_swaps
@@ -24,7 +23,6 @@ from datamask.learning.bounds import Certificate, Effort, dual_bound, facility_t
 from datamask.learning.facility_solver import medoid_swaps, medoids
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.own_scale_swaps import polish_on_own_scale
-from datamask.learning.pickers import LazyPicker, NaivePicker, Picker
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import relaxable
 from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, NewtonSteps, RelaxedSteps
@@ -49,7 +47,6 @@ class Solver:
         name: for people who read the table.
         fits: whether this entry is for a problem, by its objective, its rules and its budget.
         polish: improves a selection by swaps, bool ``(n,)``; never worse in exact joint value.
-        picker: goes on with greedy after given picks, positions among the eligible rows.
         bound: the certificate of a selection and its value; None: nothing bounds these problems.
         relaxed: what a step of the estimator `relaxed` is, from the problem, the settings, a warm start and `polish`;
             None: it has none.
@@ -63,7 +60,6 @@ class Solver:
     name: str
     fits: Callable[[Problem], bool]
     polish: Callable[[Problem, Tensor, Poll, Trace], Tensor] = batch_swaps
-    picker: Callable[[Problem, np.ndarray], Picker] = NaivePicker
     bound: Bound | None = None
     relaxed: Callable[..., RelaxedSteps] | None = None
     direct: Callable[[Problem, Poll, Trace], Tensor] | None = None
@@ -101,7 +97,6 @@ SOLVERS: tuple[Solver, ...] = (
         "greedy and swaps",
         lambda problem: alone(problem, Facility),
         polish=medoid_swaps,
-        picker=LazyPicker,
         bound=dual_bound,
         relaxed=partial(DirectSteps, direct=medoids),
         direct=medoids,

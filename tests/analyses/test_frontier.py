@@ -240,6 +240,8 @@ def test_baselines_with_options_are_points_named_by_them(made):
 def test_every_baseline_is_a_button():
     baselines = [entry.name for entry in catalogue.ESTIMATORS if not entry.learns]
     assert sorted(sweeping.BASELINES) == sorted(baselines)
+    points = sweeping.baselines(baselines, ["vendi"], select_ratio=0.1)
+    assert {point.selection.estimator for point in points} == set(baselines) - {"greedy"}
 
 
 def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):

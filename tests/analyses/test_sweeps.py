@@ -47,6 +47,12 @@ def test_values_that_are_none_are_refused_with_the_way_out(text):
         kinds.values_of("n_rollout", "8, 8.5")
 
 
+def test_a_method_that_cannot_select_by_an_objective_is_no_point_of_it():
+    methods = ("greedy", "relaxed")
+    assert kinds.fitting("estimator", methods, "vendi") == ("relaxed",)
+    assert kinds.fitting("estimator", methods, "facility") == kinds.fitting("lamb", methods, "vendi") == methods
+
+
 def test_a_series_is_of_runs_that_differ_in_one_setting_alone(made):
     for ratio, quality in ((0.1, 0.9), (0.5, 0.5), (0.3, 0.7)):
         made(quality, 1 - quality, lamb=0.5, select_ratio=ratio)

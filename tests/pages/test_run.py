@@ -157,6 +157,8 @@ def test_every_objective_can_be_chosen_and_says_what_it_sees(page, opened):
     for entry in catalogue.OBJECTIVES:
         key(app, "selectbox", "objective").set_value(entry.name).run()
         assert entry.sees in said(app) and not app.exception
+        offered = "Greedy (baseline)" in key(app, "selectbox", "estimator").options
+        assert offered == (entry.name in ("facility", "pairwise", "disf"))
 
 
 def test_objectives_that_come_last_say_more(page, opened):

@@ -22,7 +22,7 @@ from datamask.work.context import Work
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
-OBJECTIVES = ["pairwise", "facility", "disf_fixed", "pairwise:1,facility:1"]
+OBJECTIVES = ["pairwise", "facility", "disf"]
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_the_rank_of_a_greedy_run_is_the_order_of_picking(start, raw):
     assert summary["steps"] == 60 and summary["diversity"] == pytest.approx(values[-1], rel=1e-5)
 
 
-@pytest.mark.parametrize("objective", ["facility", "disf_fixed"])
+@pytest.mark.parametrize("objective", ["facility", "disf"])
 def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
     monkeypatch.setattr(greedy, "STEP_SECONDS", 0.0)
     monkeypatch.setattr("datamask.learning.medoids.PAIRS_AT_ONCE", 1)

@@ -103,7 +103,7 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "counterfactual": ("--objective", "pairwise", "--estimator", "counterfactual", "--n_epochs", "8"),
     "reinforce": ("--objective", "facility", "--estimator", "reinforce", "--n_epochs", "8", "--n_rollout", "8"),
     "relaxed": ("--objective", "facility", "--estimator", "relaxed", "--n_epochs", "8"),
-    "greedy": ("--objective", "disf_fixed", "--estimator", "greedy"),
+    "greedy": ("--objective", "disf", "--estimator", "greedy"),
     "whole": ("--objective", "pairwise", "--scope", "global", "--scratch_dir", "{folder}/scratch"),
 }
 """Name -> options of a small run of it. {folder}: where its output goes."""

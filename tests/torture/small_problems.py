@@ -213,6 +213,7 @@ SUMS = (
 ESTIMATORS = ("counterfactual", "relaxed", "greedy", "reinforce", "semdedup", "top-quality", "random")
 RULES = ("free", "free", "pins", "bans", "quotas", "given", "pins and bans", "budget")
 CONCAVE = ("pairwise", "disf_fixed", "vendi", "pairwise:0.7,disf_fixed:0.3", "vendi:0.6,pairwise:0.4")
+PICKED = ("facility", "pairwise", "disf")
 SPENDS = ("counterfactual", "relaxed", "random", "top-quality")
 RELATED = {"random": "soft-quality", "top-quality": "soft-quality", "semdedup": "cluster-balanced"}
 """Every second problem of the first is one of the other."""
@@ -232,6 +233,8 @@ def drawn_problem(number: int) -> Small:
     objective = str(rng.choice([*OBJECTIVES, *SUMS]))
     if estimator == "relaxed" and objective not in CONCAVE and objective != "facility":
         objective = str(rng.choice([*CONCAVE, "facility"]))
+    if estimator == "greedy" and objective not in PICKED:
+        objective = str(rng.choice(PICKED))
     if number % 2:
         estimator = RELATED.get(estimator, estimator)
     # the ends of the range of S as often as all between

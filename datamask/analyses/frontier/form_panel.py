@@ -199,7 +199,12 @@ def baselines(opened: OpenCorpus, survey: tables.Survey, settings: Shared) -> No
         if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse
     }
     missing = [
-        name for name in sweeping.BASELINES if any((objective, name) not in have for objective in settings.objectives)
+        name
+        for name in sweeping.BASELINES
+        if any(
+            (objective, name) not in have and catalogue.estimator(name).selects_by(objective)
+            for objective in settings.objectives
+        )
     ]
     if not missing or not settings.objectives:
         return

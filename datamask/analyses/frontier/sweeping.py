@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
@@ -61,7 +62,7 @@ def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: 
 
 
 def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:
-    """A point per baseline and objective under which it is measured."""
+    """A point per baseline and objective that it can select by, under which it is measured."""
     return tuple(
         Point(
             (("estimator", name),),
@@ -69,6 +70,7 @@ def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -
         )
         for objective in objectives
         for name in names
+        if catalogue.estimator(name).selects_by(objective)
     )
 
 

@@ -85,7 +85,7 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
         spanned: list[Point] = []
         for objective in settings.objectives:
             one = {} if word == "objective" else {"objective": objective}
-            spanned += points({**options, **one}, [(word, values)], seeds)
+            spanned += points({**options, **one}, [(word, kinds.fitting(word, values, objective))], seeds)
         return frontier_form.plan_of(opened, spanned)
 
     planned = frontier_form.planned(plans)

@@ -192,10 +192,10 @@ def _change_method(before: str, after: str, prefix: str = "") -> None:
 
 
 def _estimators(columns: Sequence[str]) -> list[str]:
-    """Automatic, the estimators that draw no masks, and by each of several columns."""
+    """Automatic, the estimators of the objective that draw no masks, and by each of several columns."""
     names: list[str] = [catalogue.AUTO]
     for entry in catalogue.ESTIMATORS:
-        if entry.name in LEARNERS:
+        if entry.name in LEARNERS or not entry.selects_by(st.session_state[_key("objective")]):
             continue
         names.append(entry.name)
         if entry.by_column and len(columns) > 1:

@@ -116,6 +116,13 @@ def choices(word: str) -> tuple[str, ...]:
     return tuple(kind.meanings) if isinstance(kind, Choice) else ()
 
 
+def fitting(word: str, values: Iterable[Value], objective: str) -> tuple[Value, ...]:
+    """Return the values without the methods that cannot select by the objective."""
+    return tuple(
+        value for value in values if word != "estimator" or catalogue.estimator(str(value)).selects_by(objective)
+    )
+
+
 def counted(word: str) -> bool:
     """Whether the values are numbers, so that an axis has them in order."""
     return isinstance(OPTIONS[word].kind, (Number, Whole))
