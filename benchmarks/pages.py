@@ -44,6 +44,7 @@ from benchmarks.pages_table import paired_table, table
 from datamask.config import CorpusConfig
 from datamask.dashboard.data.openings import openings
 from datamask.runs.store import Run, RunStore
+from datamask.work.cache import FOLDER
 from tests.e2e.browsing import FLAGS, NO_BROWSER, installed_browser
 from tests.e2e.serving import STILL, serving
 
@@ -434,7 +435,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
 def many(folder: Path, count: int) -> Path:
     """A folder beside this one with its caches and so many runs, copies of those there are."""
     source, target = folder / "runs", folder.with_name(f"{folder.name}-{count}-runs") / "runs"
-    shutil.copytree(source / ".cache", target / ".cache", dirs_exist_ok=True)
+    shutil.copytree(source / FOLDER, target / FOLDER, dirs_exist_ok=True)
     done = [run for run in RunStore(source).list() if run.status().state == "done"]
     for number in range(count):
         if not (target / f"copy-{number:03d}").exists():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 
-__version__ = "0.3.0"
+__version__ = "1.0.0.dev0"
 
 _HOMES = {
     "open_corpus": "datamask.corpus",

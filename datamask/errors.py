@@ -70,6 +70,16 @@ class InputError(DatamaskError, ValueError):
     """A file, column or row that cannot be used as given."""
 
 
+MADE_BY_ANOTHER = "made by another version of datamask"
+
+
+class VersionError(InputError):
+    """A record that another version of datamask made."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it was {MADE_BY_ANOTHER}")
+
+
 class OptionError(InputError):
     """An option out of range, unknown, or of another estimator."""
 

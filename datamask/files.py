@@ -18,6 +18,9 @@ from typing import BinaryIO
 from datamask.errors import InputError, StoreError
 from datamask.storage.address import Address, FilePath, harmless, is_address
 
+FORMAT = "datamask 1.0"
+"""Of run folders, recipes and kept results: where one says anything else, another version of datamask made it."""
+
 UNFINISHED = re.compile(r"\..+\.[a-z0-9_]{8}\.(part|npz|npy)")
 """Names of what `replacing` and `replacing_folder` write before it is whole."""
 

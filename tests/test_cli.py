@@ -431,7 +431,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, case):
     sentence = captured.err.splitlines()[-1]
     assert expected in sentence and sentence.startswith("datamask: ")
     assert "Traceback" not in captured.err and captured.out == ""
-    after = {path: path.read_bytes() for path in here.rglob("*") if path.is_file() and ".cache" not in path.parts}
+    after = {path: path.read_bytes() for path in here.rglob("*") if path.is_file() and ".kept" not in path.parts}
     assert after == before
 
 

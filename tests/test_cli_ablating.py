@@ -48,7 +48,7 @@ def test_ablate_from_shard_to_stored_result(shard, tmp_path, capsys, monkeypatch
     found, written = json.loads(shown.out.splitlines()[-1]), json.loads((tmp_path / "out.json").read_text())
     assert "Provisional: 3 of 6 seeds are done." in shown.err
     assert found["losses"] == written["losses"] and len(written["losses"]) == 6
-    (kept,) = ablation_results.results(tmp_path / "runs" / ".cache", found["fingerprint"])
+    (kept,) = ablation_results.results(tmp_path / "runs" / ".kept", found["fingerprint"])
     assert kept.question.key == found["key"] and not kept.provisional
     assert sorted(target.name for target in kept.targets) == ["k0", "k1", "k2", "pool"]
     monkeypatch.setattr(kept_study, "ablate", lambda *_, **__: pytest.fail("the result is stored"))
@@ -61,7 +61,7 @@ def test_a_damaged_or_foreign_result_is_not_shown(shard, tmp_path, capsys):
     words = ["ablate", str(shard), "--target", "kind=k1", *QUICK, "--runs-dir", str(tmp_path / "runs")]
     assert main([*words, "--device", "cpu", "--json"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    cache_dir = tmp_path / "runs" / ".cache"
+    cache_dir = tmp_path / "runs" / ".kept"
     entry = ablation_results.stored_result(cache_dir, found["fingerprint"], found["key"]).entry
     assert ablation_results.load(cache_dir, found["fingerprint"], "../../secret") is None
     RawCache(cache_dir).keep(entry, {**found, "losses": [[["x"]]]})
@@ -88,7 +88,7 @@ def test_confirm_says_its_minutes_first_and_ranks_by_a_second_model(shard, tmp_p
     assert shown.err.index("Confirming with the transformer takes about") < shown.err.rindex("seed 3 of 3")
     assert -1 <= found["agreement"] <= 1
     assert asked_bytes(1) == asked_bytes(4) == 1_000 and asked_bytes(20) == 5_000
-    stored = ablation_results.results(tmp_path / "runs" / ".cache", found["fingerprint"])
+    stored = ablation_results.results(tmp_path / "runs" / ".kept", found["fingerprint"])
     assert sorted((each.judge, each.seeds, each.provisional) for each in stored) == [
         ("bigram", 6, False),
         ("transformer", 3, True),

@@ -6,7 +6,7 @@ import pytest
 
 from datamask import catalogue
 from datamask.config import CorpusConfig, QualityColumn, Quota, RunConfig, SelectionConfig
-from datamask.errors import OptionError
+from datamask.errors import OptionError, VersionError
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,12 @@ def test_round_trip(estimator):
 
 
 @pytest.mark.parametrize("estimator", [entry.name for entry in catalogue.ESTIMATORS])
-def test_a_record_from_before_an_option_gets_its_default(estimator):
+def test_an_option_that_a_record_lacks_has_its_default_and_one_that_there_is_not_is_refused(estimator):
     config = SelectionConfig.from_options(estimator=estimator)
-    old = {k: v for k, v in config.to_dict().items() if k != "polish"}
-    assert SelectionConfig.from_dict({**old, "an_option_of_the_future": 1}) == config
+    fewer = {k: v for k, v in config.to_dict().items() if k != "polish"}
+    assert SelectionConfig.from_dict(fewer) == config
+    with pytest.raises(VersionError, match="made by another version of datamask"):
+        SelectionConfig.from_dict({**fewer, "an_option_of_the_future": 1})
 
 
 @pytest.mark.parametrize(

@@ -220,8 +220,9 @@ def test_one_version_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     releases = re.findall(r"^## (\d\S+)", CHANGELOG, re.MULTILINE)
-    assert datamask.__version__ == project["version"] == re.findall(r"^version: (.+)$", citation, re.MULTILINE)[0]
-    assert project["version"] == releases[0]
+    assert datamask.__version__ == project["version"]
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == releases[:1], "what is cited is released"
+    assert project["version"] == releases[0] or project["version"].endswith(".dev0")
 
 
 def test_the_changelog_is_short_and_dated():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 from dataclasses import replace
 from typing import Any
@@ -53,8 +52,11 @@ def _listed(run: Run) -> dict[str, Any]:
         "diversity": None,
         "name": "",
     }
-    with contextlib.suppress(DatamaskError):  # a damaged run is listed by what is left of it
+    try:
         config = run.config
+    except DatamaskError:  # its message says why
+        row["name"] = status.message
+    else:
         row |= {
             "objective": config.selection.objective,
             "lambda": config.selection.lamb,

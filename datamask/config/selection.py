@@ -199,8 +199,6 @@ class SelectionConfig(SelectionOptions):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SelectionConfig:
         given = restored_options(data, OPTIONS)
-        # a record from before an option existed gets that option's default
-        given.setdefault("estimator", "counterfactual")
         return cls(**{**catalogue.estimator(str(given["estimator"])).defaults, **given})
 
 

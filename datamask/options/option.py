@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
+from datamask.errors import VersionError
 from datamask.options.checks import check
 from datamask.options.kinds import Flag, Kind
 
@@ -152,5 +153,11 @@ def check_options(record: object, options: Mapping[str, Option]) -> None:
 
 
 def restored_options(data: Mapping[str, Any], options: Mapping[str, Option]) -> dict[str, Any]:
-    """The values that a record on disk holds; what is no option any more, or not yet, is left out."""
-    return {name: options[name].kind.restored(value) for name, value in data.items() if name in options}
+    """The values that a record on disk holds; what it lacks has its default.
+
+    Raises:
+        VersionError: it holds what is no option.
+    """
+    if data.keys() - options.keys():
+        raise VersionError
+    return {name: options[name].kind.restored(value) for name, value in data.items()}

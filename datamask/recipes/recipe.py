@@ -25,12 +25,10 @@ from typing import Any
 import numpy as np
 
 from datamask import __version__, catalogue
-from datamask.errors import InputError, OptionError, StoreError
-from datamask.files import read_bounded, replacing, user_path
+from datamask.errors import MADE_BY_ANOTHER, InputError, OptionError, StoreError
+from datamask.files import FORMAT, read_bounded, replacing, user_path
 from datamask.recipes.fields import Fields, Id, parse_strict
 from datamask.recipes.quality import FrozenQuality
-
-FORMAT, FORMAT_VERSION = "datamask recipe", 1
 
 MOST_BYTES = 512 << 20
 """Of a recipe file: a matrix of 4,096 dimensions takes some 400 MB."""
@@ -211,7 +209,6 @@ class Recipe:
         """Plain values, as they stand in the file."""
         return {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION,
             "datamask": __version__,
             "objective": self.objective,
             "lambda": self.lamb,
@@ -255,13 +252,7 @@ class Recipe:
         """
         fields = Fields(record, source)
         if fields.text("format") != FORMAT:
-            raise fields.error("format", repr(FORMAT), record["format"])
-        version = fields.whole("format_version", 1)
-        if version > FORMAT_VERSION:
-            raise InputError(
-                f"{source} is of format {version}, and this datamask reads up to {FORMAT_VERSION}; apply it with the "
-                "version that made it"
-            )
+            raise InputError(f"{source} was {MADE_BY_ANOTHER}; make it again with `datamask recipe`")
         try:
             unruled = [
                 name for name in catalogue.objective_terms(fields.line("objective")) if name not in catalogue.RULED

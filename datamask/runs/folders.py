@@ -18,12 +18,11 @@ from pathlib import Path
 from datamask import __version__
 from datamask.config import RunConfig, SelectionConfig
 from datamask.errors import InputError, RunStateError, StoreError
-from datamask.files import ABANDONED_SECONDS, sweep
+from datamask.files import ABANDONED_SECONDS, FORMAT, sweep
 from datamask.runs.formats import write_json
 from datamask.runs.status import RunStatus
+from datamask.work.cache import FOLDER
 from datamask.work.locks import FileLock
-
-FORMAT_VERSION = 1
 
 LONGEST_ID = 200
 """Characters: a file name may have 255 bytes, and temporary names add to it."""
@@ -42,7 +41,7 @@ KEPT_SECONDS = 86_400.0
 SCRATCH = ".scratch"
 """Folder beside the runs, for the scratch of those that name no other."""
 
-SWEPT = (".cache", ".uploads", ".rules")
+SWEPT = (FOLDER, ".uploads", ".rules")
 """Folders beside the runs into which other parts of the program write."""
 
 
@@ -93,7 +92,7 @@ def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None
     now = time.time()
     facts = {"output": output, "versions": _versions(), "command": config.arguments(output or "OUT.parquet")}
     record = {
-        "format_version": FORMAT_VERSION,
+        "format": FORMAT,
         "run_id": run_id,
         "created": now,
         "config": config.to_dict(),

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from datamask.config import RunConfig
+from datamask.errors import VersionError
 from datamask.evaluation.result import SUMMARY
+from datamask.files import FORMAT
 from datamask.measured import Anchors, GraphFacts, TermValues
 from datamask.options import (
     CORPUS_OPTIONS,
@@ -133,7 +135,7 @@ CHECKPOINT: Schema = Complete(
 )
 """Of checkpoint.npz. traced: lines of metrics.jsonl up to it that were no steps of the estimator."""
 
-RECORD: Schema = {"format_version": COUNT, "run_id": TEXT, "created": TIME, "config": CONFIG, "facts": FACTS}
+RECORD: Schema = {"format": TEXT, "run_id": TEXT, "created": TIME, "config": CONFIG, "facts": FACTS}
 
 
 @dataclass(frozen=True)
@@ -142,17 +144,18 @@ class RunRecord:
 
     config: RunConfig
     facts: dict[str, Any]
-    format_version: int | None
     created: float | None
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> RunRecord:
         """Raises:
-        ValueError: it is not of a run.
+        VersionError: another version made it. ValueError: it is not of a run.
         """
+        if record.get("format") != FORMAT:
+            raise VersionError
         check(record, RECORD)
         try:
             config = RunConfig.from_dict(record["config"])
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"its config is not of a run: {error!r}") from error
-        return cls(config, record.get("facts", {}), record.get("format_version"), record.get("created"))
+        return cls(config, record.get("facts", {}), record.get("created"))

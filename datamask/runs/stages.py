@@ -41,6 +41,7 @@ from datamask.runs.store import RunStore
 from datamask.runs.warm import stored_end
 from datamask.schemas import check
 from datamask.work import lanes
+from datamask.work.cache import FOLDER
 from datamask.work.context import Work
 from datamask.work.pace import STEPS
 
@@ -57,7 +58,7 @@ def load_corpus(execution: Execution) -> None:
         pool = open_pool(
             run.config.corpus,
             config,
-            run.path.parent / ".cache",
+            run.path.parent / FOLDER,
             Work(execution.poll, execution.say_prepared),
             lambda: shared_corpora().get(run.config.corpus, Work(execution.poll, execution.say_opened)),
         )

@@ -53,7 +53,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from datamask.config import RunConfig
-from datamask.errors import InputError, NoRoomError, RunStateError, StoreError
+from datamask.errors import MADE_BY_ANOTHER, InputError, NoRoomError, RunStateError, StoreError, VersionError
 from datamask.files import open_regular
 from datamask.measured import Anchors, GraphFacts
 from datamask.parquet import UNREADABLE, reason, unfit
@@ -77,6 +77,7 @@ from datamask.runs.labels import Label, clean_tags
 from datamask.runs.records import RunRecord
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
+from datamask.work.cache import FOLDER
 from datamask.work.locks import FileLock, is_held
 from datamask.work.memo import FileMemo
 
@@ -129,7 +130,7 @@ class RunStore:
     @property
     def cache_dir(self) -> Path:
         """Where neighbour graphs, layouts and anchors are kept, per corpus fingerprint."""
-        return self.root / ".cache"
+        return self.root / FOLDER
 
     def create(self, config: RunConfig, output: str | None = None, run_id: str | None = None) -> Run:
         """Make the folder of a new, queued run.
@@ -282,13 +283,13 @@ class Run:
 
     def facts(self) -> dict[str, Any]:
         """What was found out about the run: ``fingerprint, n, selected, total_rows, dim, anchors, versions, columns,
-        command, output ...``, and ``format_version``, ``created``; each of the type `datamask.runs.records` says.
+        command, output ...``, and ``created``; each of the type `datamask.runs.records` says.
 
         Raises:
             StoreError: config.json cannot be read, or something in it is of another type.
         """
         record = self._record()
-        return {"format_version": record.format_version, "created": record.created, **record.facts}
+        return {"created": record.created, **record.facts}
 
     def anchors(self) -> Anchors | None:
         """Return the ends of the run's scales: of its result, before that as it began; None: not measured yet.
@@ -345,7 +346,17 @@ class Run:
             reason = f"run {self.id} has been removed" if not self.path.exists() else "its status.json is gone"
         except (OSError, ValueError) as error:
             reason = f"its record is damaged: {error}"
-        return RunStatus(state="failed", error=f"This run cannot be read: {reason}.", created=None)
+        message = ""
+        if self._of_another_version():  # which may also know states of its own
+            message, reason = MADE_BY_ANOTHER, f"it was {MADE_BY_ANOTHER}"
+        return RunStatus(state="failed", message=message, error=f"This run cannot be read: {reason}.", created=None)
+
+    def _of_another_version(self) -> bool:
+        try:
+            self._record()
+        except StoreError as error:
+            return isinstance(error.__cause__, VersionError)
+        return False
 
     def _owned(self, status: RunStatus) -> bool:
         if is_held(self.path / "lock"):

@@ -2,7 +2,7 @@
 
 `datamask.work.stored` is one of them: how it is found, computed, checked and kept.
 
-*Layout.* ``<root>/<subject>/<name>-v<version>[-<key>].cache``; the root is ``<runs>/.cache``, the subject mostly the
+*Layout.* ``<root>/<subject>/<name>-v<version>[-<key>].cache``; the root is ``<runs>/.kept``, the subject mostly the
 fingerprint of a corpus. `datamask.work.result_file` is the file.
 
 *Size.* `Cache.sizes` and `Cache.free` tell and free it. Beyond ``DATAMASK_CACHE_GB`` (`MOST_GB` unless set) the
@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 MOST_GB = 20.0
 """Bound on everything that is kept under one root, unless ``DATAMASK_CACHE_GB`` says otherwise."""
+
+FOLDER = ".kept"
+"""The root in a folder of runs."""
 
 NOTES = "openings"
 """A folder under the root that holds no results: what was opened, and under which address."""

@@ -16,11 +16,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from datamask.files import open_regular
+from datamask.files import FORMAT, open_regular
 
-FORMAT = 1
 _DIGEST = 64
-_BEGINNING = f'{{"format": {FORMAT}, "subject": '.encode()
+_BEGINNING = f'{{"format": "{FORMAT}", "subject": '.encode()
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def test_from_the_files_as_shipped_to_a_dataset_card(tmp_path, model, layout, ca
     assert (recipe["objective"], recipe["lambda"], recipe["learned"]["run"]) == ("pairwise", LAMBDA, run)
     text = (card / "README.md").read_text()
     assert f"{len(kept)} of {N} rows" in text and "not measured" not in text.lower()
-    (result,) = results(tmp_path / "runs" / ".cache", found["fingerprint"])
+    (result,) = results(tmp_path / "runs" / ".kept", found["fingerprint"])
     place = [method.name for method in result.methods].index(f"pairwise-{LAMBDA}")
     better = int(result.to_random(place, 0).verdict == "better")
     assert f"By an ablation over 6 seeds, {result.methods[place].label} is better than random on {better} of 1" in text

@@ -124,7 +124,7 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 0
     assert not (tmp_path / "runs" / server_note.NOTE).exists()
-    assert "Traceback" not in printed(tmp_path) and (tmp_path / "runs" / ".cache" / "openings").is_dir()
+    assert "Traceback" not in printed(tmp_path) and (tmp_path / "runs" / ".kept" / "openings").is_dir()
 
 
 def test_app_takes_paths_behind_two_hyphens(tmp_path, shards):

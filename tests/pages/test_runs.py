@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -149,14 +151,18 @@ def test_what_is_at_work_cannot_be_deleted_and_one_that_was_taken_meanwhile_is_s
 def test_runs_of_all_corpora_name_theirs_and_a_damaged_one_says_what_is_wrong(page, opened, store, made):
     other = store.create(RunConfig(CorpusConfig(("elsewhere.parquet",)), name="of another corpus"))
     (other.path / "config.json").write_text("{")
+    shutil.copytree(Path(__file__).parents[1] / "runs" / "version_0_3" / "earlier", store.root / "earlier")
     app = page("pages/runs.py", corpus=opened.key)
     assert other.id not in runs_table(app).index and "corpus" not in runs_table(app)
     app.toggle(key="runs_everywhere").set_value(True).run()
-    assert "4 runs on all corpora" in said(app)
+    assert "5 runs on all corpora" in said(app)
     frame = runs_table(app)
     assert frame.loc[made["one"].id, "corpus"] == "shard.parquet" and frame.loc[other.id, "state"] == "failed"
+    assert frame.loc["earlier", "state"] == "made by another version of datamask"
     tick(app, other.id)
     assert any("its record is damaged" in error.value for error in app.error)
+    tick(app, "earlier")
+    assert any("it was made by another version of datamask" in error.value for error in app.error)
 
 
 def test_two_hundred_runs_are_one_table(page, opened, store):

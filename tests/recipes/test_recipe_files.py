@@ -73,9 +73,8 @@ def _set(path, value):
 
 
 ALTERED = {
-    "another format": (_set("format", "recipe for bread"), "format must be 'datamask recipe'"),
-    "a later format": (_set("format_version", 2), "is of format 2, and this datamask reads up to 1"),
-    "a format of text": (_set("format_version", "1"), "format_version must be a whole number"),
+    "another format": (_set("format", "datamask 2.0"), "was made by another version of datamask; make it again"),
+    "a format of numbers": (_set("format", 1), "format must be a Unicode text"),
     "no objective": (_set("objective", ...), "objective must be a text"),
     "an unknown objective": (_set("objective", "pairwize"), "pairwize"),
     "an objective without rule": (_set("objective", "facility"), "objective must be made of pairwise and disf_fixed"),
@@ -183,7 +182,7 @@ def test_names_and_ids_may_hold_any_character(tmp_path):
         (b"\xff\xfe", "no JSON"),
         (b"[1, 2]", "it must be a JSON object"),
         (b"null", "it must be a JSON object"),
-        (b'{"format": "datamask recipe", "lambda": NaN}', "holds NaN"),
+        (b'{"format": "datamask 1.0", "lambda": NaN}', "holds NaN"),
         (b"[" * 100_000, "no JSON"),
         (b'{"format": ' + b"9" * 5000 + b"}", "no JSON|format must be"),
         (b"PAR1", "no JSON"),

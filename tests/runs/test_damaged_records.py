@@ -261,7 +261,7 @@ import sys, time
 from datamask.files import replacing
 from datamask.runs.store import RunStore
 run = RunStore(sys.argv[1]).get(sys.argv[2])
-cached = run.path.parent / ".cache" / "abc" / "x.npz"
+cached = run.path.parent / ".kept" / "abc" / "x.npz"
 with run.writer(), replacing(run.path / "rows.parquet"), replacing(cached, ".npz"):
     print("ready", flush=True)
     time.sleep(60)
@@ -280,10 +280,10 @@ def test_what_a_killed_writer_left_is_gone_with_the_next(store):
         (store.root / kind).mkdir()
         os.utime(store.root / kind, (0, 0))
     (store.root / ".new-young").mkdir()
-    assert names(store.root / ".cache" / "abc")
+    assert names(store.root / ".kept" / "abc")
     second = store.create(config())
-    assert names(store.root / ".cache" / "abc") == []
-    assert names(store.root) == [".cache", ".new-young", *sorted((run.id, second.id))]
+    assert names(store.root / ".kept" / "abc") == []
+    assert names(store.root) == [".kept", ".new-young", *sorted((run.id, second.id))]
 
 
 # -- a record and a table that do not speak of the same columns --------------------------------------------------------

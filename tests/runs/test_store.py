@@ -31,7 +31,6 @@ def test_a_new_run_is_queued_and_its_settings_read_back(store):
     assert again.config == config("my run", objective="pairwise", lamb=0.25)
     assert again.status().state == "queued"
     assert again.facts()["output"] == "out.parquet"
-    assert again.facts()["format_version"] == 1
     assert again.facts()["versions"]["numpy"] == np.__version__
     assert names(run.path) == ["config.json", "status.json"]
 
@@ -227,7 +226,7 @@ def test_done_needs_a_selection_and_comes_last(store, monkeypatch):
         assert run.status().state == "running"
         writer.finish("done", None, "converged", summary={"joint": np.float32(0.5), "gap": float("nan")})
     assert run.status().state == "done"
-    assert run.status().to_dict()["summary"] == {"joint": 0.5, "gap": None}
+    assert (run.status().result.raw.joint, run.status().result.certificate.gap) == (0.5, None)
     stored = pq.read_schema(run.path / "selection.parquet").metadata[b"datamask"]
     assert RunConfig.from_dict(json.loads(stored)) == run.config
 

@@ -144,7 +144,7 @@ def half_done(setting: str) -> Path:
     root = place() / f"half-{setting}"
     source = next(iter(RunStore(finished(setting)).list()))
     run = RunStore(root).create(source.config, run_id="half-done")
-    shutil.copytree(finished(setting) / ".cache", root / ".cache")
+    shutil.copytree(finished(setting) / ".kept", root / ".kept")
     asked = 0
 
     def stop() -> bool:

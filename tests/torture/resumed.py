@@ -126,8 +126,8 @@ def run_cache(number: int, folder: Path) -> str:
     setting = list(materials.SETTINGS)[number % len(materials.SETTINGS)]
     source = materials.finished(setting)
     store = RunStore(folder / "runs")
-    shutil.copytree(source / ".cache", store.root / ".cache")
-    files = sorted(path for path in (store.root / ".cache").rglob("*") if path.is_file() and path.stat().st_size)
+    shutil.copytree(source / ".kept", store.root / ".kept")
+    files = sorted(path for path in (store.root / ".kept").rglob("*") if path.is_file() and path.stat().st_size)
     if not files:
         return "no cache"
     path = rng.choice(files)

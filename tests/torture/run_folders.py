@@ -98,7 +98,7 @@ def fresh_store(folder: Path, setting: str = "counterfactual") -> RunStore:
         (root / name / "label.json").write_text(
             json.dumps({"name": "n", "notes": "", "tags": ["t"], "archived": False})
         )
-    shutil.copytree(source / ".cache", root / ".cache")
+    shutil.copytree(source / ".kept", root / ".kept")
     return RunStore(root)
 
 

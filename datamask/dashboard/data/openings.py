@@ -3,7 +3,7 @@
 A page never opens a corpus itself, because reading shards takes seconds to minutes and would hold up the whole server.
 It starts an `Opening`, shows the progress of its job, and takes the `Corpus` once it is there. Openings live once per
 process (`openings`), outside Streamlit's caches, so a cleared cache or an edited module loses nothing; what was opened
-is also noted under the runs folder (`<runs>/.cache/openings/<key>.json`), so that a link with ``?corpus=<key>`` still
+is also noted under the runs folder (`<runs>/.kept/openings/<key>.json`), so that a link with ``?corpus=<key>`` still
 works after a restart.
 """
 
@@ -33,7 +33,7 @@ from datamask.files import write_text
 from datamask.process import held
 from datamask.runs.formats import read_json
 from datamask.storage.address import file_name, is_address
-from datamask.work.cache import NOTES
+from datamask.work.cache import FOLDER, NOTES
 from datamask.work.context import Work
 from datamask.work.job import Job
 from datamask.work.ledger import ledger
@@ -155,7 +155,7 @@ class Openings:
 
     def __init__(self, runs_dir: str | Path) -> None:
         self.runs_dir = Path(runs_dir)
-        self.folder = self.runs_dir / ".cache" / NOTES
+        self.folder = self.runs_dir / FOLDER / NOTES
         self._lock = threading.Lock()
         self._by_key: dict[str, Opening] = {}
         ledger().add_spare(self._let_go)

@@ -146,7 +146,7 @@ COLUMNS: tuple[Column, ...] = (
         "State",
         TEXT,
         "Done, running, queued, stopped, failed, or interrupted (its process ended early).",
-        lambda record: record.status.state,
+        lambda record: (record.config is None and record.status.message) or record.status.state,
     ),
     Column(
         "quality",

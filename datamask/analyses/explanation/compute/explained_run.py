@@ -9,6 +9,7 @@ from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import RunStateError
 from datamask.evaluation.pool import Pool
 from datamask.runs.store import Run
+from datamask.work.cache import FOLDER
 from datamask.work.context import UNWATCHED, Work
 
 
@@ -31,7 +32,7 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
         pool = Pool(
             corpus,
             torch.device("cpu"),
-            run.path.parent / ".cache",
+            run.path.parent / FOLDER,
             work=work.part(0.5, 0.8),
             center=run.config.selection.center,
             neighbors=run.config.selection.neighbors,
