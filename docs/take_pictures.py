@@ -104,6 +104,7 @@ class Stage:
     def shoot(self, name: str) -> None:
         """Take a picture of the page, with the mouse out of the way and in few colors."""
         self.page.mouse.move(1, self.page.viewport_size["height"] - 1)
+        expect(self.page.get_by_test_id("stSkeleton")).to_have_count(0)
         self.page.wait_for_timeout(400)
         target = SCREENS / f"{name}.png"
         self.page.screenshot(path=str(target), animations="disabled", caret="hide")
