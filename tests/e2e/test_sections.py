@@ -63,7 +63,7 @@ def test_back_and_a_reload_find_the_section(tmp_path, browser_page: Page):
         expect(page).to_have_url(re.compile("marks=points"))
         at(page, MAP, "/", marks="points", **here)
         steps, chosen = page.evaluate("history.length"), {"marks": "points", "colour": "quality", "search": "text"}
-        choose(page, "Color by", "Quality")
+        choose(page, "Color by", "quality score")
         expect(page).to_have_url(re.compile("colour=quality"))
         page.get_by_role("textbox", name="Search the texts").fill("text")
         page.keyboard.press("Enter")
