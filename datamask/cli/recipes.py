@@ -14,10 +14,10 @@ from datamask.cli.streams import print_text
 from datamask.errors import OptionError
 from datamask.files import user_path, write_text
 from datamask.recipes import Recipe, read_recipe, write_recipe
-from datamask.recipes.apply import KINDS, check_leftovers, check_unclaimed
+from datamask.recipes.apply import KINDS
 from datamask.recipes.apply import apply as apply_to_shards
 from datamask.recipes.batches import Judge
-from datamask.recipes.refit import check_refittable, kept_refit, refit
+from datamask.recipes.share_cut import TOLERANCE, check_cuttable, cut_at_share
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.store import Run, RunStore
 
@@ -46,16 +46,16 @@ def recipe(options: argparse.Namespace) -> int:
                 "output": outputs[0],
                 "sql": outputs[1],
                 **{name: learned.get(name) for name in facts},
-                "refit": _refit_facts(made),
+                "all_rows": made.all_rows or None,
                 "notes": list(made.notes),
             }
         )
     else:
-        refitted = made.refit
-        if not from_file and refitted.keys() >= {"rows", "kept", "share_kept"}:
+        whole = made.all_rows
+        if not from_file and whole.keys() >= {"rows", "kept", "share_kept"}:
             print_text(
-                f"The rule is of all {refitted['rows']:,} rows of the corpus, of which the run selected "
-                f"{refitted['kept']:,} ({percent(refitted['share_kept'])}); it began as that of a "
+                f"The rule is of all {whole['rows']:,} rows of the corpus, of which the run selected "
+                f"{whole['kept']:,} ({percent(whole['share_kept'])}); it began as that of a "
                 f"sample of {learned['rows']:,} rows."
             )
         elif not from_file:
@@ -65,11 +65,6 @@ def recipe(options: argparse.Namespace) -> int:
             )
         print_text("\n".join(path for path in outputs if path is not None))
     return DONE
-
-
-def _refit_facts(recipe: Recipe) -> dict[str, Any] | None:
-    """What is known of the rows that a recipe was estimated on after its sample; None: it was not."""
-    return {name: value for name, value in recipe.refit.items() if name not in ("of", "inputs")} or None
 
 
 def _recipe_of(run: Run) -> Recipe:
@@ -89,9 +84,12 @@ def apply(options: argparse.Namespace) -> int:
     recipe = read_recipe(options.recipe)
     folder = Path(options.output).absolute()
     check_apart("output", str(folder), paths)
+    ratio = options.select_ratio
+    if ratio is not None:
+        check_cuttable(recipe, ratio)
     with command_work("and keeping the shards that are done") as work:
         source = open_source("input", paths, work.part(0.0, LOOKED))
-        asked = Judge(
+        judge = Judge(
             recipe,
             source,
             drop_invalid=bool(options.drop_invalid),
@@ -99,63 +97,56 @@ def apply(options: argparse.Namespace) -> int:
             id_column=options.id_column,
             feature_column=options.feature_column,
         )
-        judge, done = asked, LOOKED
-        if options.refit:
-            check_refittable(recipe)
-            done = REFITTED
-            estimated = kept_refit(asked, folder)
-            if estimated is None:
-                check_unclaimed(folder)
-                check_leftovers(folder, asked, options.kind)
-                estimated = refit(asked, work.part(LOOKED, done))
-            judge = asked.under(estimated)
+        done = LOOKED
+        if ratio is not None:
+            done = CUT
+            # the same on every call with the same shards, so that a call that was killed goes on
+            judge = judge.under(cut_at_share(judge, ratio, work.part(LOOKED, done)))
         summary = apply_to_shards(judge, folder, options.kind, work.part(done, 1.0))
     summary = {
         "recipe": str(Path(options.recipe).absolute()),
         "output": str(folder),
         "as": options.kind,
-        "refit": _refit_facts(judge.recipe),
+        "select_ratio": ratio,
+        "all_rows": judge.recipe.all_rows or None,
         **summary,
     }
     if options.json:
         print_json(summary)
     else:
-        print_text(_applied_text(summary, refitted=bool(options.refit)))
+        print_text(_applied_text(summary, judge.recipe.all_rows))
     return DONE
-
-
-def _estimated_on(facts: Mapping[str, Any]) -> str:
-    """Where a recipe's value comes from that was estimated before, on rows that need not be those it is applied to."""
-    rows = facts.get("rows")
-    return f"When it was estimated{f', on {rows:,} rows' if isinstance(rows, int) else ''}: joint value"
 
 
 LOOKED = 0.1
 """Share of the work that is done when all files have been looked at."""
 
-REFITTED = 0.7
-"""The same after the passes of `--refit`."""
+CUT = 0.5
+"""The same after the pass of `--select_ratio`."""
 
 
-def _applied_text(summary: Mapping[str, Any], *, refitted: bool) -> str:
+def _applied_text(summary: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What applying came to, for people.
 
     Args:
-        refitted: whether the recipe was estimated on these rows; else what it reached was on others.
+        facts: what the recipe says of all rows; its value is of the rows that it was made on, which may be others.
     """
-    expected = summary["share_expected"]
-    beside = "" if expected is None else f", {percent(expected)} where the recipe was made"
+    expected, ratio = summary["share_expected"], summary["select_ratio"]
+    beside = "" if expected is None or ratio is not None else f", {percent(expected)} where the recipe was made"
     lines = [
         f"Kept {summary['kept']:,} of {summary['rows']:,} rows ({percent(summary['share_kept'])} of the "
         f"{summary['of']}{beside}).",
         *(f"Left out {count:,} rows with {reason}." for reason, count in summary["dropped"].items()),
     ]
-    facts = summary["refit"] or {}
-    if isinstance(value := facts.get("value"), (int, float)):
+    if ratio is not None:
+        off = abs(summary["share_kept"] - ratio)
+        why = "" if off <= TOLERANCE else "; rows of one score are kept or left out together"
+        lines.append(f"Asked for {100 * ratio:g} %: off by {100 * off:.2g} % of the {summary['of']}{why}.")
+    elif isinstance(value := facts.get("value"), (int, float)):
         bound = facts.get("upper_bound")
         proved = f"; no selection of so many rows is above {bound:.6f}" if isinstance(bound, (int, float)) else ""
-        where = "Joint value over all of them" if refitted else _estimated_on(facts)
-        lines.append(f"{where}, on the recipe's scale: {value:.6f}{proved}.")
+        on = f", on {facts['rows']:,} rows" if isinstance(facts.get("rows"), int) else ""
+        lines.append(f"When it was made{on}: joint value, on the recipe's scale: {value:.6f}{proved}.")
     if summary["reused"]:
         lines.append(f"Shards that an earlier call had finished: {summary['reused']:,} of {summary['shards']:,}.")
     return "\n".join([*lines, f"{summary['as'].capitalize()}: {summary['output']}"])

@@ -2,8 +2,8 @@
 
 The scratch holds features rounded to float16. A bound or a value computed there holds for the rounded rows, and where
 features nearly coincide the two differ in the third digit. A rule and a threshold give a valid bound on any rows
-(`datamask.recipes.refit`), so both are evaluated once more on the true ones: one reading of the shards for any number
-of selections. Sums are in float64, in the order of the shards.
+(`datamask.out_of_core.streamed_dual`), so both are evaluated once more on the true ones: one reading of the shards for
+any number of selections. Sums are in float64, in the order of the shards.
 """
 
 from __future__ import annotations

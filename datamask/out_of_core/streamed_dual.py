@@ -1,10 +1,22 @@
 """Pair-wise similarity and the DiSF with fixed scale over all rows of a scratch, with a proved bound.
 
-The dual of `datamask.recipes.refit`, carried on until bound and value meet: each pass scores all rows under one rule,
-takes the S of highest score, and steps to the next rule by the means of these and the rows near the threshold. Scores
-are kept, so the threshold and the rows above it are exact in every pass; what the S rows of a pass are worth is
-therefore exact too. At the optimum about d rows lie between in and out: of the rows near the threshold those are
-swapped that raise the value (`rounding`), and nothing else of the corpus need be looked at.
+Notation: h_i the score of row i under direction m (and moment M), f the joint value. Since minus a squared norm is
+concave, its tangent at any point bounds it; so for every subset U of S rows and any m and M,
+
+    f(U) <= const(m, M, S) + (1/S) sum over U of h_i <= const + t + (1/S) sum over all i of max(0, h_i - t)
+
+for every t. The m with the least bound is the mean of its own members; a Newton step towards it has the curvature of
+the rows near the threshold:
+
+    (I + b K) (m' - m) = v - m,     v: the members' mean,  K: density of scores at t times the covariance of x there
+
+Where the rule has a moment too, the step goes along (v - m, V - M) as far as the same curvature says.
+
+The dual is solved until bound and value meet: each pass scores all rows under one rule, takes the S of highest score,
+and steps to the next rule by the means of these and the rows near the threshold. Scores are kept, so the threshold and
+the rows above it are exact in every pass; what the S rows of a pass are worth is therefore exact too. At the optimum
+about d rows lie between in and out: of the rows near the threshold those are swapped that raise the value (`rounding`),
+and nothing else of the corpus need be looked at.
 
 Kept in memory: quality and scores of all rows, a copy of the scores while they are cut, and some thousand rows with
 their features in each thread. Sums are in float64.
@@ -454,7 +466,7 @@ _NUMBERS = ("expected", "spread", "value", "bound", "raw", "passes", "proved", "
 
 def _digest(recipe: Recipe) -> str:
     """Of what decides where the passes begin and what they are worth; not of where the recipe was learned."""
-    return replace(recipe, learned={}, refit={}, notes=(), thresholds=Thresholds(None)).digest
+    return replace(recipe, learned={}, all_rows={}, notes=(), thresholds=Thresholds(None)).digest
 
 
 def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:

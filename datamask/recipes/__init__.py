@@ -17,8 +17,8 @@ was drawn from, and for shards that did not exist then.
 | `batches` | rows of shards, judged batch by batch |
 | `apply` | whole shards judged: ids, masks, filtered shards; resumable by shard |
 | `weights` | what a term's unit is worth in the joint value |
-| `passes` | one pass over all rows: values and bounds of a thousand thresholds |
-| `refit` | rule and threshold estimated anew on all rows, with the bound |
+| `share_cut` | the threshold that keeps a share of the rows of shards |
+| `passes` | one pass over all rows: the members of a thousand thresholds |
 | `sql` | the pair-wise rule for DuckDB |
 
 Nothing here loads torch, or knows a run: `datamask.runs.recipe` makes a recipe of one.

@@ -162,7 +162,7 @@ def apply(judge: Judge, output: str | Path, kind: str = "ids", work: Work = UNWA
     Returns:
         Counts: ``shards``, ``reused`` (shards whose file was there), ``rows``, ``dropped`` by reason, ``kept``,
         ``share_kept`` of the valid rows (or of their tokens), ``share_expected`` where the recipe was learned or last
-        estimated, ``seconds``, and ``megabytes_per_second`` as decoded.
+        cut, ``seconds``, and ``megabytes_per_second`` as decoded.
 
     Raises:
         OptionError: the folder holds what another recipe chose or files that this call does not write, or a file would
@@ -430,8 +430,8 @@ def check_unclaimed(folder: Path) -> None:
     """
     if (folder / RECIPE_FILE).exists():
         raise OptionError(
-            f"--output {folder} holds what another recipe chose ({folder / RECIPE_FILE}), or one estimated from other "
-            "shards; choose another folder, or remove it"
+            f"--output {folder} holds what another recipe chose ({folder / RECIPE_FILE}), or one cut for other shards; "
+            "choose another folder, or remove it"
         )
 
 

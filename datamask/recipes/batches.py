@@ -68,14 +68,13 @@ class Judge:
         *,
         drop_invalid: bool = False,
         with_ids: bool = False,
-        with_units: bool = False,
         id_column: str | None = None,
         feature_column: str | None = None,
     ) -> None:
         """
         Args:
             drop_invalid: leave out rows with null, infinite or zero values, and count them, instead of refusing them.
-            with_ids, with_units: whether the ids, and the features of unit length, are wanted.
+            with_ids: whether the ids are wanted.
             id_column, feature_column: where the shards call them otherwise than the recipe does.
 
         Raises:
@@ -88,7 +87,7 @@ class Judge:
         self._length = recipe.length_column if recipe.of == "tokens" else None
         self._qualities = [column.name for column in recipe.quality]
         self._named = bool(recipe.always or recipe.never)
-        self.with_ids, self._with_units = with_ids or self._named, with_units
+        self.with_ids = with_ids or self._named
         self._group = recipe.thresholds.column
         for shard in source.shards:
             if shard.rows:
@@ -111,16 +110,15 @@ class Judge:
         taus = [recipe.thresholds.tau, *(recipe.thresholds.groups[name] for name in names)]
         self._taus = np.array([np.inf if tau is None else tau for tau in taus])
 
-    def under(self, recipe: Recipe, **options: bool) -> Judge:
-        """The same shards and settings under another recipe. options: `with_ids`, `with_units`."""
-        given = {"with_ids": self.with_ids, "with_units": self._with_units} | options
+    def under(self, recipe: Recipe) -> Judge:
+        """Return the same shards and settings under another recipe."""
         return Judge(
             recipe,
             self.source,
             drop_invalid=self.drop_invalid,
             id_column=self.id_column,
             feature_column=self.feature_column,
-            **given,
+            with_ids=self.with_ids,
         )
 
     @property
@@ -140,8 +138,7 @@ class Judge:
         rows = self.source.span(shard, first, batch.num_rows)
         numbers = self._reader.read(rows, batch)
         quality = total(self.recipe.quality, numbers.quality)
-        units = np.empty(numbers.features.shape) if self._with_units and self.recipe.rule.needs_features else None
-        scores, norms = self._scorer.of_rows(quality, numbers.features, numbers.lengths, units)
+        scores, norms = self._scorer.of_rows(quality, numbers.features, numbers.lengths)
         refused = self._reader.refused(numbers, np.isfinite(quality), norms)
         valid, dropped = valid_rows(
             refused, len(rows), None if self.drop_invalid else lambda: first_complaint(refused, rows, self.source.place)
@@ -154,7 +151,7 @@ class Judge:
         if ids is not None and self._named:
             kept |= pc.is_in(ids, value_set=self._always).to_numpy(zero_copy_only=False)
             kept &= ~pc.is_in(ids, value_set=self._never).to_numpy(zero_copy_only=False)
-        return Judged(kept & valid, valid, scores, quality, numbers.lengths, ids, units, dropped)
+        return Judged(kept & valid, valid, scores, quality, numbers.lengths, ids, None, dropped)
 
     def _needed(self, batch: pa.RecordBatch) -> np.ndarray | float:
         """The threshold of every row."""

@@ -1,11 +1,10 @@
-"""One pass over all rows under one rule: sums by score, and from them values and bounds of a thousand thresholds."""
+"""One pass over all rows under one rule: sums by score, and from them the members of a thousand thresholds."""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,9 +14,8 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import Tally, one_blas_thread
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
-from datamask.recipes.batches import Judge, Judged, shard_batches
+from datamask.recipes.batches import Judged
 from datamask.recipes.recipe import ScoreRule
-from datamask.recipes.weights import Weights
 from datamask.work.context import UNWATCHED, Work
 
 BINS = 1024
@@ -38,9 +36,6 @@ BAND = 0.05
 BAND_ROWS, BAND_SHARE = 8192, 0.04
 """So many of them are remembered, drawn by a hash of their places; they are about this share of all."""
 
-PILOT_ROWS, PILOT_SHARDS = 4096, 16
-"""The first rows of so many evenly spaced shards, so many together, give the standard deviation of the scores."""
-
 AHEAD = 4
 """Tasks that may wait, summed up, for one before them."""
 
@@ -56,7 +51,6 @@ class Aim:
     Attributes:
         rule: by which it scores. expected: about the threshold. sd: standard deviation of the scores, about.
         dim: d. rows: how many it goes over, about.
-        least_quality: rows of less can never be kept; None: all can.
     """
 
     rule: ScoreRule
@@ -64,7 +58,6 @@ class Aim:
     sd: float
     dim: int
     rows: int
-    least_quality: float | None = None
 
     @property
     def share(self) -> float:
@@ -79,13 +72,12 @@ class Pass:
     Attributes:
         rule: as it scored. edges: float64 ``(B,)``, rising thresholds that were tried.
         counts, qualities, scores: ``(B + 1,)``, how many rows there are below the first edge, between two and above
-            the last, and the sums of their quality and score; rows that can never be kept are in none.
+            the last, and the sums of their quality and score.
         cuts: int64 ``(C,)``, the edges for which sums of features are known.
         sums: float64 ``(C + 1, d)``; moments: float64 ``(C + 1, d, d)``; of unit features, and of y y', between cuts.
         expected: about the threshold. width: half that of the band around it.
         rows: valid ones. in_band: how many lie in the band. near: of those that are remembered, quality and unit
             features, float32 ``(r, 1 + d)`` of each batch.
-        dropped: reason -> count of rows that could not be used.
     """
 
     rule: ScoreRule
@@ -101,7 +93,6 @@ class Pass:
     rows: int = 0
     in_band: int = 0
     near: list[np.ndarray] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def none(cls, aim: Aim) -> Pass:
@@ -136,13 +127,8 @@ class Pass:
 
     def add(self, judged: Judged, aim: Aim, place: int, first: int) -> None:
         """Take in the rows of a batch. place, first: by these those of the band are drawn that are remembered."""
-        could = judged.valid
-        if aim.least_quality is not None:
-            with np.errstate(invalid="ignore"):
-                could = could & (judged.quality >= aim.least_quality)
-        self.rows += int(judged.valid.sum())
-        self.dropped.update(judged.dropped)
-        rows = np.flatnonzero(could)
+        rows = np.flatnonzero(judged.valid)
+        self.rows += len(rows)
         quality, score, units = judged.quality[rows], judged.score[rows], judged.units
         bins = np.searchsorted(self.edges, score, side="right")
         self.counts += np.bincount(bins, minlength=len(self.counts))
@@ -182,10 +168,9 @@ class Pass:
         self.near += other.near
         self.rows += other.rows
         self.in_band += other.in_band
-        self.dropped.update(other.dropped)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The sums, by name, and `near` as one: with the numbers of rows they are all of it, where none is dropped."""
+        """The sums, by name, and `near` as one: with the numbers of rows they are all of it."""
         sums = {name: values for name in SUMS if (values := getattr(self, name)) is not None}
         return sums | ({"near": np.concatenate(self.near)} if self.near else {})
 
@@ -206,22 +191,9 @@ class Pass:
             np.fill_diagonal(moment, 0.0)
         return mean, moment
 
-    def edge_nearest(self, size: float) -> int:
-        """The edge that keeps nearest to so many rows, but two at least."""
-        return _nearest(tails(self.counts), size)
-
     def cut_nearest(self, size: float) -> int:
-        """The same of the cuts."""
+        """The cut that keeps nearest to so many rows, but two at least."""
         return _nearest(tails(self.counts)[self.cuts], size)
-
-    def value(self, cut: int, weights: Weights) -> float:
-        """The joint value of the rows above a cut, exact."""
-        count = self.kept(cut)
-        return -np.inf if count < 2 else weights.value(count, self.mean_quality(cut), *self.members(cut))
-
-    def bound(self, size: int, weights: Weights) -> float:
-        """What no subset of so many rows exceeds in joint value."""
-        return highest(self.edges, self.counts, self.scores, size) + weights.beside_scores(self.rule, size)
 
 
 def tails(of_bins: np.ndarray) -> np.ndarray:
@@ -301,37 +273,6 @@ class InOrder:
             self._changed.notify_all()
 
 
-class ShardFeed:
-    """The rows of shards, as a `Feed`."""
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        self.rows, self.dim = judge.source.rows, judge.recipe.features.dim
-        self.tasks = len(judge.source.shards)
-
-    def under(self, rule: ScoreRule) -> Batches:
-        """See `Feed`."""
-        judge = self._judge.under(replace(self._judge.recipe, rule=rule), with_ids=False, with_units=True)
-
-        def batches(place: int, poll: Poll) -> Iterator[Batch]:
-            shard = judge.source.shards[place]
-            for first, batch in shard_batches(shard, judge.columns, 64 + 4 * self.dim, poll):
-                yield place, first, judge(place, first, batch), batch.nbytes
-
-        return batches
-
-
-def pass_over(judge: Judge, rule: ScoreRule, expected: float, sd: float, what: str, work: Work = UNWATCHED) -> Pass:
-    """Score all rows of shards by `rule` and sum them up around the expected threshold; see `pass_of`.
-
-    Args:
-        judge: a recipe of the same features on the shards; its own rule is not looked at.
-    """
-    recipe = judge.recipe
-    aim = Aim(rule, expected, sd, recipe.features.dim, judge.source.rows, recipe.thresholds.least_quality)
-    return pass_of(ShardFeed(judge), aim, what, work)
-
-
 def pass_of(feed: Feed, aim: Aim, what: str, work: Work = UNWATCHED) -> Pass:
     """Score all rows and sum them up around the expected threshold, in threads of this process.
 
@@ -370,27 +311,3 @@ def summed(
         part.add(judged, aim, place, first)
         count(len(judged.valid), size)
     return part
-
-
-def score_sd(judge: Judge, poll: Poll = no_poll) -> float:
-    """The standard deviation of the scores of some first rows, which says how far apart thresholds are tried.
-
-    Raises:
-        InputError: all of them score alike. Stopped: from `poll`.
-    """
-    source, scores = judge.source, []
-    places = [place for place, shard in enumerate(source.shards) if shard.rows]
-    places = places[:: max(1, len(places) // PILOT_SHARDS)]
-    for place in places:
-        wanted = PILOT_ROWS // len(places)
-        row_bytes = 64 + 4 * judge.recipe.features.dim
-        for first, batch in shard_batches(source.shards[place], judge.columns, row_bytes, poll):
-            judged = judge(place, first, batch)
-            scores.append(judged.score[judged.valid])
-            wanted -= batch.num_rows
-            if wanted <= 0:
-                break
-    sd = float(np.concatenate(scores).std()) if scores else 0.0
-    if not sd > 0:
-        raise InputError("all rows score alike under this recipe, so no threshold tells them apart")
-    return sd

@@ -171,7 +171,7 @@ class Recipe:
         always, never: ids that are kept, or left out, whatever their score (pins; bans, and what one has already).
         learned: where it was learned and how well it fits there: ``run``, ``fingerprint``, ``rows``, ``share_kept``,
             ``otherwise`` and more.
-        refit: what the last estimate on all rows said; empty where there was none.
+        all_rows: what was measured on all rows: ``rows``, ``kept``, ``share_kept`` and more; may be empty.
         notes: sentences that whoever applies it should read.
     """
 
@@ -190,7 +190,7 @@ class Recipe:
     always: tuple[Id, ...] = ()
     never: tuple[Id, ...] = ()
     learned: dict[str, Any] = field(default_factory=dict)
-    refit: dict[str, Any] = field(default_factory=dict)
+    all_rows: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -202,7 +202,7 @@ class Recipe:
     @property
     def share_kept(self) -> float | None:
         """The share of rows, or of tokens, that it keeps where it was estimated last; None where that is not said."""
-        share = (self.refit or self.learned).get("share_kept")
+        share = (self.all_rows or self.learned).get("share_kept")
         return share if isinstance(share, (int, float)) and not isinstance(share, bool) else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,7 +225,7 @@ class Recipe:
             "always": list(self.always),
             "never": list(self.never),
             "learned": self.learned,
-            "refit": self.refit,
+            "all_rows": self.all_rows,
             "notes": list(self.notes),
         }
 
@@ -276,7 +276,7 @@ class Recipe:
             always=fields.ids("always"),
             never=fields.ids("never"),
             learned=_facts(fields, "learned"),
-            refit=_facts(fields, "refit"),
+            all_rows=_facts(fields, "all_rows"),
             notes=fields.lines("notes"),
         )
         if unruled and recipe.lamb < 1:

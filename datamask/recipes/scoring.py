@@ -54,13 +54,11 @@ class Scorer:
         quality: np.ndarray,
         features: np.ndarray | None,
         lengths: np.ndarray | None,
-        units: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores from features as they stand in the shards.
 
         Args:
             features: ``(n, d)``, any float type; None where the rule needs none. Others as above.
-            units: float64 ``(n, d)``, to be filled with the features of unit length; None: nobody wants them.
 
         Returns:
             Scores, float64 ``(n,)``; and the lengths of the features, float64 ``(n,)``: NaN where a value is NaN or
@@ -73,8 +71,6 @@ class Scorer:
             part = slice(low, low + ROWS_AT_ONCE)
             of_part, norms[part] = unit_rows(features[part], self._center)
             scores[part] = self(quality[part], of_part, None if lengths is None else lengths[part])
-            if units is not None:
-                units[part] = of_part
         return scores, norms
 
 

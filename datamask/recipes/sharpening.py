@@ -23,7 +23,7 @@ def sharpened(
 ) -> ScoreRule:
     """Of the rule and those that Newton steps lead to, the one that leaves the fewest rows on the wrong side.
 
-    The steps are those of `datamask.recipes.refit`, towards the direction that is the mean of its own members.
+    The steps are those of `datamask.recipes.stepping`, towards the direction that is the mean of its own members.
 
     Args:
         recipe: with the rule to begin with, which has a direction and no moment.

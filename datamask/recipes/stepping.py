@@ -1,8 +1,9 @@
 """From the means of a pass over all rows to the rule of the next: Newton steps in the dual.
 
-The dual is ``D(m, M) = const + (1/S) sum of max(0, h_i - t)`` at its best t (`datamask.recipes.refit`): convex, least
-where m and M are the means of their own members. Its gradient is the way to those means, its curvature that of the rows
-near the threshold: moving along a way changes their scores, and whoever crosses the threshold moves the means back.
+The dual is ``D(m, M) = const + (1/S) sum of max(0, h_i - t)`` at its best t (`datamask.out_of_core.streamed_dual`):
+convex, least where m and M are the means of their own members. Its gradient is the way to those means, its curvature
+that of the rows near the threshold: moving along a way changes their scores, and whoever crosses the threshold moves
+the means back.
 
 `datamask.learning.newton` solves the same equations in memory. There the curvature comes from smoothed weights of all
 rows and the length of a step from products that are at hand, so a gap of 1e-8 can be reached. A pass over files knows a
@@ -18,7 +19,6 @@ import numpy as np
 from datamask.errors import InputError
 from datamask.recipes.passes import Pass
 from datamask.recipes.recipe import Recipe, ScoreRule
-from datamask.recipes.scoring import Scorer
 from datamask.recipes.sharpening import newton_step
 from datamask.recipes.weights import Weights
 
@@ -99,19 +99,6 @@ def next_rule(
     else:
         stepped = _moved(rule, mean, moment, band, density, pairs)
     return replace(stepped, crowding_weight=weight)
-
-
-def next_threshold(one_pass: Pass, tau: float, stepped: ScoreRule) -> float:
-    """The threshold that is expected under the next rule: where the share of the band below it stays as it is.
-
-    Args:
-        tau: under the rule of this pass, among the rows that it looked at closely.
-    """
-    quality, band = one_pass.band
-    if len(band) < 2:
-        return tau
-    before, after = (Scorer(each)(quality, band) for each in (one_pass.rule, stepped))
-    return float(np.quantile(after, float((before < tau).mean())))
 
 
 def slope_along(

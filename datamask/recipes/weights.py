@@ -83,7 +83,7 @@ class Weights:
     def beside_scores(self, rule: ScoreRule, size: int) -> float:
         """What a bound by scores adds to them: no `size` rows are worth more than their mean score and this.
 
-        See `datamask.recipes.refit`.
+        See `datamask.out_of_core.streamed_dual`.
         """
         beside = -self.zero
         if rule.direction is not None and self.pairs > 0:

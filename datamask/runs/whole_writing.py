@@ -199,7 +199,7 @@ def _write_rule(execution: Execution, gap: float | None) -> None:
         return
     recipe, thresholds = solution.rule
     rows, size = over.scratch.rows, over.size
-    refit_facts = {
+    facts = {
         "rows": rows,
         "kept": size,
         "share_kept": size / rows,
@@ -208,7 +208,7 @@ def _write_rule(execution: Execution, gap: float | None) -> None:
         "gap": gap,
         **solution.facts,
     }
-    made = replace(recipe, thresholds=thresholds, share=size / rows, refit=refit_facts)
+    made = replace(recipe, thresholds=thresholds, share=size / rows, all_rows=facts)
     execution.writer.write_recipe(made.to_json())
 
 

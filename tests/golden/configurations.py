@@ -74,9 +74,6 @@ RECIPES: dict[str, tuple[list[str], list[str] | None]] = {
     "apply budget": (["--objective", "pairwise", "--budget", "9000"], []),
     "apply centered": (["--objective", "pairwise", "--center"], []),
     "apply all rows": (["--objective", "pairwise", *ALL_ROWS], []),
-    "refit pairwise": (["--objective", "pairwise"], ["--refit"]),
-    "refit disf_fixed": (["--objective", "disf_fixed"], ["--refit"]),
-    "refit sample": (["--objective", "pairwise", "--rows", "150"], ["--refit"]),
     "sql pairwise": (["--objective", "pairwise"], None),
     "sql centered": (["--objective", "pairwise", "--center"], None),
 }
@@ -198,7 +195,7 @@ def select(words: list[str]) -> dict:
 def use_recipe(words: list[str], applied: list[str] | None) -> dict:
     """The recipe of a run on the shards: ids that `apply` keeps with these words, or DuckDB where there are none.
 
-    Values: those that --refit prints, and the raw quality and pairwise diversity of the ids that `score` prints.
+    Values: those of the recipe on all rows, and the raw quality and pairwise diversity of the ids that `score` prints.
     """
     run = run_select(words)["run_id"]
     fitted: dict = {}
@@ -208,7 +205,7 @@ def use_recipe(words: list[str], applied: list[str] | None) -> dict:
     else:
         folder = Path(tempfile.mkdtemp(dir=".", prefix="applied-"))
         call("recipe", run, "--output", "recipe.json")
-        fitted = call("apply", "recipe.json", "shards", "--output", str(folder), *applied)["refit"] or {}
+        fitted = call("apply", "recipe.json", "shards", "--output", str(folder), *applied)["all_rows"] or {}
         ids = read_ids(*folder.glob("*.ids.parquet"))
     Path("kept.txt").write_text("\n".join(["chunk_id", *ids]), encoding="utf-8")
     [scored] = call("score", "corpus.parquet", "--selection", "kept.txt", "--device", "cpu")["selections"]

@@ -29,7 +29,7 @@ from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.streamed_dual import solve
 from tests.making.shards import SerialEngine, clustered, scratch_of
 from tests.out_of_core.watched import WatchedEngine
-from tests.recipes.test_refit import _any_recipe
+from tests.recipes.test_stepping import _any_recipe
 
 STORE = 78_643_200
 """Bytes: the least that Ray allows."""

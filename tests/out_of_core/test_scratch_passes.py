@@ -20,7 +20,7 @@ from datamask.work.context import Work
 from tests.making.shards import SerialEngine, clustered, scratch_of
 from tests.out_of_core.test_engines import NEEDS_RAY
 from tests.out_of_core.watched import WatchedEngine
-from tests.recipes.test_refit import KINDS, _any_recipe
+from tests.recipes.test_stepping import KINDS, _any_recipe
 
 ROWS, DIM, SIZE, BLOCK = 12_000, 8, 1_500, 4_096
 

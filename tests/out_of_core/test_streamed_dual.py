@@ -34,7 +34,7 @@ from datamask.work.context import Work
 from tests.making.derivable_runs import shard
 from tests.making.run_folders import ROOT
 from tests.making.shards import SerialEngine
-from tests.recipes.test_refit import KINDS, _any_recipe, _value, _written
+from tests.recipes.test_stepping import KINDS, _any_recipe, _value, _written
 
 BLOCK = 4096
 

@@ -195,7 +195,7 @@ def test_a_run_that_ended_far_from_an_optimum_says_so(tmp_path):
     assert recipe.notes[0].endswith("--estimator relaxed ends at an optimum.")
 
 
-def test_the_rule_of_a_sample_that_all_rows_refit_says_nothing_of_the_sample(tmp_path, monkeypatch):
+def test_the_rule_of_a_sample_that_is_solved_on_all_rows_says_nothing_of_the_sample(tmp_path, monkeypatch):
     def of_a_sample(learned, poll, **provenance):
         return derive(learned, poll, **provenance, rows_of="a sample")
 

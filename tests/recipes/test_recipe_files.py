@@ -55,7 +55,7 @@ def test_what_is_written_is_read_back_digit_by_digit(tmp_path):
     again = read_recipe(tmp_path / "recipe.json")
     assert again.to_dict() == recipe.to_dict() and again.digest == recipe.digest
     assert np.array_equal(again.rule.direction, recipe.rule.direction)
-    assert again.share_kept == 0.29 and made(refit={"share_kept": 0.31}).share_kept == 0.31
+    assert again.share_kept == 0.29 and made(all_rows={"share_kept": 0.31}).share_kept == 0.31
     assert made(lamb=0.25).digest != recipe.digest
 
 
@@ -127,7 +127,7 @@ ALTERED = {
     "a run of another alphabet": (_set("learned.run", "x\u2028y"), "learned.run must be a text of the form"),
     "a long run": (_set("learned.run", "x" * 256), "learned.run must be a text of the form"),
     "counts of text": (_set("learned.rows", "many"), "learned.rows must be a whole number"),
-    "a share of text": (_set("refit.share_kept", "half"), "refit.share_kept must be a finite number"),
+    "a share of text": (_set("all_rows.share_kept", "half"), "all_rows.share_kept must be a finite number"),
     "a note that colors": (_set("notes.0", "\x1b[31mred"), "notes must be a list of texts, each .* printable"),
     "a note of two lines": (_set("notes.0", "one\ntwo"), "notes must be a list of texts, each .* without line breaks"),
     "a long note": (_set("notes.0", "x" * 4097), "notes must be a list of texts, each a text of at most 4,096"),

@@ -150,7 +150,7 @@ def test_its_rows_masks_and_recipe_are_of_all_rows(done, folder, tmp_path):
     assert table["id"].filter(pa.compute.equal(whole_mask["selected"], 1)).equals(ids)
     assert pa.compute.all(whole_mask["considered"]).as_py()
     recipe = recipe_of(run)
-    assert recipe.refit["rows"] == N and recipe.share == S / N and recipe.refit["gap"] <= 1e-5
+    assert recipe.all_rows["rows"] == N and recipe.share == S / N and recipe.all_rows["gap"] <= 1e-5
     x = np.stack(table["feature_arr"].to_numpy()).astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     rule = recipe.rule
@@ -171,7 +171,7 @@ def test_the_command_says_that_its_recipe_is_of_all_rows(done, tmp_path, capsys)
     )
     assert main([*words, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert answer["rows"] == SAMPLE and (answer["refit"]["rows"], answer["refit"]["kept"]) == (N, S)
+    assert answer["rows"] == SAMPLE and (answer["all_rows"]["rows"], answer["all_rows"]["kept"]) == (N, S)
 
 
 def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, capsys):

@@ -126,12 +126,12 @@ def test_a_recipe_of_a_bucket_applies_to_it_as_to_the_disk(folder, bucket, capsy
     run_id = last_json(capsys)["run_id"]
     assert run("recipe", run_id, "--output", "recipe.json") == 0
     for place, corpus in (("elsewhere", bucket.url("corpus")), ("here", "corpus")):
-        assert run("apply", "recipe.json", corpus, "--output", place, "--refit") == 0
+        assert run("apply", "recipe.json", corpus, "--output", place, "--select_ratio", "0.3") == 0
     for name in ("in", "more"):
         here, elsewhere = (pq.read_table(folder / place / f"{name}.ids.parquet") for place in ("here", "elsewhere"))
         assert here.num_rows and here.drop_columns("source_file").equals(elsewhere.drop_columns("source_file"))
     before = (folder / "elsewhere" / "in.ids.parquet").stat().st_mtime_ns
-    assert run("apply", "recipe.json", bucket.url("corpus"), "--output", "elsewhere", "--refit") == 0
+    assert run("apply", "recipe.json", bucket.url("corpus"), "--output", "elsewhere", "--select_ratio", "0.3") == 0
     assert (folder / "elsewhere" / "in.ids.parquet").stat().st_mtime_ns == before
 
 

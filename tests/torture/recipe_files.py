@@ -72,7 +72,7 @@ def _altered(text: str, rng: random.Random) -> bytes:
 
 
 def run_recipe(number: int, folder: Path) -> str:
-    """Read it; where it is one, apply it, estimate it anew and write it as SQL."""
+    """Read it; where it is one, apply it, with its own threshold or for a share, and write it as SQL."""
     from datamask.recipes import read_recipe
     from datamask.recipes.sql import duckdb_sql
 
@@ -82,7 +82,7 @@ def run_recipe(number: int, folder: Path) -> str:
     word, recipe = attempted(lambda: read_recipe(path), "reading a recipe", "recipe.json")
     kind = rng.choice(["ids", "masks", "rows"])
     words = ["apply", path, materials.corpus_file(), "--output", folder / "out", "--as", kind]
-    words += ["--refit"] * (rng.random() < 0.3)
+    words += ["--select_ratio", str(rng.random())] * (rng.random() < 0.3)
     code, _ = command(*words, doing=f"applying a recipe that is {word}")
     written = list((folder / "out").glob("*.parquet"))
     if code == 0 and (recipe is None or len(written) != 1):

@@ -32,9 +32,11 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
         "columns (ids)",
     )
     parser.add_argument(
-        "--refit",
-        action="store_true",
-        help="first estimate direction and threshold on all rows, in two passes, and print the value reached",
+        "--select_ratio",
+        type=float,
+        metavar="R",
+        help="share of the valid rows to keep, or of their tokens under a budget; reads the shards once more (the "
+        "recipe's own threshold)",
     )
     group = parser.add_argument_group(ROWS)
     for name in ("id_column", "feature_column"):

@@ -8,7 +8,7 @@
 | `layouts`, `child` | a layout computed in the background, in a process that can be killed, and kept |
 
 To add one: a file here with a `Projection`, and its line in the table. Controls, captions, addresses and the cache
-follow. One layout per corpus and projection: runs recolour it and never refit it.
+follow. One layout per corpus and projection: runs recolor it and never fit it again.
 """
 
 from __future__ import annotations
