@@ -221,14 +221,6 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         warm=True,
     ),
     EstimatorEntry(
-        "blocks",
-        "datamask.learning.blocks:Blocks",
-        "Blocks (facility only)",
-        "Solves facility location over all rows on disk: on neighbor lists up to 50,000,000 rows, above that and in "
-        "memory in blocks of neighboring rows, in rounds, each block against the others.",
-        seeded=True,
-    ),
-    EstimatorEntry(
         "greedy",
         "datamask.learning.greedy:Greedy",
         "Greedy (baseline)",
@@ -298,14 +290,11 @@ RULED = tuple(entry.name for entry in OBJECTIVES if entry.rule)
 AUTO = "auto"
 """In the place of an estimator's name: let `auto` choose."""
 
-AUTOMATIC = ("relaxed", "counterfactual", "reinforce", "blocks")
+AUTOMATIC = ("relaxed", "counterfactual", "reinforce")
 """What `auto` chooses from, in this order: proved and quickest first, the paper's method last."""
 
 PAPERS_FLAGS = ("partial", "max_lr", "min_lr")
 """Options of the paper's quick-test line; given, they mean its method, so that the line stays the paper's."""
-
-OUT_OF_CORE = ("scope", "block_rows", "scratch_dir")
-"""Options of a selection from a corpus beyond memory."""
 
 AUTO_RULE = (
     f"relaxed for {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'dual')} and for sums of "
@@ -420,8 +409,6 @@ def auto(objectives: str, given: Iterable[str] = ()) -> str:
     if special & set(PAPERS_FLAGS):
         return "reinforce"
     candidates = AUTOMATIC if solved else AUTOMATIC[1:]
-    if proofs == ["dual"] and set(OUT_OF_CORE) & set(given):
-        candidates = ("blocks", *AUTOMATIC[1:])  # prices solve facility location in memory alone
     able = [name for name in candidates if all(OPTIONS[option].of(name) for option in special)]
     # an option that none of them has is refused by the name of the usual one
     return able[0] if able else "counterfactual"

@@ -43,9 +43,6 @@ VALUES = {
     "polish": ("none",),
 }
 
-BLOCKS = {"scope", "block_rows"}
-"""Only one estimator has these, so that they are looked at apart."""
-
 
 def takes(objective: str, options: dict) -> str:
     """The rule in the words of the design, without a look at the catalogue."""
@@ -74,17 +71,7 @@ BASELINES = {"temperature", "clusters", "clip", "inside"}
 
 
 def test_the_values_are_of_all_options_that_only_some_estimators_have():
-    assert set(VALUES) | BLOCKS | BASELINES == set(LEARNER_OPTIONS)
-
-
-@pytest.mark.parametrize("objective", SOLVED + LEARNED)
-def test_blocks_are_taken_where_they_are_asked_for(objective):
-    for options in ({"scope": "block"}, {"block_rows": 500}, {"scope": "global", "n_epochs": 2, "polish": "none"}):
-        # sums of concave objectives are solved over all rows by passes, whatever their number
-        streamed = {catalogue.objective(name).proof for name in catalogue.objective_terms(objective)} == {"relaxation"}
-        assert catalogue.auto(objective, options) == ("relaxed" if streamed else "blocks")
-    # with what blocks have not got, the refusal names the estimator that would be taken without them
-    assert catalogue.auto(objective, {"scope": "block", "n_rollout": 2}) == "counterfactual"
+    assert set(VALUES) | BASELINES == set(LEARNER_OPTIONS)
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
@@ -119,7 +106,6 @@ def test_what_none_of_them_has_is_refused_by_name(monkeypatch):
         ("--preset paper", "reinforce"),
         ("--preset paper --estimator auto", "reinforce"),
         ("--n_epochs 5 --polish none", "relaxed"),
-        ("--block_rows 1000", "blocks"),
         ("--estimator counterfactual", "counterfactual"),
     ],
 )

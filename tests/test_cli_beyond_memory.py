@@ -77,7 +77,7 @@ def test_a_method_without_a_solver_for_all_rows_takes_a_sample_and_says_so(corpu
     answer, told = answer_of(capsys, *words, "--n_epochs", "2")
     assert answer["n"] == FITTING and "A uniform sample of 1,000 rows is taken" in told
     assert main(["select", "rows.parquet", *words, "--all"]) == 2
-    assert "reinforce" in words or "leave --all and --scope out" in capsys.readouterr().err
+    assert "reinforce" in words or "leave --all out" in capsys.readouterr().err
 
 
 def test_rows_are_a_sample_that_was_asked_for(corpus, capsys):
@@ -88,7 +88,7 @@ def test_rows_are_a_sample_that_was_asked_for(corpus, capsys):
 def test_options_of_all_rows_change_nothing_where_they_fit(corpus, capsys, monkeypatch):
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: ROWS)
     ids = {}
-    for name, words in {"plain": (), "all": ("--all", "--scope", "global", "--block_rows", "200")}.items():
+    for name, words in {"plain": (), "all": ("--all",)}.items():
         answer_of(capsys, "--objective", "facility", *words, "--output", f"{name}.parquet")
         ids[name] = pq.read_table(f"{name}.parquet")["id"].to_pylist()
     assert ids["plain"] == ids["all"]

@@ -110,9 +110,6 @@ def test_amounts_that_cannot_be_had_are_refused(asked, reason):
 
 def test_settings_without_weights_are_refused_by_the_names_of_those_that_have():
     for entry in catalogue.ESTIMATORS:
-        if entry.name == "blocks":  # facility alone; told by the same flag
-            assert not entry.weighs
-            continue
         reason = refusal(SelectionConfig.from_options(objective="pairwise", estimator=entry.name))
         assert bool(reason) is not entry.weighs
         if reason:

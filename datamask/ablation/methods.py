@@ -31,7 +31,19 @@ def settings_of(method: Method, ratio: float, rows: int, seed: int = 0) -> Selec
     return single(method.name, ratio, rows, seed)
 
 
-EQUAL = ("estimator", "select_ratio", "budget", "prune", "collapse", "pin", "ban", "given", "quotas", "scale", "scope")
+EQUAL = (
+    "estimator",
+    "select_ratio",
+    "budget",
+    "prune",
+    "collapse",
+    "pin",
+    "ban",
+    "given",
+    "quotas",
+    "scale",
+    "all_rows",
+)
 """Settings that say which selection it is; the objective and lambda do where they have a say."""
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from datamask.cli.common import shell
 from datamask.cli.output import say
-from datamask.cli.parser import given_options
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import RunConfig
 from datamask.errors import OptionError
 from datamask.work.context import Work
 
@@ -24,9 +21,9 @@ MOST_TIME = "1 h"
 def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunConfig:
     """Return the settings of a run as they are carried out: in memory, over all rows, or on a sample.
 
-    A corpus that fits into memory is solved there. A larger one is solved over all rows with --all or --scope, and
-    without them if the forecast is at most an hour and the disk has room. Methods without a solver for all rows take a
-    sample, which stderr says.
+    A corpus that fits into memory is solved there. A larger one is solved over all rows with --all, and without it if
+    the forecast is at most an hour and the disk has room. Methods without a solver for all rows take a sample, which
+    stderr says.
 
     Args:
         options: of `select`, with the words of its command line as `typed`. config: what they say.
@@ -39,20 +36,20 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
     from datamask.out_of_core.solvers import solver_for
     from datamask.out_of_core.whole_corpus import check_wholly_readable
 
-    given, selection = given_options(options), config.selection
+    selection = config.selection
     if selection.scratch_dir is not None:
         solver_for(selection)
         check_wholly_readable(config.corpus)
         return config
     total, most = rows_in_memory(config.corpus, work.poll)
     if total <= most:
-        return _in_memory(given, config)
-    all_rows = options.all or selection.scope is not None
+        return _in_memory(config)
+    all_rows = selection.all_rows
     if config.corpus.rows is not None and not all_rows:
         return config
-    way_out = "leave --all and --scope out for a sample" if all_rows else "--rows N takes a sample of another size"
+    way_out = "leave --all out for a sample" if all_rows else "--rows N takes a sample of another size"
     try:
-        beyond = replace(config, selection=selection_of_all_rows(given))
+        beyond = replace(config, selection=replace(selection, all_rows=True))
         solver_for(beyond.selection, way_out)
         check_wholly_readable(config.corpus, way_out)
     except OptionError as error:
@@ -65,25 +62,12 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
     return beyond
 
 
-def selection_of_all_rows(given: Mapping[str, Any]) -> SelectionConfig:
-    """Return the settings of a selection from all rows of a corpus beyond memory, by `given_options`.
-
-    Raises:
-        OptionError: as `SelectionConfig.from_options`.
-    """
-    return SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
-
-
-def _in_memory(given: Mapping[str, Any], config: RunConfig) -> RunConfig:
-    """Return settings without --scope global and --block_rows, unless the user named the method."""
+def _in_memory(config: RunConfig) -> RunConfig:
+    """Return settings without --all."""
     engine = config.selection.engine
     if engine != "local":
         say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch_dir FOLDER uses it")
-    if given["estimator"] is not None or given["scope"] == "block":
-        return config
-    if given["block_rows"] is not None:
-        say("the corpus fits into memory and is solved there, without --block_rows")
-    return replace(config, selection=SelectionConfig.from_options(**{**given, "scope": None, "block_rows": None}))
+    return replace(config, selection=replace(config.selection, all_rows=False))
 
 
 def _check_forecast(options: argparse.Namespace, config: RunConfig, total: int, most: int, work: Work) -> None:

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datamask.cli.beyond_memory import selection_of_all_rows
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.cli.streams import print_text
+from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.files import existing_parent
 from datamask.options.amounts import parse_tokens, tokens_text
@@ -33,7 +33,7 @@ def plan(options: argparse.Namespace) -> int:
     if options.machines < 1:
         raise OptionError(f"--machines must be at least 1, got {options.machines}")
     tokens = None if options.tokens is None else parse_tokens(options.tokens, "tokens")
-    selection = selection_of_all_rows(given_options(options))
+    selection = SelectionConfig.from_options(**{**given_options(options), "all_rows": True})
     with stop_on_signals("and planning nothing") as stop:
         say("probing the first rows, which takes some seconds")
         planned = plan_run(

@@ -119,11 +119,6 @@ class SelectionConfig(SelectionOptions):
                 "--quota is a share of the rows, and --budget leaves their number open; use --pin "
                 "and --ban with a budget, or --select_ratio with quotas"
             )
-        if self.scope == "block" and entry.name != "blocks":
-            raise OptionError(
-                f"--scope block is of --estimator blocks; {entry.name} solves {self.objective} over all rows at once, "
-                "so leave it out, or take --scope global"
-            )
         if self.address is not None and self.engine == "local":
             raise OptionError("--address is of --engine ray; local processes need none")
         if not entry.selects_by(self.objective):

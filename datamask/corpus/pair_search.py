@@ -124,8 +124,8 @@ class PairSearch:
                     for strangers in (guests[:low], guests[high:]):
                         self.compare(strangers, cell, to_guests=None, to_hosts=free)
 
-    def fill_up(self, among: Base, first: int = 0, threads: int | None = None, poll: Poll = no_poll) -> None:
-        """Give rows that were compared with too few others their true neighbours. among: from row `first` on."""
+    def fill_up(self, among: Base, threads: int | None = None, poll: Poll = no_poll) -> None:
+        """Give rows that were compared with too few others their true neighbours."""
         incomplete = np.flatnonzero(np.isneginf(self.similarities).any(axis=1))
         if len(incomplete):
             names = self.first + incomplete
@@ -135,7 +135,6 @@ class PairSearch:
                 self.indices.shape[1],
                 self.ties,
                 names=names,
-                first=first,
                 threads=threads,
                 poll=poll,
             )

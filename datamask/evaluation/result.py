@@ -99,7 +99,7 @@ class WholeCounts:
         passes: over the scratch, of a solver by passes.
         blocks, block_rows: of a solver by blocks: how many, and rows of the largest.
         entries, crossing: of its neighbor lists, and those of them between two blocks.
-        rounds: over the blocks. lost: members that the last round left without their place.
+        lost: rows without a listed member.
     """
 
     passes: int | None = stored(COUNT)
@@ -107,7 +107,6 @@ class WholeCounts:
     block_rows: int | None = stored(COUNT)
     entries: int | None = stored(COUNT)
     crossing: int | None = stored(COUNT)
-    rounds: int | None = stored(COUNT)
     lost: float | None = stored(NUMBER)
 
 

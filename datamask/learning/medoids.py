@@ -195,25 +195,6 @@ def gain_of(
 
 
 @compiled
-def picked_gains(
-    offsets: np.ndarray,
-    listing: np.ndarray,
-    near: np.ndarray,
-    bonus: np.ndarray,
-    best: np.ndarray,
-    picks: np.ndarray,
-) -> np.ndarray:
-    """What each pick added when it was made, float64; never above the one before, rounding included."""
-    gains = np.empty(len(picks))
-    last = np.inf
-    for t in range(len(picks)):
-        last = min(last, gain_of(offsets, listing, near, bonus[picks[t]], best, picks[t]))
-        gains[t] = last
-        cover(offsets, listing, near, best, picks[t])
-    return gains
-
-
-@compiled
 def candidates(bounds: np.ndarray, order: np.ndarray) -> list[tuple[float, np.int64, np.int64]]:
     """A heap of ``(-bound, order, i)`` of all that may still be taken: the highest bound first, then the order."""
     heap = [(0.0, np.int64(0), np.int64(0))]  # tells the compiler what is in it

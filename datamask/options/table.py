@@ -119,7 +119,7 @@ class SelectionOptions:
         "maximum number of steps",
         "STEPS",
         LEARNING,
-        owners={"counterfactual": 60, "reinforce": 5000, "relaxed": 60, "blocks": 4},
+        owners={"counterfactual": 60, "reinforce": 5000, "relaxed": 60},
         varied="steps",
         control=Control({"min_value": 1, "max_value": 1_000_000, "step": 50}),
         help="Learning stops earlier when the selection no longer changes.",
@@ -175,7 +175,7 @@ class SelectionOptions:
         "HOW",
         LEARNING,
         listed="Polish",
-        owners={"counterfactual": "swaps", "reinforce": "none", "relaxed": "swaps", "blocks": "swaps"},
+        owners={"counterfactual": "swaps", "reinforce": "none", "relaxed": "swaps"},
         varied="polish",
         control=Control(),
         help="Swaps single rows at the end while the joint value rises.",
@@ -300,32 +300,14 @@ class SelectionOptions:
         help="Approximate is faster and misses about 1 in 100. Automatic is exact on a GPU, and on a CPU up to 200,000 "
         "rows.",
     )
-    scope: str | None = option(
-        Choice({"global": "blocks of neighbors that see the others", "block": "random blocks, each alone"}),
-        "Scope of a block",
-        "global: select from all rows of a corpus that does not fit in memory. block: random blocks, each solved "
-        "alone, as in the paper",
-        "SCOPE",
+    all_rows: bool = option(
+        Flag(),
+        "All rows",
+        "select from all rows of a corpus that does not fit in memory, however long it takes",
+        "",
         BEYOND_MEMORY,
-        listed="Scope",
-        owners={"blocks": "global"},
-        also=("relaxed",),
-        varied="scope",
-        control=Control(),
-        help="Global: one selection of all rows; above 50,000,000, by blocks of neighboring rows in rounds. Random "
-        "blocks are the paper's way; more of them find less diversity.",
-    )
-    block_rows: int | None = option(
-        Whole(2),
-        "Rows of a block",
-        "rows per block, about; bounds the memory of passes and of rounds of blocks",
-        "ROWS",
-        BEYOND_MEMORY,
-        owners={"blocks": 1_000_000},
-        also=("relaxed",),
-        varied="block rows",
-        control=Control({"min_value": 2, "max_value": 100_000_000, "step": 10_000}),
-        help="About how many rows are solved together.",
+        default=False,
+        flags=("--all",),
     )
     scratch_dir: str | None = option(
         Folder(),

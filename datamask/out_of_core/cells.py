@@ -1,16 +1,14 @@
-"""Facility location over a whole corpus by blocks of neighbouring cells, as phases of tasks.
+"""The blocks of neighbouring cells of a whole corpus, and the neighbour lists across them, as phases of tasks.
 
 `CellBlocks` says which phases there are and does them: rows into blocks, neighbour lists across them, who lists whom.
-`Rounds` selects on these lists. Whatever of it has a file is not done again, so a run that was stopped or killed goes
-on from the tasks that were in flight; what is selected depends neither on the engine nor on the number of its workers.
+Whatever of it has a file is not done again, so a run that was stopped or killed goes on from the tasks that were in
+flight; the lists depend neither on the engine nor on the number of its workers.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ from datamask.corpus.partition_search import JUDGED_BY, JUDGES, most_cells, pass
 from datamask.files import sweep
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.neighbour_lists import LOOKED_AT_ALONE
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
@@ -40,15 +37,12 @@ class CellBlocks:
 
     Attributes:
         scratch: the corpus. block_rows: rows of a block, about. listed: K, rows in a list, itself included.
-        alone: random blocks that know themselves alone, in the place of neighbouring cells. seed: of these.
-        exact: whether all pairs are compared, where blocks know of each other.
+        exact: whether all pairs are compared.
     """
 
     scratch: Scratch
     block_rows: int
     listed: int
-    alone: bool = False
-    seed: int = 0
     exact: bool = False
 
     @property
@@ -64,7 +58,7 @@ class CellBlocks:
     @property
     def blocks(self) -> int:
         """B."""
-        return min(math.ceil(self.rows / self.block_rows), self.rows if self.alone else cell_count(self.rows))
+        return min(math.ceil(self.rows / self.block_rows), cell_count(self.rows))
 
     @property
     def ranges(self) -> int:
@@ -82,15 +76,13 @@ class CellBlocks:
 
     @functools.cached_property
     def centres(self) -> Phase:
-        """Of the cells of the corpus, or where blocks know themselves alone, of those of each block."""
-        rows = math.ceil(self.rows / self.blocks) if self.alone else self.rows
-        return self.phase("partition:centres", 1, scratch=self.scratch.digest, cells=cell_count(rows))
+        """Centers of the cells of the corpus."""
+        return self.phase("partition:centres", 1, scratch=self.scratch.digest, cells=cell_count(self.rows))
 
     @property
     def _ranged(self) -> dict[str, Any]:
         return {
             "scratch": self.scratch.digest,
-            "alone": self.alone,
             "centres": self.centres.name,
             "blocks": self.blocks,
             "range_rows": self.range_rows,
@@ -100,7 +92,7 @@ class CellBlocks:
     @functools.cached_property
     def assign(self) -> Phase:
         """Which cell each row is in."""
-        return self.phase("partition:assign", self.ranges, seed=self.seed if self.alone else None, **self._ranged)
+        return self.phase("partition:assign", self.ranges, **self._ranged)
 
     @functools.cached_property
     def layout(self) -> Phase:
@@ -140,8 +132,8 @@ class CellBlocks:
 
     @functools.cached_property
     def needed(self) -> Phase | None:
-        """How many cells each row looks into; None where blocks know themselves alone, or all pairs are compared."""
-        if self.alone or self.exact:
+        """How many cells each row looks into; None where all pairs are compared."""
+        if self.exact:
             return None
         sample = self.sample(JUDGED_BY, JUDGES)
         return self.phase(
@@ -157,15 +149,13 @@ class CellBlocks:
     @functools.cached_property
     def probes(self) -> Phase | None:
         """Which cells each row looks into, removed once rows were searched; None where all pairs are compared."""
-        if self.exact and not self.alone:
+        if self.needed is None:
             return None
         return self.phase(
             "neighbour_lists:probes",
             self.blocks,
-            alone=self.alone,
             centres=self.centres.name,
-            looked_at=LOOKED_AT_ALONE,
-            needed=None if self.needed is None else self.needed.name,
+            needed=self.needed.name,
             **self._placed,
         )
 
@@ -182,7 +172,6 @@ class CellBlocks:
     @property
     def _searching(self) -> dict[str, Any]:
         return {
-            "alone": self.alone,
             "listed": min(self.listed, self.rows),
             "probes": None if self.probes is None else self.probes.name,
         }
@@ -201,8 +190,6 @@ class CellBlocks:
         if self.needed is not None:
             cells = ArrayFile(self.needed.path(0)).facts["cells"]
             count = 0 if cells is None else passes_of(cells, self.rows, cell_count(self.rows))
-        elif self.probes is not None:
-            count = 1
         for _ in range(count):
             searched = passes[-1].name
             passes.append(self.phase("neighbour_lists:descended", self.parts, searched=searched, **self._placed))
@@ -279,176 +266,13 @@ class CellBlocks:
             self.passes[number - 1].remove()
 
 
-@dataclass(frozen=True)
-class Aim:
-    """What members are worth.
-
-    Attributes:
-        size: S. bonus: what a member adds by itself, in the units of summed similarity, is this times its quality less
-            `mean_quality`.
-    """
-
-    size: int
-    bonus: float = 0.0
-    mean_quality: float = 0.0
-
-
-@dataclass(frozen=True)
-class State:
-    """A selection, and what it comes to.
-
-    Attributes:
-        members: the phase whose one file holds it. step: rounds until then.
-        covered: sum over all rows of the similarity to the nearest listed member. lost: rows without one.
-        quality: sum over the members. count: S. changed: members that were none before the round.
-    """
-
-    members: Phase
-    step: int
-    covered: float
-    lost: int
-    quality: float
-    count: int
-    changed: int
-
-    def worth(self, aim: Aim) -> float:
-        """What was maximised, but for a constant."""
-        return self.covered + aim.bonus * (self.quality - aim.mean_quality * self.count)
-
-
-@dataclass(frozen=True)
-class Turn:
-    """The blocks of one colour, solved side by side.
-
-    Attributes:
-        round: from 2; what: it is, for people.
-        before, after: selections. solved: new members of the blocks whose turn it is.
-    """
-
-    round: int
-    what: str
-    before: Phase
-    solved: Phase
-    after: Phase
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """A selection on the lists of blocks, round by round.
-
-    Attributes:
-        cells: blocks and lists, prepared. aim: what is selected for. rounds: of them, the first of blocks alone; where
-            blocks are random there is no other. swaps: rounds of swaps after these.
-    """
-
-    cells: CellBlocks
-    aim: Aim
-    rounds: int
-    swaps: int = 0
-
-    @property
-    def _solved(self) -> dict[str, Any]:
-        cells = self.cells
-        return {
-            "atlas": cells.atlas.name,
-            "block": cells.block.name,
-            "blocks": cells.blocks,
-            "bonus": self.aim.bonus,
-            "mean_quality": self.aim.mean_quality,
-            "reverse": cells.reverse.name,
-            "seed": cells.seed,
-        }
-
-    @functools.cached_property
-    def alone(self) -> Phase:
-        """Each block alone."""
-        cells = self.cells
-        return cells.phase("rounds:alone", cells.blocks, alone=cells.alone, size=self.aim.size, **self._solved)
-
-    @functools.cached_property
-    def merge(self) -> Phase:
-        """The selection after the first round."""
-        cells = self.cells
-        return cells.phase(
-            "rounds:merge",
-            1,
-            atlas=cells.atlas.name,
-            solved=self.alone.name,
-            size=self.aim.size,
-            blocks=cells.blocks,
-        )
-
-    def cover(self, members: Phase) -> Phase:
-        """How a selection covers all rows."""
-        cells = self.cells
-        return cells.phase(
-            "rounds:cover",
-            cells.blocks,
-            atlas=cells.atlas.name,
-            block=cells.block.name,
-            lists=cells.lists.name,
-            members=members.name,
-        )
-
-    def value(self, members: Phase) -> Phase:
-        """What it comes to."""
-        return self.cells.phase("rounds:value", 1, cover=self.cover(members).name, blocks=self.cells.blocks)
-
-    def turns(self) -> Iterator[Turn]:
-        """All turns after the first round."""
-        from datamask.learning.turns import COLOURS, colours_of_round
-
-        before, cells = self.merge, self.cells
-        for number in range(1, 1 if cells.alone else self.rounds + self.swaps):
-            task, what = ("rounds:again", "Round") if number < self.rounds else ("block_swaps:swap", "Swaps, round")
-            colours = np.bincount(colours_of_round(cells.blocks, number, cells.seed), minlength=COLOURS)
-            for colour in np.flatnonzero(colours).tolist():
-                turned = int(colours[colour])
-                cover = self.cover(before).name
-                solved = cells.phase(
-                    task, turned, members=before.name, cover=cover, round=number, colour=colour, **self._solved
-                )
-                after = cells.phase(
-                    "rounds:turn", 1, atlas=cells.atlas.name, members=before.name, solved=solved.name, turned=turned
-                )
-                yield Turn(number + 1, f"{what} {number + 1}", before, solved, after)
-                before = after
-
-    def run(self, engine: Engine, work: Work = UNWATCHED) -> Iterator[State]:
-        """The selection after each round. A round that is done already only takes the reading of its value."""
-        turns = list(self.turns())
-        done, steps = 1, len(turns) + 1
-        if not self.merge.whole:
-            self.alone.done(engine, work.part(0.0, 1 / steps), "Blocks alone")
-            self.merge.done(engine, work)
-        self.alone.remove()
-        yield self._state(self.merge, 1, 0, engine, work)
-        for number, of_round in itertools.groupby(turns, key=lambda turn: turn.round):
-            changed = 0
-            for turn in of_round:
-                if not turn.after.whole:
-                    self.cover(turn.before).done(engine, work)
-                    turn.solved.done(engine, work.part(done / steps, (done + 1) / steps), turn.what)
-                    turn.after.done(engine, work)
-                    # only now: of the selection that was best in the end, an estimate wants this again
-                    self.cover(turn.before).remove()
-                    turn.solved.remove()
-                done += 1
-                (facts,) = turn.after.done(engine, work)
-                changed += int(facts["changed"])
-            yield self._state(turn.after, number, changed, engine, work)
-
-    def _state(self, members: Phase, step: int, changed: int, engine: Engine, work: Work) -> State:
-        value = self.value(members)
-        if not value.whole:
-            self.cover(members).done(engine, work)
-        (facts,) = value.done(engine, work)
-        return State(
-            members,
-            step,
-            facts["covered"],
-            int(facts["lost"]),
-            facts["quality"],
-            int(facts["members"]),
-            changed,
-        )
+def cover(cells: CellBlocks, members: Phase) -> Phase:
+    """How a selection covers all rows, by what the lists say. members: the phase of its file."""
+    return cells.phase(
+        "rounds:cover",
+        cells.blocks,
+        atlas=cells.atlas.name,
+        block=cells.block.name,
+        lists=cells.lists.name,
+        members=members.name,
+    )

@@ -6,7 +6,6 @@ with its interval, from uniformly drawn rows that are compared with all members.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,16 +18,13 @@ from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError
 from datamask.measured import Anchor, Estimate, GraphFacts
 from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
+from datamask.out_of_core.cells import CellBlocks, cover
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.tasks import Phase
 from datamask.work.context import UNWATCHED, Work
 
 ESTIMATE_ROWS = 10_000
 """Rows that are compared with all members for an estimate."""
-
-ROUND_DRAWS = 3
-"""Random selections whose mean value is the random end of the scale, each estimated on rows of its own."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Facility:
         """
         from datamask.objectives.estimate import estimated
 
-        cells, cover = self.cells, Rounds(self.cells, Aim(1), 1).cover(members)
+        cells, covered = self.cells, cover(self.cells, members)
         sample = self.cells.sample(draw, ESTIMATE_ROWS)
         nearest = cells.phase(
             "sampled_rows:nearest", cells.blocks, members=members.name, sample=sample.name, **self._placed
@@ -68,27 +64,16 @@ class Facility:
             1,
             atlas=cells.atlas.name,
             blocks=cells.blocks,
-            cover=cover.name,
+            cover=covered.name,
             nearest=nearest.name,
             sample=sample.name,
         )
         if not shortfalls.whole:
-            for phase in (sample, nearest, cover, shortfalls):
+            for phase in (sample, nearest, covered, shortfalls):
                 self._done(phase)
             nearest.remove()
         file = ArrayFile(shortfalls.path(0))
         return estimated(float(file.facts["covered"]) / cells.rows, np.asarray(file["shortfalls"]), 1.0)
-
-    def random_end(self, size: int, work: Work = UNWATCHED) -> float:
-        """What random selections of S rows cover on average, estimated."""
-        cells, ends = self.cells, []
-        for draw in range(ROUND_DRAWS):
-            work.report(draw / ROUND_DRAWS, "Random selections, for the scale")
-            members = cells.phase("sampled_rows:random", 1, size=size, draw=DRAWS + 2 * draw, **self._placed)
-            self._done(members)
-            ends.append(self.estimate(members, DRAWS + 2 * draw + 1).value)
-            Rounds(cells, Aim(1), 1).cover(members).remove()
-        return math.fsum(ends) / len(ends)
 
     def recall(self) -> float:
         """The share of the true nearest rows of uniformly drawn rows that their lists hold."""
@@ -146,7 +131,7 @@ class Facility:
 
 def graph_facts(cells: CellBlocks, listed: int, recall: float) -> GraphFacts:
     """What is known about the lists. recall: as `Facility.recall` measures it."""
-    if cells.exact and not cells.alone:
+    if cells.exact:
         return GraphFacts("exact", listed, 1.0, 0)
     return GraphFacts("approximate", listed, recall, min(RECALL_ROWS, cells.rows))
 

@@ -62,16 +62,6 @@ def coverage(
 
 
 @compiled
-def outside(best: np.ndarray, other: np.ndarray, owner: np.ndarray, rows: np.ndarray, block: int) -> np.ndarray:
-    """How well members outside a block cover these rows, float64 ``(m,)``."""
-    covered = np.empty(len(rows))
-    for r in range(len(rows)):
-        v = rows[r]
-        covered[r] = other[v] if owner[v] == block else best[v]
-    return covered
-
-
-@compiled
 def two_nearest(
     positions: np.ndarray,
     similarities: np.ndarray,
@@ -153,39 +143,3 @@ def own_entries(
                 near[count] = max(similarities[v, c], np.float32(0.0))
                 count += 1
     return count
-
-
-@compiled
-def lists_with_elsewhere(
-    offsets: np.ndarray,
-    listing: np.ndarray,
-    near: np.ndarray,
-    best: np.ndarray,
-    first: int,
-    indices: np.ndarray,
-    similarities: np.ndarray,
-) -> None:
-    """Turn who lists the rows of a block into the lists of those, falling, with an entry for the members elsewhere.
-
-    Args:
-        offsets, listing, near: who lists each row. best: float64 ``(m,)``, how near the nearest member elsewhere is.
-        first: number of the block's first row among the m; m stands for the members elsewhere, m + 1 for nobody.
-        indices: int32 ``(m + 2, K)``, all of them m + 1, similarities: float32, all of them 0; set.
-    """
-    m = len(best)
-    filled = np.zeros(m, dtype=np.int32)
-    for v in range(m):
-        indices[v, 0] = m
-        similarities[v, 0] = best[v]
-        filled[v] = 1
-    for i in range(len(offsets) - 1):
-        for e in range(offsets[i], offsets[i + 1]):
-            v = listing[e]
-            at = filled[v]
-            while at > 0 and similarities[v, at - 1] < near[e]:
-                indices[v, at] = indices[v, at - 1]
-                similarities[v, at] = similarities[v, at - 1]
-                at -= 1
-            indices[v, at] = first + i
-            similarities[v, at] = near[e]
-            filled[v] += 1

@@ -5,26 +5,21 @@
 
 Each is a part of the one builder that `datamask.corpus.partition_search` describes, on files in the place of arrays:
 the lists are those that are built in memory, entry for entry. Where all pairs are compared there are no probes, and
-nothing is left for a pass of NN-descent to find. Random blocks know themselves alone: no row looks into another's.
+nothing is left for a pass of NN-descent to find.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from datamask.corpus.exact_search import falling, nearest
 from datamask.corpus.neighbor_descent import NEAREST, TASK_ROWS, Room, improve
 from datamask.corpus.pair_search import PairSearch, Visits
-from datamask.corpus.partition_search import cells_needed, cells_with
+from datamask.corpus.partition_search import cells_needed
 from datamask.corpus.threads import one_blas_thread
 from datamask.out_of_core.partition import Positions, centres_of, rows_of
 from datamask.out_of_core.tasks import Argument, Made, opened, task
 from datamask.work.context import Work
-
-LOOKED_AT_ALONE = 8192
-"""Rows in the cells that a row looks into where blocks know themselves alone."""
 
 
 @task
@@ -54,15 +49,14 @@ def nearest_of_blocks(argument: Argument, ties: np.ndarray) -> tuple[np.ndarray,
 @task
 def probes(argument: Argument) -> Made:
     """Which cells each row of a block looks into, and by cell who does."""
-    rows, atlas, number = opened(argument, "block")["features"], opened(argument, "atlas", 0), argument["number"]
-    centres, cells = centres_of(argument), np.asarray(atlas["cells"])
-    count = looked_into(argument) if argument["needed"] else cells_with(argument["looked_at"], len(rows), len(centres))
+    rows, cells = opened(argument, "block")["features"], np.asarray(opened(argument, "atlas", 0)["cells"])
+    count = looked_into(argument)
     if count is None:
         return {"probed": np.empty((len(rows), 0), np.int32)}, {"visits": 0}
-    near = centres.nearest_cells(np.asarray(rows), count, Work(threads=1))
+    near = centres_of(argument).nearest_cells(np.asarray(rows), count, Work(threads=1))
     place = np.empty(len(cells), np.int32)
     place[cells] = np.arange(len(cells), dtype=np.int32)
-    probed = np.sort(place[near + (number * len(centres) if argument["alone"] else 0)], axis=1)
+    probed = np.sort(place[near], axis=1)
     return {"probed": probed, **vars(Visits.of_probed(probed))}, {"visits": probed.size}
 
 
@@ -82,27 +76,21 @@ def searched(argument: Argument) -> Made:
     low_cell, high_cell = (int(cell) for cell in atlas["part_cells"][argument["number"] :][:2])
     number = int(np.searchsorted(atlas["first_cells"], low_cell, side="right")) - 1
     first, behind = int(starts[low_cell]), int(starts[high_cell])
-    rows, first_known, known = rows_of(argument), 0, range(argument["blocks"])
-    among: Any = rows
-    if argument["alone"]:
-        first_known, known = int(atlas["block_starts"][number]), range(number, number + 1)
-        among = opened(argument, "block", number)["features"]
+    rows = rows_of(argument)
     heaps = empty_heaps(behind - first, argument["listed"] - 1, len(ties))
     with one_blas_thread():
         if not heaps[0].size:
             pass
         elif argument["probes"] is None or not opened(argument, "probes", number)["probed"].shape[1]:
             names = np.arange(first, behind)
-            near = nearest(
-                rows[first:behind], among, heaps[0].shape[1], ties, names=names, first=first_known, threads=1
-            )
+            near = nearest(rows[first:behind], rows, heaps[0].shape[1], ties, names=names, threads=1)
             heaps = near[::-1]
         else:
             of_block = slice(first - int(atlas["block_starts"][number]), behind - int(atlas["block_starts"][number]))
             own = np.asarray(opened(argument, "probes", number)["probed"][of_block])
             search = PairSearch(rows, ties, starts, first, own, *heaps)
-            search.compare_part((low_cell, high_cell), (_visits(argument, each) for each in known))
-            search.fill_up(among, first_known, threads=1)
+            search.compare_part((low_cell, high_cell), (_visits(argument, each) for each in range(argument["blocks"])))
+            search.fill_up(rows, threads=1)
     indices, similarities = falling(heaps[1], heaps[0], ties)
     return _with_itself(indices, similarities, first, len(ties))
 

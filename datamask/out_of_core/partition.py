@@ -2,9 +2,8 @@
 
     centres -> assign, for each range of rows -> layout -> part, for each range -> block, for each block -> atlas
 
-Cells are those of `datamask.corpus.centres`. Blocks are neighbouring cells, about equally many rows each; or they are
-random rows that know themselves alone, and have cells of their own. In a block rows come by cell. A row's *position* is
-its place when all blocks are laid end to end.
+Cells are those of `datamask.corpus.centres`. Blocks are neighbouring cells, about equally many rows each. In a block
+rows come by cell. A row's *position* is its place when all blocks are laid end to end.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import numpy as np
 
 from datamask.corpus.centres import Centres
 from datamask.corpus.rounded_rows import widened
-from datamask.corpus.sampling import hash_under
 from datamask.out_of_core.scratch import scratch_of
 from datamask.out_of_core.tasks import Argument, Made, opened, task
 from datamask.work.context import Work
@@ -46,15 +44,11 @@ def centres_of(argument: Argument) -> Centres:
 
 @task
 def assign(argument: Argument) -> Made:
-    """The cell of each row of a range; where blocks are random, each has cells of its own around the same centres."""
+    """The cell of each row of a range."""
     scratch, centres = scratch_of(argument), centres_of(argument)
     low, high = range_of(argument, scratch.rows)
     cell = centres.nearest_cells(scratch.rounded_at(np.arange(low, high)), 1, Work(threads=1))[:, 0]
-    if argument["alone"]:
-        hashes = hash_under(scratch.id_hash_of(low, high), argument["seed"])
-        cell += (hashes % np.uint64(argument["blocks"])).astype(np.int32) * np.int32(len(centres))
-    cells = len(centres) * (argument["blocks"] if argument["alone"] else 1)
-    return {"cell": cell, "counts": np.bincount(cell, minlength=cells)}, {}
+    return {"cell": cell, "counts": np.bincount(cell, minlength=len(centres))}, {}
 
 
 @task
@@ -63,11 +57,7 @@ def layout(argument: Argument) -> Made:
     from datamask.learning.cell_blocks import block_of_cells
 
     counts = np.sum([opened(argument, "assign", number)["counts"] for number in range(argument["ranges"])], axis=0)
-    centres = centres_of(argument)
-    if argument["alone"]:
-        block = np.arange(len(counts)) // len(centres)
-    else:
-        block = block_of_cells(centres.points.astype(np.float32), counts, argument["blocks"])
+    block = block_of_cells(centres_of(argument).points.astype(np.float32), counts, argument["blocks"])
     return {"block": block, "counts": counts}, {}
 
 

@@ -18,10 +18,10 @@ from datamask.corpus.centres import cell_count, compared_centres
 from datamask.corpus.neighbors import compares_all, search_for
 from datamask.corpus.opening import fits_in_memory
 from datamask.out_of_core.engines.contract import usable_cores
-from datamask.out_of_core.facility import LISTED_BLOCK_ROWS, by_whole_lists
+from datamask.out_of_core.facility import LISTED_BLOCK_ROWS
 from datamask.out_of_core.probe import Rates, measured, untransformed
 from datamask.out_of_core.scratch import scratch_bytes
-from datamask.out_of_core.solvers import BLOCK_ROWS, solver_for
+from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.streamed_dual import MOST_PASSES
 from datamask.out_of_core.whole_corpus import WholeCorpus, sample_rows
 from datamask.polling import Poll, no_poll
@@ -53,18 +53,10 @@ BY_ROWS_AND_CENTRES, BY_CENTRES, BY_PAIRS = (
 """Tasks that cost more than so much a row: every row is compared with as many centres; these are learned from some
 rows for each, compared with as many; and where all pairs are compared, every row with all rows."""
 
-BY_ROWS_AND_TURNS = "rounds:cover"
-"""The task that goes over all rows before the turn of each colour."""
-
-IN_TURNS = ("rounds:again", "block_swaps:swap")
-"""Tasks of the blocks of one colour."""
-
 PHASES = {
     "partition": "Rows into blocks of neighboring cells",
     "neighbour_lists": "Nearest rows of every row",
     "listed": "Greedy, swaps and bound on the lists of all rows",
-    "rounds": "Rounds of greedy over the blocks",
-    "block_swaps": "Rounds of swaps",
     "sampled_rows": "What random and chosen selections are worth",
     "gains": "What single rows are worth",
 }
@@ -203,8 +195,7 @@ def plan_run(
     whole = WholeCorpus.open(untransformed(corpus), poll=poll)
     shards = whole.source.shards
     shape = Shape(whole.source.rows, len(shards), float(sum(shard.bytes for shard in shards)))
-    whole_lists = by_whole_lists(selection, shape.rows)
-    rates = measured(corpus, selection, whole_lists=whole_lists, poll=poll)
+    rates = measured(corpus, selection, poll=poll)
     seconds = learning(min(corpus.rows or sample_rows(selection), shape.rows), rates.dim)
     solved_by_tasks = bool(rates.tasks)
     assumed = [ASSUMED["sample"], ASSUMED["linear"], ASSUMED["machines"]]
@@ -214,11 +205,7 @@ def plan_run(
     larger = None
     if tokens is not None:
         rows = max(2, round(tokens / (rates.tokens or TOKENS_PER_ROW)))
-        if (by_lists := by_whole_lists(selection, rows)) == whole_lists:
-            of_larger = rates
-        else:
-            of_larger = measured(corpus, selection, whole_lists=by_lists, poll=poll)
-        larger = plan_of(shape.with_rows(rows), selection, of_larger, seconds)
+        larger = plan_of(shape.with_rows(rows), selection, rates, seconds)
         assumed += [ASSUMED["tokens"]] if rates.tokens is None else []
     return Planned(
         plan_of(shape, selection, rates, seconds),
@@ -236,31 +223,23 @@ class Growth:
 
     Attributes:
         shape: of the corpus. rates: of the probe. blocks: of the corpus. pairs: whether all pairs of rows are compared.
-        alone: whether every block has cells of its own.
     """
 
     shape: Shape
     rates: Rates
     blocks: int
     pairs: bool
-    alone: bool
 
     def of(self, task: str) -> float:
         """How many times as long all calls of a task take."""
         by_rows = self.shape.rows / self.rates.rows
-        if task.endswith(BY_ROWS_AND_TURNS):
-            return by_rows * _turns(self.blocks) / _turns(self.rates.blocks)
         if task.endswith(BY_PAIRS) and self.pairs:
             return by_rows**2
-        cells = self._cells(self.shape.rows, self.blocks)
-        probed = self._cells(self.rates.rows, self.rates.blocks)
+        cells, probed = cell_count(self.shape.rows), cell_count(self.rates.rows)
         by_centres = compared_centres(cells) / compared_centres(probed)
         if task.endswith(BY_CENTRES):
             return cells / probed * by_centres
         return by_rows * by_centres if task.endswith(BY_ROWS_AND_CENTRES) else by_rows
-
-    def _cells(self, rows: int, blocks: int) -> int:
-        return cell_count(math.ceil(rows / blocks) if self.alone else rows)
 
 
 def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: float, cores: int | None = None) -> Plan:
@@ -270,22 +249,13 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
         learning: seconds that the sample takes.
         cores: that work at a time on one machine; None: what the settings say, else all that this process may use.
     """
-    block_rows = selection.block_rows or BLOCK_ROWS
-    if by_whole_lists(selection, shape.rows):
-        block_rows = LISTED_BLOCK_ROWS
-    blocks = math.ceil(shape.rows / block_rows) if rates.tasks else 1
+    blocks = math.ceil(shape.rows / LISTED_BLOCK_ROWS) if rates.tasks else 1
     selected = max(1, math.floor(selection.select_ratio * shape.rows + 0.5))
     # one solution for the selection, and one for the best end of each term's scale
     passes = 0 if rates.tasks else MOST_PASSES * (1 + len(selection.terms)) if rates.passed else 1
     # ends of scales and selection together, but that of second moments needs the first reading
     valued = 0 if rates.tasks else 1 + ("disf_fixed" in dict(selection.terms))
-    growth = Growth(
-        shape,
-        rates,
-        blocks,
-        pairs=compares_all(shape.rows, search_for(shape.rows, selection.neighbors)),
-        alone=selection.scope == "block",
-    )
+    growth = Growth(shape, rates, blocks, pairs=compares_all(shape.rows, search_for(shape.rows, selection.neighbors)))
     return Plan(
         rows=shape.rows,
         dim=rates.dim,
@@ -316,7 +286,7 @@ def _parts(growth: Growth, passes: int, valued: int, learning: float) -> Iterato
     if rates.tasks:
         by_part: dict[tuple[str, float], float] = {}
         for task, rate in rates.tasks.items():
-            key = _phase_of(task), _shared(task, rate.at_once, rates.blocks, blocks)
+            key = _phase_of(task), _shared(rate.at_once, rates.blocks, blocks)
             by_part[key] = by_part.get(key, 0.0) + rate.seconds * growth.of(task)
         for phase in dict.fromkeys(phase for phase, _ in by_part):
             for (of_phase, shared), seconds in by_part.items():
@@ -335,17 +305,6 @@ def _phase_of(task: str) -> str:
     return PHASES.get(module, module)
 
 
-def _turns(blocks: int) -> float:
-    """How many of the colours some block has, on average: few blocks leave colours without any."""
-    from datamask.learning.turns import COLOURS
-
-    return COLOURS * (1 - (1 - 1 / COLOURS) ** blocks)
-
-
-def _shared(task: str, at_once: int, probed: int, blocks: int) -> float:
+def _shared(at_once: int, probed: int, blocks: int) -> float:
     """Among how many cores the calls of a task can be shared out."""
-    from datamask.learning.turns import COLOURS
-
-    if task.endswith(IN_TURNS):
-        return max(1.0, blocks / COLOURS)
     return float(blocks) if at_once > 1 or probed == 1 else 1.0

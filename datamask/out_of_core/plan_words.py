@@ -20,21 +20,16 @@ def size_sentence(plan: Plan) -> str:
     )
 
 
-def takes_sentences(plan: Plan, memory: int, smaller: str = "fewer --block_rows, ") -> list[str]:
-    """What it reads and holds; and that it does not fit, where it does not.
-
-    Args:
-        memory: of this machine, in bytes. smaller: what takes less of it where rows are passed over, for those who can
-            say so.
-    """
+def takes_sentences(plan: Plan, memory: int) -> list[str]:
+    """What it reads and holds; and that it does not fit, where it does not. memory: of this machine, in bytes."""
     lines = [
         f"Reads {bytes_text(plan.read_bytes)}, at most; scratch takes {bytes_text(plan.scratch_bytes)}, memory "
         f"{bytes_text(plan.memory_bytes)}, at most."
     ]
     if plan.memory_bytes > memory:
         lines.append(
-            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, "
-            f"{smaller if plan.passes else ''}or parts of the corpus."
+            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, or parts of the "
+            "corpus."
         )
     return lines
 

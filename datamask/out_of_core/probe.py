@@ -91,14 +91,11 @@ class Rates:
     tokens: float | None
 
 
-def measured(
-    corpus: CorpusConfig, selection: SelectionConfig, *, whole_lists: bool = True, poll: Poll = no_poll
-) -> Rates:
+def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = no_poll) -> Rates:
     """Probe a corpus.
 
     Args:
         selection: of a run over all rows. poll: called between parts that take a second or so.
-        whole_lists: whether lists of all rows are solved, where blocks would be otherwise.
 
     Raises:
         InputError: a shard is damaged, or has a row that cannot be used. OptionError: features lie in shards of their
@@ -123,11 +120,10 @@ def measured(
                 blocks = min(PROBED_BLOCKS, each.rows)
                 engine = MeasuringEngine(each.folder / FOLDER)
                 began = time.perf_counter()
-                _solve(each, selection, blocks, engine, poll, whole_lists)
+                _solve(each, selection, blocks, engine, poll)
                 beside = time.perf_counter() - began - sum(engine.seconds.values())
             tasks = {task: TaskRate(seconds, engine.at_once[task]) for task, seconds in engine.seconds.items()}
-            if whole_lists:
-                tasks[IN_ONE_PLACE] = TaskRate(beside, 1)
+            tasks[IN_ONE_PLACE] = TaskRate(beside, 1)
             task_bytes = engine.most_bytes / scratch.rows
         lengths = float(scratch.lengths(0, scratch.rows).mean()) if scratch.has_lengths else None
         return Rates(
@@ -264,11 +260,7 @@ def _pass_seconds(scratch: Scratch, selection: SelectionConfig) -> float:
     return time.perf_counter() - began
 
 
-def _solve(
-    scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Poll, whole_lists: bool
-) -> None:
+def _solve(scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Poll) -> None:
     """Select from these rows, as a run does."""
     size = min(max(1, round(selection.select_ratio * scratch.rows)), scratch.rows - 1)
-    rows = -(-scratch.rows // blocks)
-    config = replace(selection, block_rows=rows)
-    solve_facility(scratch, config, size, engine, Work(poll), whole=whole_lists, listed_rows=rows)
+    solve_facility(scratch, selection, size, engine, Work(poll), listed_rows=-(-scratch.rows // blocks))

@@ -185,8 +185,8 @@ def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
     if needed - present > free:
         raise OptionError(
             f"scratch of {corpus.source.rows:,} rows of {corpus.dim:,} dimensions takes {needed / 1e9:,.1f} GB, and "
-            f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch_dir, or leave --scope out and "
-            "take a sample"
+            f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch_dir, or take a "
+            "sample: --rows N"
         )
     if not ours:
         write_text(folder / FOLDER_NOTE, NOTE)

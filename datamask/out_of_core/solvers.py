@@ -41,7 +41,7 @@ Steps of a stopped attempt that need not be done again are handed over again.
 """
 
 BLOCK_ROWS = 1_000_000
-"""Rows of a block where nobody says how many."""
+"""Rows that bound the memory of a pass."""
 
 ENDS_FOUND, ENDS_VALUED, SOLVED = 0.45, 0.5, 0.9
 """Shares of the work of `_by_passes` that are done when every term is solved alone, when the ends are valued where that
@@ -256,11 +256,11 @@ def engine_of(config: SelectionConfig) -> Engine:
 
 
 def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
-    """Facility location, on lists of all rows or by blocks of neighbouring cells."""
+    """Facility location, on lists of all rows."""
     with engine_of(problem.config) as engine:
         return facility.solve_facility(
             problem.scratch,
-            replace(problem.config, block_rows=problem.block_rows),
+            problem.config,
             problem.members,
             engine,
             work,
@@ -270,27 +270,7 @@ def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
 
 
 def _facility_memory(config: SelectionConfig, rows: int, dim: int, size: int) -> int:
-    block_rows = None if facility.by_whole_lists(config, rows) else config.block_rows or BLOCK_ROWS
-    return facility.memory_bytes(rows, dim, size, block_rows, config.workers or usable_cores())
-
-
-def _check_listed(config: SelectionConfig, rows: int, size: int) -> None:
-    """Raises OptionError: there are rules, and more rows than lists of all rows are made of."""
-    if not facility.by_whole_lists(config, rows):
-        _check_no_rules(config)
-
-
-def _check_no_rules(config: SelectionConfig) -> None:
-    """Refuse rules where blocks are solved in rounds.
-
-    Raises:
-        OptionError: a block knows of itself alone.
-    """
-    if rule := _first_rule(config):
-        raise OptionError(
-            f"--{rule[0]} holds for the whole selection, which blocks that are solved in rounds cannot know; leave "
-            f"--scope block out, and take at most {facility.MOST_LISTED:,} rows"
-        )
+    return facility.memory_bytes(rows, dim, size, config.workers or usable_cores())
 
 
 _RULES = {
@@ -313,7 +293,7 @@ SOLVERS: tuple[WholeSolver, ...] = (
         catalogue.RULED,
         ("relaxed",),
         lambda config, rows, dim, size: streamed_dual.memory_bytes(
-            rows, dim, config.block_rows or BLOCK_ROWS, moments="disf_fixed" in dict(config.terms)
+            rows, dim, BLOCK_ROWS, moments="disf_fixed" in dict(config.terms)
         ),
         lambda rows, dim, size: 0,
         (4e-7, 6e-8),
@@ -323,21 +303,21 @@ SOLVERS: tuple[WholeSolver, ...] = (
     ),
     WholeSolver(
         ("facility",),
-        ("blocks",),
+        ("relaxed",),
         _facility_memory,
         facility.disk_bytes,
         (1e-4, 8e-7),
         _by_cells,
-        check_size=_check_listed,
+        check_size=lambda config, rows, size: facility.check_rows(rows),
         rules=tuple(_RULES),
     ),
 )
 """The first that fits is taken."""
 
-WAY_OUT = "leave --scope and --scratch_dir out for a sample, and carry its selection over by a recipe"
+WAY_OUT = "leave --all and --scratch_dir out for a sample, and carry its selection over by a recipe"
 """What to do instead, at the command line."""
 
-SAMPLE_ALONE = "leave --scope and --scratch_dir out for a selection from a sample"
+SAMPLE_ALONE = "leave --all and --scratch_dir out for a selection from a sample"
 """The same where no recipe is made."""
 
 
@@ -358,13 +338,13 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
         )
     names = [name for name, _ in config.terms]
     for solver in SOLVERS:
-        if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
+        # what is solved at lambda 1 is quality alone, whatever the objective; facility needs a lambda below 1
+        alone = config.lamb == 1 and names != ["facility"]
+        if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or alone):
             if rule := _first_rule(config, solver.rules):
                 raise OptionError(
                     f"--{rule[0]}: over all rows of a corpus out of core, facility alone obeys {rule[1]}; {way_out}"
                 )
-            if config.scope == "block":
-                _check_no_rules(config)
             engine_of(config)  # before anything is read: a library may be missing
             return solver
     able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)

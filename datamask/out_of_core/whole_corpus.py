@@ -140,7 +140,7 @@ class WholeCorpus:
         check_unique(self.ids_at(rows, poll), place, self.columns.id)
 
 
-def check_wholly_readable(config: CorpusConfig, way_out: str = "leave --scope out for a sample") -> None:
+def check_wholly_readable(config: CorpusConfig, way_out: str = "leave --all out for a sample") -> None:
     """Refuse a corpus whose rows are put together from several shards each.
 
     Args:

@@ -1,6 +1,6 @@
 """A run on a sample carried over to all rows of its corpus: the same question, solved out of core, and its outcome.
 
-What is asked is asked as `select --scope global` asks it; a process of its own does it (`datamask.runs.detached`).
+What is asked is asked as `select --all` asks it; a process of its own does it (`datamask.runs.detached`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def over_all_rows(config: RunConfig, root: Path) -> RunConfig:
     kept = {name: getattr(selection, name) for name in ASKED}
     kept.pop("budget" if kept["budget"] is None else "select_ratio")
     options = {name: value for name, value in kept.items() if value not in (None, ())}
-    asked = SelectionConfig.from_options(**options, scope="global", scratch_dir=str(root / SCRATCH))
+    asked = SelectionConfig.from_options(**options, scratch_dir=str(root / SCRATCH))
     solver_for(asked, WAY_OUT)
     check_wholly_readable(config.corpus, WAY_OUT)
     name = f"{config.name}, all rows" if config.name else ""
@@ -120,7 +120,7 @@ def plan_sentences(plan: Planned) -> list[str]:
     time = f"About {time_text(plan.local.seconds())} on this machine"
     return [
         f"{size_sentence(plan.local)} {time}.",
-        *takes_sentences(plan.local, memory_bytes(), smaller=""),
+        *takes_sentences(plan.local, memory_bytes()),
         " ".join(f"Assumed: {sentence}." for sentence in plan.assumed),
     ]
 

@@ -60,7 +60,7 @@ def wants_all_rows(run: Run, poll: Poll = no_poll) -> bool:
     selection = run.config.selection
     if run.whole is not None or selection.scratch_dir is not None:
         return True
-    return selection.scope is not None and not fits_in_memory(run.config.corpus, poll)
+    return selection.all_rows and not fits_in_memory(run.config.corpus, poll)
 
 
 def prepare(execution: Execution) -> None:
@@ -104,7 +104,6 @@ def select_all_rows(execution: Execution) -> None:
     solver, recorder, folder = solver_for(config), execution.recorder, _scratch_of(execution.run)
     sample = selection_of_sample(execution.run.config, pool.corpus, posed, execution.selection, poll)
     whole = WholeCorpus.open(execution.run.config.corpus, quality=sample.quality, poll=poll)
-    block_rows = config.block_rows or BLOCK_ROWS
     # a budget is as many rows as in the sample, until the tokens of all rows are known
     size = round(whole.source.rows * posed.wanted / len(pool)) if config.budget else config.size(whole.source.rows)
     solver.check_size(config, whole.source.rows, size)
@@ -118,11 +117,11 @@ def select_all_rows(execution: Execution) -> None:
     scratch = write_scratch(whole, folder, work.part(averaged, 1.0), beside=beside)
     rules, size = read_rules(config, whole, scratch, work)
     execution.update_whole(rows=scratch.rows, selected=size)
-    ends = _ends_in_memory(execution, scratch, size, block_rows)
+    ends = _ends_in_memory(execution, scratch, size)
     execution.pace.begin(PASSES, 0.0)
     recipe = sample.recipe
     starts = {} if recipe is None else _starts(execution)
-    problem = WholeProblem(config, scratch, size, block_rows, whole, recipe, starts, ends, rules)
+    problem = WholeProblem(config, scratch, size, BLOCK_ROWS, whole, recipe, starts, ends, rules)
     solution = solver.solve(problem, work, _step_of(execution))
     recorder.count_seconds()
     execution.update_whole(**solution.facts)
@@ -166,7 +165,7 @@ def _starts(execution: Execution) -> dict[str, Start]:
     return starts
 
 
-def _ends_in_memory(execution: Execution, scratch: Scratch, size: int, block_rows: int) -> dict[str, dict[str, Any]]:
+def _ends_in_memory(execution: Execution, scratch: Scratch, size: int) -> dict[str, dict[str, Any]]:
     """Ends of scales over all rows that are taken from memory, as runs keep them, by term; mostly none.
 
     Two searches for the best end of `IN_MEMORY` end apart, and calibrated values with them. Where the memory that
@@ -178,7 +177,7 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int, block_row
     """
     config, pool, poll = execution.config, execution.pool, execution.poll
     copies = 3 if config.center else 2
-    if IN_MEMORY not in dict(config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * block_rows:
+    if IN_MEMORY not in dict(config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * BLOCK_ROWS:
         return {}
     if len(pool) != scratch.rows:
         corpus = replace(execution.run.config.corpus, rows=None)

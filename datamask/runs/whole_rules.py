@@ -15,7 +15,6 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import scan
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import distinct_ids
-from datamask.options import OPTIONS
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
@@ -35,13 +34,7 @@ def of_sample(config: SelectionConfig, share: float) -> SelectionConfig:
     free = replace(config, pin=None, ban=None, given=None, quotas=())
     if config.budget is None:
         return free
-    # blocks in memory fill no budget
-    options = {
-        name: getattr(free, name)
-        for name, option in OPTIONS.items()
-        if option.of("relaxed") and option.of(free.estimator) and name not in ("n_epochs", "polish", "select_ratio")
-    }
-    return SelectionConfig.from_options(**options | {"estimator": "relaxed", "budget": config.budget * share})
+    return replace(free, budget=config.budget * share)
 
 
 def read_rules(

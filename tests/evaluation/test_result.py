@@ -53,7 +53,6 @@ FULL = {
     "block_rows": 100,
     "entries": 38_400,
     "crossing": 12,
-    "rounds": 2,
     "lost": 0.0,
 }
 """A record with every entry that there is."""
@@ -101,7 +100,7 @@ def test_its_parts_have_the_types_of_the_field():
     assert result.row_classes == RowClasses(10, 20, 30) and result.row_classes.settled == 30
     assert result.weights == WeightTotals(60.0, 71)
     assert result.effort == RunEffort(100, FULL["warm_from"], 1.5, 0.5, 0.25, 2.5, 1 << 29, "cpu")
-    assert result.whole == WholeCounts(3, 4, 100, 38_400, 12, 2, 0.0)
+    assert result.whole == WholeCounts(3, 4, 100, 38_400, 12, 0.0)
     assert result.warnings == ("one", "two")
 
 

@@ -19,7 +19,6 @@ FEW_MASKS = {"n_epochs": 3, "n_rollout": 8}
 METHODS = [
     ("facility", {}),
     ("facility", {"estimator": "counterfactual", **FEW_MASKS}),
-    ("facility", {"estimator": "blocks"}),
     ("facility", {"estimator": "greedy"}),
     ("facility", {"estimator": "semdedup"}),
     ("pairwise", {}),

@@ -54,7 +54,6 @@ CONFIGURATIONS: dict[str, list[str]] = {
     "collapsed": [*MASKS, "--objective", "facility", "--collapse", "0.95"],
     "pruned": [*MASKS, "--objective", "disf", "--prune", "0.4"],
     "approximate graph": ["--estimator", "relaxed", "--objective", "facility", "--neighbors", "approximate"],
-    "random blocks": ["--objective", "facility", "--scope", "block", "--block-rows", "200"],
     **{
         f"all rows {name}": ["--objective", name, *ALL_ROWS]
         for name in ("pairwise", "disf_fixed", "pairwise:0.7,disf_fixed:0.3")
@@ -62,10 +61,7 @@ CONFIGURATIONS: dict[str, list[str]] = {
     "all rows centered": ["--objective", "pairwise", "--center", *ALL_ROWS],
     "all rows lambda": ["--objective", "disf_fixed", "--lamb", "0.2", *ALL_ROWS],
 }
-BLOCKS: dict[str, list[str]] = {
-    f"all rows facility {scope}": ["--objective", "facility", "--scope", scope, "--block-rows", "300", *ALL_ROWS]
-    for scope in ("global", "block")
-}
+BLOCKS: dict[str, list[str]] = {"all rows facility": ["--objective", "facility", *ALL_ROWS]}
 """Out of core in processes of their own."""
 
 RECIPES: dict[str, tuple[list[str], list[str] | None]] = {

@@ -296,7 +296,6 @@ def test_what_can_be_varied_is_first_numbers_then_whole_numbers_then_words():
         "n_rollout",
         "n_epochs",
         "clusters",
-        "block_rows",
         "seed",
         "objective",
         "estimator",
@@ -305,7 +304,6 @@ def test_what_can_be_varied_is_first_numbers_then_whole_numbers_then_words():
         "polish",
         "inside",
         "collapse",
-        "scope",
     )
 
 

@@ -36,10 +36,8 @@ STORE = 78_643_200
 
 
 def facility(scratch: Scratch, engine: Engine) -> np.ndarray:
-    config = SelectionConfig.from_options(
-        objective="facility", estimator="blocks", lamb=0.4, block_rows=300, n_epochs=1
-    )
-    return solve_facility(scratch, config, 50, engine).selected
+    config = SelectionConfig.from_options(objective="facility", lamb=0.4)
+    return solve_facility(scratch, config, 50, engine, listed_rows=300).selected
 
 
 def pairwise(scratch: Scratch, engine: Engine) -> np.ndarray:

@@ -19,11 +19,9 @@ ROWS, SIZE = 500, 50
 
 def solved(folder, engine) -> np.ndarray:
     features, quality = clustered(ROWS, seed=3)
-    config = SelectionConfig.from_options(
-        objective="facility", estimator="blocks", lamb=0.4, block_rows=250, n_epochs=2
-    )
+    config = SelectionConfig.from_options(objective="facility", lamb=0.4)
     scratch = scratch_of(folder, features, quality)
-    return solve_facility(scratch, config, SIZE, engine).selected
+    return solve_facility(scratch, config, SIZE, engine, listed_rows=250).selected
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def test_the_rows_depend_on_no_engine_and_no_number_of_workers(expected, tmp_pat
 
 
 def refused(**options) -> str:
-    given = {"objective": "facility", "estimator": "blocks", "scratch_dir": "scratch"} | options
+    given = {"objective": "facility", "scratch_dir": "scratch"} | options
     with pytest.raises(OptionError) as refusal:
         solver_for(SelectionConfig.from_options(**given))
     return str(refusal.value)
@@ -56,11 +54,11 @@ def test_options_that_do_not_go_together_are_refused_before_anything_is_read():
 
 def test_scratch_lies_on_this_machine():
     with pytest.raises(OptionError, match=r"--scratch_dir must be a folder of this machine, .*got 's3://bucket/x'"):
-        SelectionConfig.from_options(objective="facility", estimator="blocks", scratch_dir="s3://bucket/x")
+        SelectionConfig.from_options(objective="facility", scratch_dir="s3://bucket/x")
 
 
 def test_an_engine_without_work_is_said(here, capsys):
-    words = ["--objective", "facility", "--estimator", "blocks", "--engine", "ray"]
+    words = ["--objective", "facility", "--engine", "ray"]
     words = ["select", "in.parquet", "--output", "out.parquet", "--device", "cpu", *words]
     assert run(*words) == 0
     assert "is solved there, without --engine ray" in capsys.readouterr().err

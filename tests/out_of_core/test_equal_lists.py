@@ -175,11 +175,11 @@ def test_a_run_that_is_stopped_after_every_second_task_ends_like_one_that_is_not
     """Names of later phases follow from what earlier ones found, and are asked for before these are done again."""
     shards_of_run = shards(tmp_path / "shards", 1500, 24)
     config = SelectionConfig.from_options(
-        objective="facility", estimator="blocks", lamb=0.5, select_ratio=0.1, neighbors="approximate", device="cpu"
+        objective="facility", lamb=0.5, select_ratio=0.1, neighbors="approximate", device="cpu"
     )
 
     def solved(scratch, engine, work=UNWATCHED):
-        return solve_facility(scratch, config, 150, engine, work, whole=True, listed_rows=400)
+        return solve_facility(scratch, config, 150, engine, work, listed_rows=400)
 
     unbroken = SerialEngine()
     expected = solved(write_scratch(WholeCorpus.open(shards_of_run), tmp_path / "one"), unbroken)

@@ -12,6 +12,7 @@ from datamask.out_of_core import facility as facilities
 from datamask.out_of_core import neighbour_lists
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.facility import solve_facility
+from datamask.out_of_core.facility_values import Facility
 from datamask.out_of_core.partition import unit_float32
 from datamask.work.context import UNWATCHED, Work
 from tests.making.shards import SerialEngine, clustered, scratch_of, with_stops
@@ -27,22 +28,14 @@ def scratch(tmp_path_factory):
 
 
 def config_of(**options) -> SelectionConfig:
-    given = {"objective": "facility", "estimator": "blocks", "lamb": 0.0, "block_rows": 400} | options
-    return SelectionConfig.from_options(**given)
+    return SelectionConfig.from_options(**{"objective": "facility", "lamb": 0.0} | options)
 
 
-def solved(scratch, config, engine=None, size=SIZE, work=UNWATCHED, whole=False):
-    """The solution in rounds of blocks; with `whole`, on the lists of all rows."""
+def solved(scratch, config, engine=None, size=SIZE, work=UNWATCHED, block_rows=400):
+    """The solution, and what its steps told."""
     steps: list[dict[str, float]] = []
     solution = solve_facility(
-        scratch,
-        config,
-        size,
-        engine or SerialEngine(),
-        work,
-        steps.append,
-        whole=whole,
-        listed_rows=config.block_rows,
+        scratch, config, size, engine or SerialEngine(), work, steps.append, listed_rows=block_rows
     )
     return solution, steps
 
@@ -53,21 +46,10 @@ def exact(scratch):
     return unit_float32(scratch.rounded_at(np.arange(scratch.rows))).astype(np.float64)
 
 
-@pytest.mark.parametrize(
-    ("options", "whole"),
-    [
-        ({}, True),
-        ({"lamb": 0.5}, True),
-        ({"lamb": 0.5, "scale": "raw"}, True),
-        ({}, False),
-        ({"lamb": 0.5}, False),
-        ({"lamb": 0.5, "scale": "raw"}, False),
-        ({"scope": "block"}, False),
-    ],
-)
-def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact, options, whole):
+@pytest.mark.parametrize("options", [{}, {"lamb": 0.5}, {"lamb": 0.5, "scale": "raw"}])
+def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact, options):
     config = config_of(**options)
-    solution, steps = solved(scratch, config, whole=whole)
+    solution, (step,) = solved(scratch, config)
     members = np.flatnonzero(solution.selected)
     assert len(members) == SIZE
     covers = truth.facility(exact, members)
@@ -88,13 +70,11 @@ def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact
         )
     ]
     assert solution.joint == pytest.approx(config.lamb * share[0] + (1 - config.lamb) * share[1])
-    best = max(steps, key=lambda each: each.get("joint", each["raw_diversity"]))
-    assert best["raw_quality"] == pytest.approx(solution.raw["quality"])
-    assert best["raw_diversity"] <= covers + 1e-6
-    # what random blocks hold of the lists tells too little to be the value
-    reported = solution.estimate.value if config.scope == "block" else best["raw_diversity"]
-    assert solution.raw["facility"] == pytest.approx(reported)
-    assert ("joint" in best) == (config.lamb > 0 or whole)
+    assert step["raw_quality"] == pytest.approx(solution.raw["quality"])
+    assert (
+        step["raw_diversity"] == pytest.approx(solution.raw["facility"]) and solution.raw["facility"] <= covers + 1e-6
+    )
+    assert step["joint"] == pytest.approx(solution.joint)
 
 
 def test_without_quality_it_ends_at_the_best_end_of_the_scale_above_greedy(scratch, exact):
@@ -114,30 +94,25 @@ def test_quality_is_bought_for_diversity(scratch):
     assert without.estimate.value > some.estimate.value > more.estimate.value
 
 
-def test_random_blocks_have_equal_shares_and_cover_less(scratch):
-    alone, _ = solved(scratch, config_of(scope="block"))
-    assert alone.facts["rounds"] == 1
-    together, _ = solved(scratch, config_of())
-    assert alone.estimate.value < together.estimate.value
-    assert alone.facts["blocks"] == 4 and alone.facts["crossing"] == 0
-
-
 def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
     """All rows list all others, so that gains of listed pairs are those of all pairs."""
     features, quality = clustered(120, seed=6)
     cells = facilities.CellBlocks(scratch_of(tmp_path, features, quality), 50, 120)
     engine = SerialEngine()
     cells.prepare(engine)
-    (state,) = facilities.Rounds(cells, facilities.Aim(15), 1).run(engine)
-    facility = facilities.Facility(cells, engine)
-    members = np.flatnonzero(facility.selected(state.members))
+    placed = {"block": cells.block.name, "atlas": cells.atlas.name}
+    drawn = cells.phase("sampled_rows:random", 1, size=15, draw=0, **placed)
+    drawn.done(engine)
+    facility = Facility(cells, engine)
+    members = np.flatnonzero(facility.selected(drawn))
     exact = unit_float32(cells.scratch.rounded_at(np.arange(120))).astype(np.float64)
     rows = np.flatnonzero(np.arange(120) % 7)
-    worth = facility.gains(state.members)(rows) / 120
+    worth = facility.gains(drawn)(rows) / 120
     for row, gain in zip(rows, worth, strict=True):
         others = np.setdiff1d(members, [row])
         change = truth.facility(exact, np.append(others, row)) - truth.facility(exact, others)
         assert gain == pytest.approx(change, abs=1e-6)
+    assert facility.estimate(drawn, 1).value == pytest.approx(truth.facility(exact, members), abs=2e-6)
     assert np.isin(rows, members).sum() > 5 and (worth > 1e-3).sum() > 20
 
 
@@ -147,7 +122,7 @@ def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact, mon
     cells = facilities.CellBlocks(scratch, 400, 12)
     engine = SerialEngine()
     cells.prepare(engine)
-    recall = facilities.Facility(cells, engine).recall()
+    recall = Facility(cells, engine).recall()
     products = exact @ exact.T
     np.fill_diagonal(products, -2)
     nearest = np.argsort(-products, axis=1)[:, :11]
@@ -163,7 +138,7 @@ def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact, mon
 def test_lists_are_as_long_as_in_memory(tmp_path, size, listed):
     assert list_length(size / ROWS, ROWS) == listed
     scratch = scratch_of(tmp_path, *clustered(ROWS))
-    solution, _ = solved(scratch, config_of(polish="none", n_epochs=1), size=size)
+    solution, _ = solved(scratch, config_of(polish="none"), size=size)
     assert solution.graph.k == listed
 
 
@@ -171,20 +146,22 @@ def test_the_shares_that_are_reported_rise_to_the_end(tmp_path):
     features, quality = clustered(600, seed=8)
     seen: list[tuple[float, str]] = []
     work = Work(report=lambda share, what: seen.append((share, what)))
-    solved(scratch_of(tmp_path, features, quality), config_of(lamb=0.4, block_rows=200), size=60, work=work)
+    solved(scratch_of(tmp_path, features, quality), config_of(lamb=0.4), size=60, work=work, block_rows=200)
     shares = [share for share, _ in seen]
-    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == pytest.approx(1.0)
-    assert seen[0][1] == "Cells of a sample" and seen[-1][1].startswith("Swaps, round ")
+    assert shares == sorted(shares) and shares[0] == 0.0 and 0.9 < shares[-1] <= 1.0
+    assert seen[0][1] == "Cells of a sample" and seen[-1][1] == "What the members cover"
     assert [what for _, what in seen if what.startswith("Lists: ")][-1] == "Lists: 3 of 3"
 
 
 def test_a_stopped_run_goes_on_and_ends_the_same(tmp_path):
     features, quality = clustered(600, seed=8)
-    config = config_of(lamb=0.4, block_rows=200, n_epochs=2)
+    config = config_of(lamb=0.4)
     unbroken = SerialEngine()
-    expected, steps = solved(scratch_of(tmp_path / "unbroken", features, quality), config, unbroken, 60)
+    expected, steps = solved(scratch_of(tmp_path / "unbroken", features, quality), config, unbroken, 60, block_rows=200)
     scratch = scratch_of(tmp_path / "broken", features, quality)
-    (solution, told), calls = with_stops(lambda engine, work: solved(scratch, config, engine, 60, work), 10, more=3)
+    (solution, told), calls = with_stops(
+        lambda engine, work: solved(scratch, config, engine, 60, work, 200), 10, more=3
+    )
     assert np.array_equal(solution.selected, expected.selected) and told == steps
     assert (solution.joint, solution.estimate, solution.anchors) == (
         expected.joint,
@@ -194,35 +171,31 @@ def test_a_stopped_run_goes_on_and_ends_the_same(tmp_path):
     assert sorted(calls) == sorted(unbroken.calls)
 
 
-def test_what_blocks_cannot_solve_is_refused(scratch):
+def test_what_lists_of_all_rows_cannot_solve_is_refused(scratch, monkeypatch):
     with pytest.raises(OptionError, match="a lambda below 1"):
         solved(scratch, config_of(lamb=1.0))
     with pytest.raises(InputError, match="from 1 to 1,499, got 1,500"):
         solved(scratch, config_of(), size=ROWS)
+    monkeypatch.setattr(facilities, "MOST_LISTED", ROWS - 1)
+    with pytest.raises(OptionError, match=r"takes at most 1,499, and the corpus has 1,500; .*--rows N"):
+        solved(scratch, config_of())
 
 
-@pytest.mark.parametrize(("scope", "whole"), [("global", True), ("global", False), ("block", False)])
 @pytest.mark.parametrize(("rows", "block_rows", "size"), [(2, 2, 1), (5, 2, 4), (30, 4, 3), (40, 39, 20)])
-def test_small_corpora_and_blocks_without_members_have_exactly_so_many_rows(
-    tmp_path, scope, whole, rows, block_rows, size
-):
+def test_small_corpora_and_blocks_without_members_have_exactly_so_many_rows(tmp_path, rows, block_rows, size):
     features, quality = clustered(rows, 3, 2, seed=rows)
     scratch = scratch_of(tmp_path, features, quality)
-    config = config_of(scope=scope, block_rows=block_rows, lamb=0.5, scale="raw")
-    solution, _ = solved(scratch, config, size=size, whole=whole)
+    solution, _ = solved(scratch, config_of(lamb=0.5, scale="raw"), size=size, block_rows=block_rows)
     assert solution.selected.sum() == size
     exact = unit_float32(scratch.rounded_at(np.arange(rows))).astype(np.float64)
     value = truth.facility(exact, np.flatnonzero(solution.selected))
     assert solution.estimate.value == pytest.approx(value, abs=1e-6)
 
 
-@pytest.mark.parametrize(("scope", "whole"), [("global", True), ("global", False), ("block", False)])
-def test_of_rows_that_are_all_the_same_so_many_are_selected_and_quality_is_weighed_against_nothing(
-    tmp_path, scope, whole
-):
+def test_of_rows_that_are_all_the_same_so_many_are_selected_and_quality_is_weighed_against_nothing(tmp_path):
     features, quality = np.ones((300, 4), np.float32) / 2, np.zeros(300)
     scratch = scratch_of(tmp_path, features, quality)
-    solution, _ = solved(scratch, config_of(scope=scope, block_rows=100), size=30, whole=whole)
+    solution, _ = solved(scratch, config_of(), size=30, block_rows=100)
     assert solution.selected.sum() == 30 and solution.estimate.value == pytest.approx(1.0, abs=1e-3)
     with pytest.raises(InputError, match="no selection covers the rows better than a random one"):
-        solved(scratch, config_of(scope=scope, block_rows=100, lamb=0.5), size=30, whole=whole)
+        solved(scratch, config_of(lamb=0.5), size=30, block_rows=100)

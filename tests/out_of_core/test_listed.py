@@ -35,7 +35,7 @@ ROWS = 1200
 
 
 def solved(scratch, size, block_rows=400, work=UNWATCHED, **options):
-    config = SelectionConfig.from_options(objective="facility", estimator="blocks", **options)
+    config = SelectionConfig.from_options(objective="facility", **options)
     return solve_facility(scratch, config, size, SerialEngine(), work, listed_rows=block_rows)
 
 

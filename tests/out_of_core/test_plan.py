@@ -15,9 +15,8 @@ from datamask import cli
 from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
 from datamask.corpus.centres import cell_count
 from datamask.errors import InputError, OptionError, Stopped
-from datamask.learning.turns import colours_of_round
-from datamask.out_of_core import facility, probe
 from datamask.out_of_core import plan as plans
+from datamask.out_of_core import probe
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.plan import Part, Shape, plan_of, plan_run
 from datamask.out_of_core.probe import Rates, TaskRate, measured
@@ -27,9 +26,7 @@ from datamask.polling import poll_of
 from tests.making.shards import SerialEngine, clustered
 
 PAIRWISE = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25)
-FACILITY = SelectionConfig.from_options(
-    objective="facility", estimator="blocks", select_ratio=0.1, block_rows=1000, n_epochs=2, lamb=0.4
-)
+FACILITY = SelectionConfig.from_options(objective="facility", select_ratio=0.1, lamb=0.4)
 
 
 def learning(rows: int, dim: int) -> float:
@@ -103,13 +100,11 @@ def test_passes_cost_by_rows_and_are_shared_out_among_machines():
 
 
 def test_blocks_grow_with_the_rows_and_are_shared_among_machines(monkeypatch):
-    monkeypatch.setattr(facility, "MOST_LISTED", 0)
+    monkeypatch.setattr(plans, "LISTED_BLOCK_ROWS", 1000)
     tasks = {
         "datamask.out_of_core.partition:centres": TaskRate(1.0, 1),
         "datamask.out_of_core.partition:assign": TaskRate(2.0, 2),
         "datamask.out_of_core.neighbour_lists:lists": TaskRate(4.0, 2),
-        "datamask.out_of_core.rounds:again": TaskRate(3.0, 1),
-        "datamask.out_of_core.rounds:merge": TaskRate(0.5, 1),
     }
     # two hundred times the probed rows, and so many times the cells
     cells = cell_count(20_000) / cell_count(100)
@@ -120,8 +115,6 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines(monkeypatch):
     assert by_name[f"{plans.PHASES['partition']}, in one place", 1.0] == 1.0 * cells**2
     assert by_name[plans.PHASES["partition"], 20.0] == 2.0 * 200 * cells
     assert by_name[plans.PHASES["neighbour_lists"], 20.0] == 4.0 * 200
-    assert by_name[plans.PHASES["rounds"], 5.0] == 3.0 * 200
-    assert by_name[f"{plans.PHASES['rounds']}, in one place", 1.0] == 0.5 * 200
     assert plan.seconds(8) < plan.seconds(4) < plan.seconds(1)
     # where all pairs are compared, time grows with their number
     searched = {"datamask.out_of_core.neighbour_lists:searched": TaskRate(4.0, 2)}
@@ -133,28 +126,13 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines(monkeypatch):
     assert plan.seconds(1000) == plan.seconds(10), "no more than 20 blocks are done at a time"
 
 
-@pytest.mark.parametrize(("alone", "cells", "compared"), [(False, 20_000, 2048 + 141), (True, 316, 316)])
-def test_what_goes_by_cells_grows_with_the_centres_that_a_row_is_compared_with(alone, cells, compared):
-    """Ten million rows: in cells of their own, or by hundred blocks alone; the probe has the fewest cells, 16."""
-    growth = plans.Growth(Shape(10**7, 1, 0.0), rates(rows=100, blocks=4), 100, pairs=False, alone=alone)
-    assert growth.of("datamask.out_of_core.partition:centres") == pytest.approx(cells / 16 * compared / 16)
+def test_what_goes_by_cells_grows_with_the_centres_that_a_row_is_compared_with():
+    """Ten million rows; the probe has the fewest cells, 16."""
+    growth, compared = plans.Growth(Shape(10**7, 1, 0.0), rates(rows=100, blocks=4), 100, pairs=False), 2048 + 141
+    assert growth.of("datamask.out_of_core.partition:centres") == pytest.approx(20_000 / 16 * compared / 16)
     for task in plans.BY_ROWS_AND_CENTRES:
         assert growth.of(f"datamask.out_of_core.{task}") == pytest.approx(10**5 * compared / 16)
     assert growth.of("datamask.out_of_core.neighbour_lists:searched") == 10**5
-
-
-def test_covers_are_counted_once_for_each_colour_that_some_block_has(monkeypatch):
-    monkeypatch.setattr(facility, "MOST_LISTED", 0)
-    tasks = {"datamask.out_of_core.rounds:cover": TaskRate(1.0, 2)}
-
-    def seconds(probed: int) -> float:
-        plan = plan_of(Shape(100_000, 1, 0.0), FACILITY, rates(tasks=tasks, blocks=probed), 0.0)
-        return next(part.core_seconds for part in plan.parts if part.what == plans.PHASES["rounds"])
-
-    drawn = [len(np.unique(colours_of_round(4, number, 0))) for number in range(20_000)]
-    # a hundred blocks have all four colours, four blocks fewer
-    assert seconds(4) == pytest.approx(1000 * 4 / np.mean(drawn), rel=0.01)
-    assert seconds(100) == pytest.approx(1000)
 
 
 def test_memory_goes_by_the_workers_that_were_asked_for():
@@ -180,11 +158,6 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
     assert min(found.read, found.ids, found.row_bytes, found.task_bytes) > 0 <= found.write
     engine = SerialEngine()
     scratch = write_scratch(WholeCorpus.open(CorpusConfig((str(shards),))), tmp_path / "scratch")
-    rounds = measured(CorpusConfig((str(shards),)), FACILITY, whole_lists=False)
-    solve_facility(scratch, FACILITY, 150, engine, whole=False)
-    assert {task.rpartition(":")[2] for task in rounds.tasks} == {name for name, _ in engine.calls}
-    found_by_rounds, engine = rounds.tasks, SerialEngine()
-    scratch = write_scratch(WholeCorpus.open(CorpusConfig((str(shards),))), tmp_path / "by_lists")
     solve_facility(scratch, FACILITY, 150, engine)
     assert found.tasks[probe.IN_ONE_PLACE].seconds > 0
     assert {task.rpartition(":")[2] for task in found.tasks if task != probe.IN_ONE_PLACE} == {
@@ -192,9 +165,9 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
     }
     # names that the plan knows tasks by are names of tasks
     assert {task.rpartition(":")[0].rpartition(".")[2] for task in found.tasks} <= set(plans.PHASES)
-    for name in (plans.BY_ROWS_AND_CENTRES[0], plans.BY_CENTRES, plans.BY_PAIRS, *plans.IN_TURNS):
-        assert any(task.endswith(f".{name}") for task in found_by_rounds), name
-    left = sum(path.stat().st_size for path in (tmp_path / "by_lists" / "blocks").iterdir())
+    for name in (plans.BY_ROWS_AND_CENTRES[0], plans.BY_CENTRES, plans.BY_PAIRS):
+        assert any(task.endswith(f".{name}") for task in found.tasks), name
+    left = sum(path.stat().st_size for path in (tmp_path / "scratch" / "blocks").iterdir())
     assert found.task_bytes * 1500 >= left > 0
 
 
@@ -280,7 +253,7 @@ def test_the_command_says_it_in_words_and_as_json(shards, capsys):
 
 def test_the_command_plans_blocks_of_all_rows_by_default(shards, capsys, monkeypatch):
     monkeypatch.setattr(plans, "LISTED_BLOCK_ROWS", 500)
-    assert cli.main(["plan", str(shards), "--block_rows", "500", "--json"]) == 0
+    assert cli.main(["plan", str(shards), "--json"]) == 0
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert record["blocks"] == 3 and record["passes"] == 0 and record["recipe"] is None
     assert record["seconds_on_machines"] < record["seconds"]

@@ -90,7 +90,7 @@ def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, fol
     monkeypatch.setattr(detached, "_start_driver", lambda run, lock, objectives: 0)
     app.button(key="start_whole").click().run()
     (whole,) = [other for other in store.list() if other.id not in (run.id, damaged.id)]
-    assert (whole.config.selection.lamb, whole.config.selection.scope) == (0.3, "global")
+    assert whole.config.selection.lamb == 0.3 and whole.config.selection.scratch_dir is not None
     assert whole.config.corpus == run.config.corpus and whole.config.name == "on a sample, all rows"
     with whole.writer() as writer:
         writer.set_status("running")
@@ -261,7 +261,7 @@ def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sam
     budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
     with pytest.raises(OptionError, match="export a recipe of this run") as refused:
         applying.over_all_rows(RunConfig(run.config.corpus, budgeted), store.root)
-    assert "--scope" not in str(refused.value)
+    assert "--scratch_dir" not in str(refused.value)
     learned = SelectionConfig.from_options(objective="pairwise", select_ratio=0.25, estimator="counterfactual")
     config = RunConfig(run.config.corpus, learned)
     assert "in the place of Counterfactual" in applying.method_sentence(
@@ -284,5 +284,5 @@ def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sam
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=1000))
     monkeypatch.setattr(applying, "memory_bytes", lambda: 1)
     app.run()
-    assert "more memory than" in text_of(app) and "--block" not in text_of(app)
+    assert "more memory than" in text_of(app)
     assert "That does not fit" in text_of(app) and app.button(key="start_whole").disabled

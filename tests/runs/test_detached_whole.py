@@ -28,10 +28,7 @@ def settings(tmp_path_factory):
         pq.write_table(shard(N // 3, seed=number, d=8), place / f"{number}.parquet")
     selection = SelectionConfig.from_options(
         objective="facility",
-        estimator="blocks",
         select_ratio=S / N,
-        block_rows=1000,
-        n_epochs=2,
         lamb=0.3,
         device="cpu",
         workers=2,

@@ -22,7 +22,6 @@ PAIRS = [
     for estimator in ESTIMATORS
     for objective in OBJECTIVES
     if (estimator != "relaxed" or catalogue.objective(objective).proof)
-    and (estimator != "blocks" or objective == "facility")
     and catalogue.estimator(estimator).selects_by(objective)
 ]
 ENOUGH = 10

@@ -25,7 +25,7 @@ from datamask.out_of_core import scratch_writing, solvers
 from datamask.out_of_core.scratch import KINDS
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.recipes.weights import Weights
-from datamask.runs import whole_writing
+from datamask.runs import whole, whole_writing
 from datamask.runs.attempt import attempt
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.execute import execute
@@ -177,7 +177,7 @@ def test_the_command_says_that_its_recipe_is_of_all_rows(done, tmp_path, capsys)
 def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, capsys):
     out, runs = tmp_path / "out.parquet", tmp_path / "runs"
     words = ["select", str(folder), "--output", str(out), "--objective", "pairwise", "--runs-dir", str(runs)]
-    words += ["--scope", "global", "--scratch-dir", str(tmp_path / "scratch"), "--rows", str(SAMPLE), "--json"]
+    words += ["--all", "--scratch-dir", str(tmp_path / "scratch"), "--rows", str(SAMPLE), "--json"]
     assert main(words) == 0
     told = capsys.readouterr()
     answer = json.loads(told.out.splitlines()[-1])
@@ -185,7 +185,7 @@ def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, caps
     assert f"all {N:,} rows of {len(ROWS)} shards, out of core" in told.err
     assert main(["runs", "show", answer["run_id"], "--runs-dir", str(runs)]) == 0
     shown = capsys.readouterr().out
-    assert f"Selected {answer['selected']:,} of {N:,} rows" in shown and "--scope global --scratch_dir" in shown
+    assert f"Selected {answer['selected']:,} of {N:,} rows" in shown and "--all --scratch_dir" in shown
     ids = tmp_path / "ids.csv"
     assert main(["runs", "export", answer["run_id"], "--runs-dir", str(runs), "--ids", str(ids)]) == 0
     assert len(ids.read_text().splitlines()) == answer["selected"] + 1
@@ -211,14 +211,9 @@ def test_what_does_not_hold_over_all_rows_is_refused_before_anything_is_read(
     assert not (tmp_path / "scratch").exists()
 
 
-def test_pairs_in_blocks_of_their_own_are_no_selection_of_ours():
-    with pytest.raises(OptionError, match="--scope block is of --estimator blocks"):
-        SelectionConfig.from_options(objective="pairwise", scope="block")
-
-
 def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path, monkeypatch):
     config = _config(folder, tmp_path)
-    config = replace(config, selection=replace(config.selection, scratch_dir=None, scope="global"))
+    config = replace(config, selection=replace(config.selection, scratch_dir=None, all_rows=True))
     run = RunStore(tmp_path / "runs").create(config)
     assert execute(run).to_dict()["n"] == SAMPLE and run.whole is None
     # one that does not fit asks for all of its rows
@@ -226,7 +221,8 @@ def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path
     monkeypatch.setattr("datamask.runs.whole.lies_in_memory", lambda folder: False)
     run = RunStore(tmp_path / "runs").create(config)
     assert execute(run).to_dict()["n"] == N and run.whole is not None
-    without = replace(config, selection=replace(config.selection, scope=None), corpus=replace(config.corpus, rows=None))
+    selection = replace(config.selection, all_rows=False)
+    without = replace(config, selection=selection, corpus=replace(config.corpus, rows=None))
     run = RunStore(tmp_path / "runs").create(without)
     assert execute(run).to_dict()["n"] == N - 1 and run.whole is None
 
@@ -270,7 +266,8 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
 @pytest.mark.parametrize("objective", ["pairwise", "disf_fixed"])
 def test_an_engine_changes_nothing(objective, folder, tmp_path, monkeypatch):
     """Tasks do every pass of the ends of the scales and of the selection."""
-    options = {"objective": objective, "block_rows": 500}
+    monkeypatch.setattr(whole, "BLOCK_ROWS", 500)
+    options = {"objective": objective}
     expected, engine = _created(tmp_path, folder, **options), SerialEngine(backwards=True)
     ends = execute(expected).to_dict()["anchors"]
     monkeypatch.setattr(solvers, "engine_of", lambda config: engine)
@@ -360,16 +357,19 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
 
 
 @pytest.mark.parametrize(("state", "over"), [("dual.npz", 2), ("dual-disf_fixed.npz", 1)])
-def test_a_killed_driver_repeats_no_pass_that_was_over(state, over, folder, tmp_path):
-    """Of the selection, or of what finds the end of a scale."""
-    run = _created(tmp_path, folder, objective="disf_fixed", block_rows=500)  # memory for fewer rows than there are
+def test_a_killed_driver_repeats_no_pass_that_was_over(state, over, folder, tmp_path, monkeypatch):
+    """Of the selection, or of what finds the end of a scale. There is memory for fewer rows than the corpus has."""
+    monkeypatch.setattr(whole, "BLOCK_ROWS", 500)
+    run = _created(tmp_path, folder, objective="disf_fixed")
     script = textwrap.dedent(
         """
         import sys, time
         from datamask.out_of_core import streamed_dual
+        from datamask.runs import whole
         from datamask.runs.execute import execute
         from datamask.runs.store import RunStore
 
+        whole.BLOCK_ROWS = 500
         keep = streamed_dual._keep
         def slow(path, dual, made_of):
             keep(path, dual, made_of)

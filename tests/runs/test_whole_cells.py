@@ -36,10 +36,7 @@ def folder(tmp_path_factory):
 def created(root, folder, **options):
     given = {
         "objective": "facility",
-        "estimator": "blocks",
         "select_ratio": S / N,
-        "block_rows": 1000,
-        "n_epochs": 2,
         "lamb": 0.3,
         "device": "cpu",
         "scratch_dir": str(root / "scratch"),
@@ -50,13 +47,11 @@ def created(root, folder, **options):
 
 @pytest.fixture(scope="module")
 def unbroken(folder, tmp_path_factory):
-    """Runs that nobody stopped, by their scope, with the folder that each was made in."""
-    runs = {}
-    for scope in ("global", "block"):
-        root = tmp_path_factory.mktemp(scope)
-        runs[scope] = root, created(root, folder, scope=scope)
-        execute(runs[scope][1])
-    return runs
+    """A run that nobody stopped, and the folder that it was made in."""
+    root = tmp_path_factory.mktemp("unbroken")
+    run = created(root, folder)
+    execute(run)
+    return root, run
 
 
 @pytest.mark.parametrize("lamb", [0.0, 0.5])
@@ -71,7 +66,7 @@ def test_a_scratch_changes_nothing_that_is_selected(tmp_path, monkeypatch, lamb)
     ]
     (memory, of_memory), (scratch, of_scratch) = outcomes
     np.testing.assert_array_equal(of_scratch, of_memory)
-    assert (memory["estimator"], scratch["estimator"]) == ("relaxed", "blocks")
+    assert memory["estimator"] == scratch["estimator"] == "relaxed"
     # rows of a scratch are rounded to float16
     assert scratch["calibrated"]["joint"] == pytest.approx(memory["calibrated"]["joint"], abs=5e-5)
 
@@ -94,9 +89,8 @@ def test_of_many_rows_fewer_random_selections_are_drawn_and_the_same_ones_in_mem
     assert 1e-4 < abs(drawn["memory", 32] - drawn["memory", 5]) < 0.01
 
 
-@pytest.mark.parametrize("scope", ["global", "block"])
-def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, unbroken, scope):
-    root, run = unbroken[scope]
+def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, unbroken):
+    root, run = unbroken
     summary = run.status().to_dict()["summary"]
     corpus = open_corpus(CorpusConfig((str(folder),)))
     selection = pq.read_table(run.path / "selection.parquet")
@@ -106,10 +100,7 @@ def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, unbroke
     value = truth.facility(corpus.features.astype(np.float64), members)
     assert summary["estimate"]["value"] == pytest.approx(value, abs=1e-3)  # features were rounded to float16
     assert summary["values"] == "estimate"
-    if scope == "global":
-        assert summary["bound_holds_for"] == "listed" and 0 <= summary["gap"] < 0.05
-    else:
-        assert summary["upper_bound"] is None
+    assert summary["bound_holds_for"] == "listed" and 0 <= summary["gap"] < 0.05
     assert summary["quality"] == pytest.approx(corpus.quality[members].mean())
     assert summary["calibrated"]["joint"] == pytest.approx(
         0.3 * summary["calibrated"]["quality"] + 0.7 * summary["calibrated"]["diversity"]
@@ -120,13 +111,12 @@ def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, unbroke
     assert not (root / "scratch" / f"datamask-{run.id}").exists()
     stored = RunStore(root / "runs").get(run.id)
     whole = stored.whole
-    assert whole["rows"] == N and whole["blocks"] == (1 if scope == "global" else 2)
+    assert whole["rows"] == N and whole["blocks"] == 1
     assert stored.status().state == "done" and stored.status().to_dict()["summary"]["joint"] == summary["joint"]
     metrics = stored.metrics()
-    rounds = np.isfinite(metrics["pass"])
-    assert rounds.sum() == 1 and summary.get("rounds") == (1 if scope == "block" else None)
-    if scope == "global":
-        assert np.nanmax(metrics["joint"][rounds]) == pytest.approx(summary["calibrated"]["joint"])
+    steps = np.isfinite(metrics["pass"])
+    assert steps.sum() == 1
+    assert np.nanmax(metrics["joint"][steps]) == pytest.approx(summary["calibrated"]["joint"])
 
 
 def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_stopped(folder, unbroken, tmp_path):
@@ -142,7 +132,7 @@ def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_sto
     assert any(name.startswith("block-") for name in files)
     resumed = attempt(run)
     assert resumed.status.state == "done" and not kept.exists()
-    _, whole = unbroken["global"]
+    _, whole = unbroken
     assert pq.read_table(run.path / "selection.parquet").equals(pq.read_table(whole.path / "selection.parquet"))
 
 

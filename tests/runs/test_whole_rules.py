@@ -46,7 +46,7 @@ def listed(place, rows):
 
 def done(root, shards, scratch, **options):
     if scratch:
-        options |= {"estimator": "blocks", "scratch_dir": str(root / "scratch")}
+        options["scratch_dir"] = str(root / "scratch")
     given = {"objective": "facility", "lamb": 0.4, "scale": "raw", "device": "cpu"} | options
     if "budget" not in given:
         given["select_ratio"] = S / N
@@ -150,5 +150,3 @@ def test_rules_that_nothing_obeys_are_refused_in_a_sentence(tmp_path, shards):
         done(tmp_path, shards, True, quotas=(Quota("language", "en", 0.0, 0.5),))
     with pytest.raises(OptionError, match="source=a must have at least 4 members"):
         done(tmp_path, shards, True, quotas=(Quota("source", "a", 1.0, 1.0),), ban=listed(tmp_path / "b.txt", [0, 3]))
-    with pytest.raises(OptionError, match="--pin holds for the whole selection"):
-        done(tmp_path, shards, True, scope="block", pin=both)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from datamask.errors import InputError
+from datamask.runs import whole
 from tests.making.whole_runs import done_run, units_of, written_shards
 from tests.reference import truth
 
@@ -59,14 +60,15 @@ def _isotropic(rng, rows, dim):
 @pytest.mark.parametrize(
     ("made", "center", "near"), [(_clouds, False, 1e-6), (_clouds, True, 1e-5), (_isotropic, False, 3e-4)]
 )
-def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path):
+def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path, monkeypatch):
     """Also where the sample is a tenth of the rows: the best end contains 1 / (S - 1)."""
+    monkeypatch.setattr(whole, "BLOCK_ROWS", FEW)
     rng = np.random.default_rng(1)
     features = made(rng, 10_000, 8).astype(np.float32)
     place = written_shards(tmp_path / "shards", features, rng.normal(size=10_000))
     options = {"objective": "pairwise:1,disf_fixed:1", "lamb": 0.4, "select_ratio": 0.3, "center": center}
     inside, _ = done_run(place, scratch=False, **options)
-    outside, _ = done_run(place, rows=SAMPLE, block_rows=FEW, **options)
+    outside, _ = done_run(place, rows=SAMPLE, **options)
     assert outside["anchors"]["quality"] == pytest.approx(inside["anchors"]["quality"])
     for name, ends in inside["anchors"]["diversity"].items():
         found, reach = outside["anchors"]["diversity"][name], ends["best"] - ends["random"]
@@ -125,14 +127,15 @@ def test_a_selection_is_worth_the_same_in_memory_and_out_of_core(made, size, cen
     assert outside["calibrated"]["diversity"] == pytest.approx(shares[0], abs=1e-6)
 
 
-def test_the_end_of_few_members_is_nearly_that_in_memory_where_memory_cannot_hold_all_rows(tmp_path):
+def test_the_end_of_few_members_is_nearly_that_in_memory_where_memory_cannot_hold_all_rows(tmp_path, monkeypatch):
     """20 of 1,500 rows of 24 dimensions: a rule of 276 unknowns says little of so few, and swaps find the rest."""
+    monkeypatch.setattr(whole, "BLOCK_ROWS", FEW)
     rng = np.random.default_rng(2)
     features, quality = rng.standard_t(3, size=(1500, 24)).astype(np.float32), rng.normal(size=1500)
     place = written_shards(tmp_path / "shards", features, quality)
     options = {"objective": "disf_fixed", "lamb": 0.5, "select_ratio": 20 / 1500}
     inside, _ = done_run(place, scratch=False, **options)
-    outside, _ = done_run(place, block_rows=FEW, **options)
+    outside, _ = done_run(place, **options)
     ends, found = (summary["anchors"]["diversity"]["disf_fixed"] for summary in (inside, outside))
     assert found["best"] >= ends["best"] - 0.02 * (ends["best"] - ends["random"])
 

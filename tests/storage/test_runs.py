@@ -183,7 +183,7 @@ def test_a_page_asks_no_store_what_there_is_to_export(remote_run, monkeypatch):
 
 
 def test_all_rows_of_a_bucket_out_of_core_are_those_of_the_disk(folder, bucket, capsys):
-    words = ("--objective", "pairwise", "--scope", "global", "--scratch-dir", "scratch", "--rows", "60", "--json")
+    words = ("--objective", "pairwise", "--scratch-dir", "scratch", "--rows", "60", "--json")
     ids = {}
     for name, source in (("here", "corpus"), ("elsewhere", bucket.url("corpus"))):
         assert run("select", source, "--output", f"{name}.parquet", "--device", "cpu", *words) == 0

@@ -104,7 +104,7 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "reinforce": ("--objective", "facility", "--estimator", "reinforce", "--n_epochs", "8", "--n_rollout", "8"),
     "relaxed": ("--objective", "facility", "--estimator", "relaxed", "--n_epochs", "8"),
     "greedy": ("--objective", "disf", "--estimator", "greedy"),
-    "whole": ("--objective", "pairwise", "--scope", "global", "--scratch_dir", "{folder}/scratch"),
+    "whole": ("--objective", "pairwise", "--scratch_dir", "{folder}/scratch"),
 }
 """Name -> options of a small run of it. {folder}: where its output goes."""
 

@@ -24,13 +24,7 @@ from datamask.runs.varying import variable
 def add_select(parser: argparse.ArgumentParser) -> None:
     """Add the options of `select`."""
     add_selection(parser)
-    rare(
-        add_corpus(parser).add_argument(
-            "--all",
-            action="store_true",
-            help="select from all rows of a corpus that does not fit in memory, however long it takes",
-        )
-    )
+    add_corpus(parser)
     group = parser.add_argument_group(OUTPUT)
     group.add_argument(
         "--output",

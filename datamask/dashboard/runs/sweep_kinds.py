@@ -93,7 +93,6 @@ VALUES = {
     "prune": "0, 0.2, 0.4, 0.5",
     "n_epochs": "50, 100, 200, 400",
     "clusters": "25, 50, 100, 200",
-    "block_rows": "1000, 2000, 4000",
     "seed": "0, 1, 2, 3, 4",
     "collapse": "none, exact, 0.95",
 }

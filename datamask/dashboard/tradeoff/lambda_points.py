@@ -133,7 +133,7 @@ def posed_alike(settings: SelectionConfig, other: SelectionConfig) -> bool:
     Args:
         settings: the slider's, of `settings_of`. Rules by files of ids are never alike: a file may have changed since.
     """
-    if other.scope is not None or other.scratch_dir is not None:  # of all rows, where settings ask of the open ones
+    if other.all_rows or other.scratch_dir is not None:  # of all rows, where settings ask of the open ones
         return False
     plain = (settings.objective, settings.estimator, settings.select_ratio, settings.budget)
     if (other.objective, other.estimator, other.select_ratio, other.budget) != plain:
