@@ -1,4 +1,4 @@
-"""A run watched in a real browser until it ends: the address names it all the time, and a reload shows it again."""
+"""A run watched in a real browser until it ends: its address, a reload, and a curve that grows by itself."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from tests.e2e.steps import named
 from tests.making.runs import finish_run, write_shard
 
 LONG = 240_000
+LINES = '.st-key-live_run [data-testid="stVegaLiteChart"] path[d]'
+DRAWN = "lines => lines.map(line => line.getAttribute('d')).join(' ')"
+"""The lines of a chart, as they are drawn."""
 
 
 @pytest.mark.timeout(900)
@@ -53,3 +56,17 @@ def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_
         expect(done).to_contain_text(run.config.name, timeout=LONG)
         assert named(page) == run.id
         expect(page.locator(FAILED)).to_have_count(0)
+
+        # a run that learns until it is stopped
+        page.get_by_text("Settings of Learn masks").click()
+        steps = page.get_by_role("spinbutton", name=re.compile("^Maximum steps"))
+        steps.fill("1000000")
+        steps.press("Enter")
+        page.wait_for_function(STILL)
+        page.get_by_role("button", name="Learn masks", exact=True).click()
+        expect(page.locator(LINES).first).to_be_visible()
+        before = page.locator(LINES).evaluate_all(DRAWN)
+        page.wait_for_function(f"before => ({DRAWN})([...document.querySelectorAll({LINES!r})]) !== before", arg=before)
+        assert store.list()[0].status().state == "running"
+        page.locator(".st-key-live_run").get_by_role("button", name="Stop", exact=True).click()
+        expect(page.get_by_text(re.compile("This run was stopped"))).to_be_visible()
