@@ -1,8 +1,9 @@
-"""Compare and report in a real browser: what is shown and downloaded is what two id lists and the summary say."""
+"""Compare and report in a real browser: what is downloaded is what two id lists say; the server ends amid work."""
 
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 
 import pyarrow.csv
@@ -15,7 +16,7 @@ from datamask.dashboard.data.openings import openings
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-from tests.e2e.serving import served
+from tests.e2e.serving import STILL, serving
 
 TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
 LONG = 240_000
@@ -33,7 +34,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
     opening = openings(tmp_path / "runs").start(corpus, "tiny")
     opening.wait(LONG / 1000)
     a, b = (set(run.selection()["chunk_id"].to_pylist()) for run in runs)
-    with served(tmp_path) as address:
+    with serving(tmp_path) as (address, server):
         page = browser_page
         page.goto(f"{address}/runs?view=compare&corpus={opening.key}&run={runs[1].id}")
         for label, ids, about in (
@@ -52,11 +53,28 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
             download.value.save_as(tmp_path / f"{label}.csv")
             assert set(pyarrow.csv.read_csv(tmp_path / f"{label}.csv")["chunk_id"].to_pylist()) == ids
 
+        # all of Export is to be seen at once
         page.goto(f"{address}/export?corpus={opening.key}&run={runs[1].id}")
+        expect(page.get_by_text("Provenance and command line")).to_be_visible()
+        page.wait_for_function(STILL)
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
+        expect(page.get_by_role("button", name="Download report (HTML)")).to_be_in_viewport()
         with page.expect_download(timeout=LONG) as download:
             page.get_by_role("button", name="Download report (HTML)").click(timeout=LONG)
         download.value.save_as(tmp_path / "report.html")
 
+        page.goto(f"{address}/evidence?view=scoreboard&corpus={opening.key}&runs={runs[0].id},{runs[1].id}")
+        page.get_by_role("button", name="Measure these runs").click()
+        # the work is under way; on a very fast machine it may be done before one sees that
+        page.locator(".st-key-menu").get_by_text("Independent metrics of 2 runs").or_(
+            page.get_by_text(re.compile("measures (that none|is one)"))
+        ).first.wait_for()
+        server.terminate()
+        # by itself, or by the signal that it was sent once everything has ended; an abort is neither
+        assert server.wait(120) in (0, -signal.SIGTERM)
+    assert "terminate called" not in (tmp_path / "server.log").read_text()
+
+    page.goto("about:blank")  # the page before asks for its server, which has ended
     said, asked = [], []
     offline = page.context.browser.new_context(offline=True)
     sheet = offline.new_page()
