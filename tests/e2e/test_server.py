@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from datamask.dashboard.frame.frame import PAGES
-from tests.e2e.serving import serving
+from tests.e2e.serving import served, serving
 from tests.e2e.websocket_client import Visitor
 
 ROUTES = (
@@ -66,7 +66,7 @@ def ask(
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("server")) as (where, _):
+    with served(tmp_path_factory.mktemp("server")) as where:
         yield where
 
 
@@ -118,7 +118,7 @@ def test_a_page_of_another_program_of_this_machine_is_refused_on_every_route(add
 
 def test_a_page_that_the_operator_lists_may_ask(tmp_path):
     with (
-        serving(tmp_path, STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS="http://localhost:8888") as (where, _),
+        served(tmp_path, STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS="http://localhost:8888") as where,
         Visitor(where, origin="http://localhost:8888") as visitor,
     ):
         visitor.draw()
@@ -140,7 +140,7 @@ def test_every_page_is_found_by_its_address_inside_the_frame(address):
 
 
 def test_listed_names_pass_and_only_they(tmp_path):
-    with serving(tmp_path, STREAMLIT_SERVER_ALLOWED_HOSTS="127.0.0.1 select.example.com") as (where, _):
+    with served(tmp_path, STREAMLIT_SERVER_ALLOWED_HOSTS="127.0.0.1 select.example.com") as where:
         assert ask(where, "/", "select.example.com")[0] == ask(where, "/")[0] == 200
         assert ask(where, "/", "localhost")[0] == 403
 
@@ -148,7 +148,7 @@ def test_listed_names_pass_and_only_they(tmp_path):
 def test_a_fault_is_a_number_for_the_visitor_and_a_traceback_in_the_log(tmp_path):
     script = tmp_path / "failing.py"
     script.write_text(FAILING)
-    with serving(tmp_path, script=script) as (where, _), Visitor(where) as visitor:
+    with served(tmp_path, script=script) as where, Visitor(where) as visitor:
         visitor.draw()
         (said,) = visitor.faults()
         number = said.split("nternal error ")[1].split()[0]
