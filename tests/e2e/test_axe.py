@@ -1,4 +1,4 @@
-"""No page, light or dark, holds what axe calls a serious or critical barrier: contrast, names, roles.
+"""No page, light or dark, holds what axe calls a serious or critical barrier: contrast, names, roles. A cell opens.
 
 axe is the library axe-core, carried by axe-playwright-python, so nothing is fetched. What it cannot see is held beside
 it: that icons keep silent, and that a map is called by what it shows.
@@ -6,7 +6,10 @@ it: that icons keep silent, and that a map is called by what it shows.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +19,16 @@ from playwright.sync_api import Page, expect
 
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
+from datamask.dashboard.drawing import palette
+from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
+from datamask.runs import ablation_results
 from datamask.runs.store import Run, RunStore
 from tests.e2e.serving import FAILED, QUIET, STILL, served
+from tests.making.ablations import ROBUST, made_result
 from tests.making.runs import finish_run, write_shard
 
-LONG = 240_000
+LONG, CLUSTERS = 240_000, 12
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", ".map[data-drawn='1']", ("Under- and over-represented",)),
     ("data", ".js-plotly-plot .main-svg .trace", ()),
@@ -47,10 +54,13 @@ FADED = """() => Promise.race([new Promise(done => setTimeout(done, 5000)), Prom
 """Colours change by transitions: until none is left, or halves of them would be measured."""
 
 GROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 28)"}
+LETTERS = """letters => [...document.querySelectorAll(".js-plotly-plot")]
+    .every(figure => figure._fullLayout?.font.color === letters)"""
+"""Whether every figure of Plotly's has letters of a color."""
 
 
 def stored(folder: Path) -> tuple[Opening, Run]:
-    """A corpus of 240 rows with its map, and five runs along lambda: nothing is computed."""
+    """A corpus of 240 rows with its map, five runs along lambda and an ablation: nothing is computed."""
     store = RunStore(folder / "runs")
     opening = openings(store.root).start(write_shard(folder / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
@@ -58,6 +68,11 @@ def stored(folder: Path) -> tuple[Opening, Run]:
     assert corpus is not None, opening.job.error
     stored_layout(corpus, store.cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
     map_layout.stored_crowding(corpus, store.cache_dir).keep(corpus.features[:, 0].astype(np.float32))
+    codes = (np.arange(len(corpus)) % CLUSTERS).astype(np.int32)
+    names = tuple(f"topic {number}" for number in range(CLUSTERS))
+    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, names))
+    result = made_result(ROBUST, fingerprint=corpus.fingerprint, n=len(corpus), rows=100)
+    assert ablation_results.save(store.cache_dir, result)
     for lamb in (0.0, 0.25, 0.75, 1.0, 0.5):
         length = math.hypot(lamb, 1 - lamb)
         run = finish_run(
@@ -72,6 +87,15 @@ def stored(folder: Path) -> tuple[Opening, Run]:
             shares={"quality": lamb / length, "diversity": (1 - lamb) / length},
         )
     return opening, run
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory) -> Iterator[tuple[str, str]]:
+    """The address of a dashboard, and what in an address names the corpus and one of its runs."""
+    folder = tmp_path_factory.mktemp("dashboard")
+    opening, run = stored(folder)
+    with served(folder) as address:
+        yield address, f"corpus={opening.key}&run={run.id}"
 
 
 def turn(page: Page, theme: str) -> None:
@@ -106,37 +130,63 @@ def barriers(page: Page, where: str, part: str | None = None, *, colours: bool =
 
 
 @pytest.mark.timeout(900)
-def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):
-    page = browser_page
-    opening, run = stored(tmp_path)
+def test_no_page_has_a_serious_barrier(dashboard, browser_page: Page):
+    page, (address, named) = browser_page, dashboard
     found: list[str] = []
-    with served(tmp_path) as address:
-        page.goto(address)
-        expect(page.get_by_test_id("stMain").get_by_text("No corpus is open")).to_be_visible()
-        turn(page, "dark")
-        found += barriers(page, "Map without a corpus, dark")
-        for path, ready, parts in VIEWS:
-            page.goto(f"{address}/{path}{'&' if '?' in path else '?'}corpus={opening.key}&run={run.id}")
-            page.locator(ready).first.wait_for(state="attached")
-            for theme in GROUNDS:
-                turn(page, theme)
-                found += barriers(page, f"{path or 'map'}, {theme}", colours=theme == "dark")
-            if path in ("", "runs?view=compare"):
-                for name, title in zip(
-                    page.get_by_role("application").evaluate_all("all => all.map(e => e.ariaLabel)"),
-                    page.locator(".panel .title").all_inner_texts(),
-                    strict=True,
-                ):
-                    assert name == f"Map: {title}"
-            main = page.get_by_test_id("stMain")
-            for part in parts:
-                main.get_by_role("tab", name=part, exact=True).click()
-                panel = main.get_by_role("tabpanel", name=part, exact=True)
-                panel.get_by_test_id("stElementContainer").first.wait_for(state="attached")
-                page.wait_for_function(STILL)
-                page.evaluate(FADED)
-                found += barriers(page, f"{path or 'map'}, {part}, {theme}", SHOWN)
-            # an icon among words is read aloud by its name
-            expect(page.locator("[role='img'][aria-label$=' icon']")).to_have_count(0)
-            expect(page.locator(FAILED)).to_have_count(0)
+    page.goto(address)
+    expect(page.get_by_test_id("stMain").get_by_text("No corpus is open")).to_be_visible()
+    turn(page, "dark")
+    found += barriers(page, "Map without a corpus, dark")
+    for path, ready, parts in VIEWS:
+        page.goto(f"{address}/{path}{'&' if '?' in path else '?'}{named}")
+        page.locator(ready).first.wait_for(state="attached")
+        for theme in GROUNDS:
+            turn(page, theme)
+            if "js-plotly" in ready:
+                page.wait_for_function(LETTERS, arg=palette.shades(theme == "dark").text)
+            found += barriers(page, f"{path or 'map'}, {theme}", colours=theme == "dark")
+        if path in ("", "runs?view=compare"):
+            for name, title in zip(
+                page.get_by_role("application").evaluate_all("all => all.map(e => e.ariaLabel)"),
+                page.locator(".panel .title").all_inner_texts(),
+                strict=True,
+            ):
+                assert name == f"Map: {title}"
+        main = page.get_by_test_id("stMain")
+        for part in parts:
+            main.get_by_role("tab", name=part, exact=True).click()
+            panel = main.get_by_role("tabpanel", name=part, exact=True)
+            panel.get_by_test_id("stElementContainer").first.wait_for(state="attached")
+            page.wait_for_function(STILL)
+            page.evaluate(FADED)
+            found += barriers(page, f"{path or 'map'}, {part}, {theme}", SHOWN)
+        # an icon among words is read aloud by its name
+        expect(page.locator("[role='img'][aria-label$=' icon']")).to_have_count(0)
+        expect(page.locator(FAILED)).to_have_count(0)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.timeout(400)
+def test_a_pressed_cell_opens_its_texts(dashboard, browser_page: Page):
+    page, (address, named) = browser_page, dashboard
+    page.goto(f"{address}/?{named}")
+    main = page.get_by_test_id("stMain")
+    main.get_by_role("tab", name="Under- and over-represented", exact=True).click()
+    cells = page.locator(".st-key-explore_heat .point")
+    expect(cells).to_have_count(4)
+    page.wait_for_function(STILL)
+    words = page.locator(".st-key-explore_heat .js-plotly-plot").evaluate("chart => chart.data[0].hovertext[0]")
+    count = re.search(r"rows: ([\d,]+)", words).group(1)
+    shown = main.get_by_text(re.compile(rf"^{count} of 240 rows shown"))
+    # by its place: the words on a cell lie over it; what is drawn above may still move it, also while it is pressed
+    for attempt in range(20):
+        cells.first.scroll_into_view_if_needed()
+        place = cells.first.bounding_box()
+        page.mouse.move(place["x"] + 8 + attempt % 2, place["y"] + 8)
+        with contextlib.suppress(AssertionError):
+            expect(page.locator(".st-key-explore_heat .hoverlayer .hovertext")).to_be_visible(timeout=3_000)
+            page.mouse.down()
+            page.mouse.up()
+            expect(shown).to_be_visible(timeout=12_000)
+            break
+    expect(shown).to_be_visible()
