@@ -184,6 +184,7 @@ ALIASES = {
         ),
         "runs.execute",
     ),
+    "runs.forecast": "runs.applying",
     "runs.in_python": "runs.sweep",
     "runs.weights": "runs.recipe",
     "runs.attempt": "runs.run_queue",

@@ -540,7 +540,7 @@ def test_the_help_of_select_lists_ten_options_and_all_of_them_on_request(capsys)
     assert set(listed(short)) < set(listed(whole))
 
 
-@pytest.mark.parametrize("command", ["plan", "sweep", "score", "copies", "ablate", "open", "runs import"])
+@pytest.mark.parametrize("command", ["sweep", "score", "copies", "ablate", "open", "runs import"])
 def test_other_commands_keep_the_shared_options_short_too(capsys, command):
     assert run(*command.split(), "--help") == 0
     short = capsys.readouterr().out

@@ -11,8 +11,7 @@ import pytest
 
 from datamask.cli import main
 from datamask.corpus import shards
-from datamask.out_of_core.plan import Planned
-from datamask.runs import applying
+from datamask.runs import forecast as forecasts
 from tests.making.derivable_runs import shard
 
 ROWS, FITTING = 1_500, 1_000
@@ -35,26 +34,21 @@ def answer_of(capsys, *words):
     return json.loads(told.out.splitlines()[-1]), told.err
 
 
-def planned_as(monkeypatch, change):
+def planned_as(monkeypatch, **change):
     """Let the forecast be another one."""
-    true = applying.planned
-
-    def planned(config, poll) -> Planned:
-        plan = true(config, poll)
-        return replace(plan, local=replace(plan.local, **change(plan.local)))
-
-    monkeypatch.setattr(applying, "planned", planned)
+    true = forecasts.forecast
+    monkeypatch.setattr(forecasts, "forecast", lambda config, poll: replace(true(config, poll), **change))
 
 
 @pytest.mark.parametrize("objective", ["pairwise", "facility"])
 def test_all_rows_are_selected_from_where_that_is_quick(corpus, capsys, objective):
     answer, told = answer_of(capsys, "--objective", objective)
     assert (answer["n"], answer["selected"]) == (ROWS, 300)
-    assert "1,000 of 1,500 rows do" in told and "on this machine" in told and "Scratch lies in" in told
+    assert "1,000 of 1,500 rows do" in told and "out of core. Columns:" in told and "Scratch lies in" in told
 
 
 def test_a_long_forecast_is_refused_with_two_commands_that_work(corpus, capsys, monkeypatch):
-    planned_as(monkeypatch, lambda plan: {"parts": (replace(plan.parts[0], core_seconds=1e9),)})
+    planned_as(monkeypatch, minutes=61.0)
     assert main(["select", "rows.parquet", "--objective", "pairwise", "--select_ratio", "0.2", "--json"]) == 2
     refused = capsys.readouterr().err
     assert "a selection from all 1,500 rows takes more than 1 h" in refused and not list(corpus.parent.glob("runs/*"))
@@ -67,7 +61,7 @@ def test_a_long_forecast_is_refused_with_two_commands_that_work(corpus, capsys, 
 
 
 def test_a_disk_without_room_is_refused_too(corpus, capsys, monkeypatch):
-    planned_as(monkeypatch, lambda plan: {"scratch_bytes": 1e18})
+    planned_as(monkeypatch, disk_bytes=10**18)
     assert main(["select", "rows.parquet", "--objective", "pairwise"]) == 2
     assert "has no room for its scratch" in capsys.readouterr().err
 

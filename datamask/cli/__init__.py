@@ -23,7 +23,6 @@ from datamask.runs.attempt import one_sentence
 HANDLERS: dict[str, str] = {
     "open": "datamask.cli.opening:open_dashboard",
     "select": "datamask.cli.selecting:select",
-    "plan": "datamask.cli.planning:plan",
     "sweep": "datamask.cli.sweeps:sweep",
     "resume": "datamask.cli.selecting:resume",
     "prepare": "datamask.cli.selecting:prepare",

@@ -12,7 +12,7 @@ from datamask.config import RunConfig
 from datamask.errors import OptionError
 from datamask.work.context import Work
 
-MOST_SECONDS = 3600.0
+MOST_MINUTES = 60.0
 """A longer forecast is for a person to accept."""
 
 MOST_TIME = "1 h"
@@ -32,7 +32,7 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         OptionError: all rows take too long or too much disk without --all, or another option refuses --all.
         InputError, RemoteError: the shards cannot be read. Stopped: from `work`.
     """
-    from datamask.corpus.opening import rows_in_memory
+    from datamask.corpus.opening import look_at
     from datamask.out_of_core.solvers import solver_for
     from datamask.out_of_core.whole_corpus import check_wholly_readable
 
@@ -41,7 +41,8 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         solver_for(selection)
         check_wholly_readable(config.corpus)
         return config
-    total, most = rows_in_memory(config.corpus, work.poll)
+    look = look_at(config.corpus, work.poll)
+    total, most = look.rows, look.fitting
     if total <= most:
         return _in_memory(config)
     all_rows = selection.all_rows
@@ -57,7 +58,7 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
             raise
         say(f"the corpus does not fit into memory. A uniform sample of {most:,} rows is taken: {error}")
         return config
-    if not all_rows:
+    if not all_rows and not options.dry_run:
         _check_forecast(options, beyond, total, most, work)
     return beyond
 
@@ -72,14 +73,14 @@ def _in_memory(config: RunConfig) -> RunConfig:
 
 def _check_forecast(options: argparse.Namespace, config: RunConfig, total: int, most: int, work: Work) -> None:
     """Print what all rows take, and refuse what takes long or has no room."""
-    from datamask.runs.applying import plan_sentences, planned, room
+    from datamask.runs.forecast import forecast, room
 
     say(f"the corpus does not fit into memory: {most:,} of {total:,} rows do; forecasting a selection from all rows")
-    plan = planned(config, work.poll)
-    place, has_room = room(config, plan, Path(options.runs_dir))
-    for sentence in (*plan_sentences(plan)[:-1], place):
-        say(sentence)
-    if plan.local.seconds() <= MOST_SECONDS and has_room:
+    told = forecast(config, work.poll)
+    place, has_room = room(config, told, Path(options.runs_dir))
+    say(told.sentence)
+    say(place)
+    if told.minutes <= MOST_MINUTES and has_room:
         return
     say(f"from a uniform sample: {shell([*options.typed, '--rows', str(most)])}")
     say(f"from all rows: {shell([*options.typed, '--all'])}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from datamask import catalogue
-from datamask.cli.beyond_memory import settle
+from datamask.cli import beyond_memory
 from datamask.cli.common import (
     DONE,
     FAULT,
@@ -47,11 +47,28 @@ def select(options: argparse.Namespace) -> int:
         check_apart("scratch_dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
     with command_work("without a run") as work:
-        config = settle(options, rooted(config), work)
+        config = beyond_memory.settle(options, rooted(config), work)
     _check_weights(options, config, output)
+    if options.dry_run:
+        return _forecast(options, config)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
     return _detach(run, options) if options.detach else _work(run, output, options, new=True)
+
+
+def _forecast(options: argparse.Namespace, config: RunConfig) -> int:
+    """Say what the run takes; nothing is written."""
+    from datamask.runs.forecast import forecast
+
+    with command_work("without a run") as work:
+        told = forecast(config, work.poll)
+    if told.minutes > beyond_memory.MOST_MINUTES and config.selection.all_rows and not options.all:
+        say(f"`select` accepts more than {beyond_memory.MOST_TIME} with --all; --rows N takes a sample")
+    if options.json:
+        print_json(told.to_dict())
+    else:
+        print_text(told.sentence)
+    return DONE
 
 
 def _check_weights(options: argparse.Namespace, config: RunConfig, output: str | None) -> None:

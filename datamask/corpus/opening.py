@@ -195,12 +195,29 @@ def fits_in_memory(config: CorpusConfig, poll: Poll = no_poll) -> bool:
     Raises:
         InputError, RemoteError, Stopped: as `open_corpus`.
     """
-    total, most = rows_in_memory(config, poll)
-    return total <= most
+    look = look_at(config, poll)
+    return look.rows <= look.fitting
 
 
-def rows_in_memory(config: CorpusConfig, poll: Poll = no_poll) -> tuple[int, int]:
-    """How many rows a corpus has, and how many of them are opened at most, were no number given.
+@dataclass(frozen=True)
+class Look:
+    """What a look at the shards says of a corpus.
+
+    Attributes:
+        rows: of all shards. fitting: that are opened at most, were no number given. dim: d.
+        columns: role -> name of the column, or names; None: there is none.
+        row_bytes: of a row's ids and metadata in memory, about.
+    """
+
+    rows: int
+    fitting: int
+    dim: int
+    columns: dict[str, str | None]
+    row_bytes: int
+
+
+def look_at(config: CorpusConfig, poll: Poll = no_poll) -> Look:
+    """Look at the shards of a corpus, and read none of their rows.
 
     Raises:
         InputError, RemoteError, Stopped: as `open_corpus`.
@@ -208,7 +225,15 @@ def rows_in_memory(config: CorpusConfig, poll: Poll = no_poll) -> tuple[int, int
     sources = open_sources(config, Work(poll))
     columns, main = resolve_columns(config, sources), sources["input"]
     dim = feature_dim(sources[columns.feature_from], columns.feature, poll)
-    return main.rows, _fitting_rows(main, columns, dim)
+    roles = {
+        "id": columns.id,
+        "features": columns.feature,
+        "quality": ", ".join(column.name for column in columns.quality),
+        "length": columns.length,
+        "text": columns.text,
+    }
+    row_bytes = metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
+    return Look(main.rows, _fitting_rows(main, columns, dim), dim, roles, row_bytes)
 
 
 def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, float, float]:

@@ -22,7 +22,7 @@ The shards are read once, into raw files that every later pass reads in their pl
 | `rounds` | the task that says how a selection covers the rows of a block |
 | `sampled_rows`, `gains` | tasks: what the lists leave out, on uniform samples; what single rows are worth |
 | `engines` | who does tasks |
-| `plan`, `plan_words`, `probe` | the forecast of a run, in words, and what it measures on some rows |
+| `plan`, `probe` | the forecast of a run, and what it measures on some rows |
 
 Importing these modules does not load torch, except for `listed`. None of them uses run folders: `datamask.runs` does.
 """

@@ -71,11 +71,10 @@ class Rates:
         rows, blocks: probed. dim: d.
         read: seconds per row to read the needed columns of a shard and decode them; of what is elsewhere, the network's
             part included. ids: the same for ids alone. write: seconds per row to make scratch of what was read.
-        row_bytes: decoded bytes of a row's needed columns.
         passed: seconds per row of one pass; 0 where the objective needs none.
         tasks: by ``module:function``; empty where the objective needs none. task_bytes: their files, per row, when
             there were most of them.
-        tokens: mean length of a row; None where the corpus has no lengths.
+        lengths: whether the corpus has lengths.
     """
 
     rows: int
@@ -84,11 +83,10 @@ class Rates:
     read: float
     ids: float
     write: float
-    row_bytes: float
     passed: float
     tasks: Mapping[str, TaskRate]
     task_bytes: float
-    tokens: float | None
+    lengths: bool
 
 
 def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = no_poll) -> Rates:
@@ -125,7 +123,6 @@ def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = n
             tasks = {task: TaskRate(seconds, engine.at_once[task]) for task, seconds in engine.seconds.items()}
             tasks[IN_ONE_PLACE] = TaskRate(beside, 1)
             task_bytes = engine.most_bytes / scratch.rows
-        lengths = float(scratch.lengths(0, scratch.rows).mean()) if scratch.has_lengths else None
         return Rates(
             rows=scratch.rows,
             blocks=blocks,
@@ -133,11 +130,10 @@ def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = n
             read=read / table.num_rows,
             ids=ids / table.num_rows,
             write=write / scratch.rows,
-            row_bytes=table.nbytes / table.num_rows,
             passed=passed,
             tasks=tasks,
             task_bytes=task_bytes,
-            tokens=lengths,
+            lengths=scratch.has_lengths,
         )
 
 

@@ -6,7 +6,6 @@ What is asked is asked as `select --all` asks it; a process of its own does it (
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,21 +19,16 @@ from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.errors import OptionError, StoreError
-from datamask.files import existing_parent
-from datamask.memory import memory_bytes
-from datamask.out_of_core.plan import Planned, plan_run
-from datamask.out_of_core.plan_words import bytes_text, size_sentence, takes_sentences, time_text
 from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
-from datamask.polling import Poll, no_poll
+from datamask.polling import Poll
 from datamask.quotas import NO_VALUE
 from datamask.recipes.batches import shard_batches
 from datamask.runs.contents import changed
 from datamask.runs.detached import start_run
 from datamask.runs.exports import check_rewritten
-from datamask.runs.folders import SCRATCH, scratch_place
-from datamask.runs.phases import sample_seconds
+from datamask.runs.folders import SCRATCH
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
 from datamask.storage.address import path_of
@@ -100,67 +94,12 @@ def over_all_rows(config: RunConfig, root: Path) -> RunConfig:
     return rooted(RunConfig(config.corpus, asked, name))
 
 
-def planned(config: RunConfig, poll: Poll = no_poll) -> Planned:
-    """What such a run will take; probes the first rows, which takes seconds.
-
-    Raises:
-        InputError: a shard or row that cannot be used. RemoteError: a store does not answer.
-        Stopped: from `poll`.
-    """
-    return plan_run(
-        config.corpus,
-        config.selection,
-        learning=lambda rows, dim: sample_seconds(config.selection, rows, dim),
-        poll=poll,
-    )
-
-
-def plan_sentences(plan: Planned) -> list[str]:
-    """A plan in words: how much of how much, how long, what it reads and holds, and what was not measured."""
-    time = f"About {time_text(plan.local.seconds())} on this machine"
-    return [
-        f"{size_sentence(plan.local)} {time}.",
-        *takes_sentences(plan.local, memory_bytes()),
-        " ".join(f"Assumed: {sentence}." for sentence in plan.assumed),
-    ]
-
-
 def method_sentence(config: RunConfig, run: RunConfig) -> str:
     """Which way all rows are solved, beside that of the run on the sample."""
     way, of_sample = (catalogue.estimator(either.selection.estimator) for either in (config, run))
     if way == of_sample:
         return f"Method: {way.label}, as on the sample."
     return f"Method: {way.label}, in the place of {of_sample.label}, which does not go over rows beyond memory."
-
-
-def room(config: RunConfig, plan: Planned, root: Path) -> tuple[str, bool]:
-    """Where the scratch of such a run lies, what it needs and what is free there, in words; and whether it fits.
-
-    Args:
-        root: the folder of the runs.
-
-    Raises:
-        StoreError: the folder cannot be looked at.
-    """
-    place = scratch_place(config.selection, root)
-    needed = plan.local.scratch_bytes
-    try:
-        free = shutil.disk_usage(existing_parent(place)).free
-    except OSError as error:
-        raise StoreError(f"the folder for scratch, {place}, cannot be used: {error.strerror or error}") from error
-    sentence = f"Scratch lies in {place}: it needs {bytes_text(needed)}, and {bytes_text(free)} are free there."
-    if needed <= free:
-        return sentence, True
-    return (
-        f"{sentence} That does not fit: make room, or name a larger disk, with --scratch_dir or DATAMASK_RUNS_DIR.",
-        False,
-    )
-
-
-def plan_parts(plan: Planned) -> list[tuple[str, str, str]]:
-    """What each part of the work is, its time on one core, and on this machine."""
-    local = plan.local
-    return [(part.what, time_text(part.core_seconds), time_text(part.seconds(local.cores, 1))) for part in local.parts]
 
 
 def begin(config: RunConfig, store: RunStore) -> Run:

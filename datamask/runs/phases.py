@@ -21,7 +21,7 @@ _WORDS = {re.compile("Neighbor graph"): GRAPH, re.compile("finding what .* alone
 _APPROXIMATE, _COMPARED, _OFFERED = 3.5e-7, 3.5e-11, 6e-10
 """Seconds of a graph: by cells, per row and dimension; of all pairs, per pair and dimension, and per pair."""
 
-_LOADING_SECONDS, _SAMPLE_LISTED = 5.0, 64
+LOADING_SECONDS, _SAMPLE_LISTED = 5.0, 64
 """To load torch; neighbours in the lists of a sample, about."""
 
 _THREADED = 0.7
@@ -82,4 +82,4 @@ def sample_seconds(config: SelectionConfig, rows: int, dim: int) -> float:
         graph=any(catalogue.objective(name).needs_neighbors for name, _ in config.terms),
         cores=1,
     )
-    return _LOADING_SECONDS + sum(seconds.values())
+    return LOADING_SECONDS + sum(seconds.values())

@@ -17,7 +17,9 @@ from datamask.dashboard.data.openings import openings
 from datamask.errors import InputError, OptionError
 from datamask.pages.export import whole_panel
 from datamask.runs import applying, detached
+from datamask.runs import forecast as forecasts
 from datamask.runs.execute import execute
+from datamask.runs.forecast import forecast
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.derivable_runs import shard
@@ -81,9 +83,9 @@ def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, fol
     app.button(key="plan_whole").click().run()
     app, job = waited(app, "plan of all rows")
     assert job.state == "done", job.error
-    assert f"750 of {N:,} rows of 8 dimensions, in 3 shards" in text_of(app) and "scratch takes" in text_of(app)
-    parts = next(table.value for table in app.dataframe if "core time" in table.value)
-    assert "All shards into scratch" in parts["part"].tolist()
+    config = applying.over_all_rows(run.config, store.root)
+    line = forecast(config).sentence.partition(". Takes")[0]
+    assert line.startswith(f"750 of {N:,} rows of 8 dimensions, out of core. Columns: id (id)") and line in text_of(app)
     explained(app, 8)
 
     # the driver waits, so that the run can be watched and stopped before it has begun
@@ -282,7 +284,7 @@ def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sam
     assert not app.button(key="start_whole").disabled
     usage = shutil.disk_usage(store.root)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=1000))
-    monkeypatch.setattr(applying, "memory_bytes", lambda: 1)
+    monkeypatch.setattr(forecasts, "memory_bytes", lambda: 1)
     app.run()
     assert "more memory than" in text_of(app)
     assert "That does not fit" in text_of(app) and app.button(key="start_whole").disabled

@@ -18,7 +18,6 @@ COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
     ),
     "copies": (corpora.add_copies, "Count or remove duplicates, in the corpus and in parts of it."),
     "select": (selections.add_select, "Select rows of a corpus and write their ids, ranks and scores."),
-    "plan": (selections.add_plan, "Forecast time, memory and scratch of a run over all rows of a corpus."),
     "resume": (selections.add_resume, "Continue a run that was stopped, killed or failed, from its last checkpoint."),
     "sweep": (selections.add_sweep, "Run every combination of the options that you vary."),
     "ablate": (measurements.add_ablate, "Find out which methods help, by held-out text of one or more targets."),

@@ -32,6 +32,11 @@ def add_select(parser: argparse.ArgumentParser) -> None:
         help="file for the selected ids and their numbers (selection.parquet in the run folder)",
     )
     add_run(group)
+    group.add_argument(
+        "--dry_run",
+        action="store_true",
+        help="print the rows, columns, memory, disk and minutes that the selection takes; select and write nothing",
+    )
     rare(
         group.add_argument(
             "--weights",
@@ -41,20 +46,6 @@ def add_select(parser: argparse.ArgumentParser) -> None:
         *add_repeats(group),
         add_detach(group),
     )
-
-
-def add_plan(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `plan`."""
-    group = parser.add_argument_group("Forecast")
-    group.add_argument(
-        "--machines", type=whole, default=8, metavar="N", help="also forecast the time on this many machines (8)"
-    )
-    group.add_argument(
-        "--tokens", metavar="TOKENS", help="also forecast a corpus of this many tokens, such as 300B or 15T"
-    )
-    add_json(group)
-    add_selection(parser)
-    add_corpus(parser)
 
 
 def add_resume(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,6 @@ folder says, as anywhere else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -24,11 +23,9 @@ from datamask.evaluation.result import NO_RESULT
 from datamask.pages.export import whole_work
 from datamask.runs import applying
 from datamask.runs.detached import start_detached
+from datamask.runs.forecast import Forecast, room
 from datamask.runs.store import Run
 from datamask.work.worker import worker
-
-if TYPE_CHECKING:
-    from datamask.out_of_core.plan import Planned
 
 ABOUT = (
     "The open corpus is a uniform sample of all rows. This solves all rows out of core with the objective, λ, "
@@ -85,7 +82,7 @@ def _ask(run: Run, corpus: Corpus) -> None:
 def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     """What it will take, once that is known, and the button that starts it."""
     total, rows = corpus.provenance.total_rows, len(corpus)
-    planned: Planned | None = background.offer(
+    told: Forecast | None = background.offer(
         whole_work.plan_key(config),
         "Plan all rows",
         lambda: _begin(config, lambda: whole_work.start_plan(config)),
@@ -94,22 +91,17 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
         cost=f"The run has seen {rows:,} of {total:,} rows. Plan the rest first: this times the first rows.",
         stopped="Stopped before the plan was ready.",
     )
-    if planned is None:
+    if told is None:
         return
-    first, *others, assumed = (words.plain(sentence, 1200) for sentence in applying.plan_sentences(planned))
-    st.markdown(first)
+    st.markdown(words.plain(told.sentence, 1200))
     try:
-        place, fits = applying.room(config, planned, session.store().root)
+        place, fits = room(config, told, session.store().root)
     except DatamaskError as error:
         place, fits = str(error), False
-    for sentence in (applying.method_sentence(config, run.config), *others):
-        st.caption(sentence)
+    st.caption(applying.method_sentence(config, run.config))
     (st.caption if fits else st.warning)(words.plain(place, 400))
-    table = pd.DataFrame(applying.plan_parts(planned), columns=["part", "core time", "here"])
-    st.dataframe(table, hide_index=True, lazy=False, alt="Estimated cost of a run on all rows, by step")
-    st.caption(assumed)
     st.button(
-        f"Select from all {planned.local.rows:,} rows",
+        f"Select from all {told.rows:,} rows",
         key="start_whole",
         disabled=not fits,
         type="primary",

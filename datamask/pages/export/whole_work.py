@@ -6,17 +6,14 @@ The run itself is done by a process of its own (`datamask.runs.applying`).
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from datamask.config import RunConfig
 from datamask.polling import poll_of
 from datamask.runs import applying
+from datamask.runs.forecast import Forecast, forecast
 from datamask.runs.store import Run
 from datamask.work.job import Job
 from datamask.work.worker import worker
-
-if TYPE_CHECKING:
-    from datamask.out_of_core.plan import Planned
 
 
 def plan_key(config: RunConfig) -> str:
@@ -32,10 +29,10 @@ def groups_key(whole: Run, column: str) -> str:
 def start_plan(config: RunConfig) -> Job:
     """Plan it, or join whoever does."""
 
-    def work(job: Job) -> Planned:
+    def work(job: Job) -> Forecast:
         job.report(0.0, "Timing the first rows")
         # asked without giving way: it times what it does, and waiting in the middle would be timed too
-        return applying.planned(config, poll_of(lambda: job.stopping))
+        return forecast(config, poll_of(lambda: job.stopping))
 
     return worker().start(plan_key(config), work, device="cpu")
 

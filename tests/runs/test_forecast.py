@@ -1,0 +1,81 @@
+"""What a selection takes, told before it runs: in memory, out of core, as a line and as JSON; nothing is written."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from datamask import cli
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.errors import OptionError
+from datamask.runs.forecast import forecast, time_text
+from tests.making.derivable_runs import shard
+
+ROWS = 1500
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """One shard, the only file of the working folder."""
+    pq.write_table(shard(ROWS, d=8), tmp_path / "rows.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys, *words):
+    assert cli.main(["select", "rows.parquet", "--dry_run", "--select_ratio", "0.2", "--device", "cpu", *words]) == 0
+    return capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("out_of_core", [False, True])
+@pytest.mark.parametrize("objective", ["pairwise", "facility"])
+def test_a_dry_run_says_what_the_run_takes_and_writes_nothing(corpus, capsys, monkeypatch, objective, out_of_core):
+    if out_of_core:
+        monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: 1000)
+    words = ("--objective", objective, "--output", "out.parquet")
+    line = told(capsys, *words)
+    assert line.startswith(
+        f"300 of 1,500 rows of 8 dimensions{', out of core' if out_of_core else ''}. Columns: id (id)"
+    )
+    answer = json.loads(told(capsys, *words, "--json"))
+    assert (answer["rows"], answer["dim"], answer["selected"]) == (ROWS, 8, 300)
+    assert answer["all_rows"] == out_of_core and answer["columns"]["features"] and answer["columns"]["quality"]
+    assert min(answer["memory_bytes"], answer["disk_bytes"], answer["minutes"]) > 0
+    assert [path.name for path in corpus.iterdir()] == ["rows.parquet"]
+
+
+def test_a_sample_a_budget_and_a_refusal(corpus, capsys):
+    assert told(capsys, "--objective", "pairwise", "--rows", "400").startswith(
+        "80 of 400 rows (a sample of 1,500) of 8"
+    )
+    config = CorpusConfig(("rows.parquet",))
+    budget = RunConfig(config, SelectionConfig.from_options(objective="pairwise", budget=900))
+    assert forecast(budget).sentence.startswith("As many rows as fill the budget, of 1,500 rows")
+    with pytest.raises(OptionError, match="is not solved over all rows"):
+        forecast(RunConfig(config, SelectionConfig.from_options(objective="disf", scratch_dir="scratch")))
+
+
+def test_a_longer_time_is_told_with_the_options_that_accept_it(corpus, capsys, monkeypatch):
+    monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: 1000)
+    monkeypatch.setattr("datamask.cli.beyond_memory.MOST_MINUTES", 0.0)
+    for words, asked in (((), True), (("--all",), False)):
+        assert cli.main(["select", "rows.parquet", "--dry_run", "--objective", "pairwise", *words]) == 0
+        assert ("accepts more than 1 h with --all" in capsys.readouterr().err) == asked
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        (1e-6, "less than 1 s"),
+        (2.5, "2.5 s"),
+        (75, "75 s"),
+        (600, "10 min"),
+        (9000, "2.5 h"),
+        (3e6, "35 days"),
+        (1e9, "32 years"),
+    ],
+)
+def test_times_of_any_length_are_said(seconds, text):
+    assert time_text(seconds) == text
