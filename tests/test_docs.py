@@ -227,14 +227,14 @@ def test_one_version_everywhere():
 
 def test_the_changelog_is_short_and_dated():
     sections = re.split(r"^## ", CHANGELOG, flags=re.MULTILINE)[1:]
-    assert sections[0].startswith("Unreleased\n")
+    assert sections[0].startswith("Unreleased: 1.0\n")
     dates = []
     for section in sections[1:]:
         heading = section.splitlines()[0]
         (date,) = re.findall(r"^\d+\.\d+\.\d+ - (\d{4}-\d{2}-\d{2})$", heading)
         dates.append(date)
     assert len(dates) > 2 and dates == sorted(dates, reverse=True)
-    assert set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)) == {"Added", "Changed", "Fixed"}
+    assert set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)) == {"Removed", "Added", "Changed", "Fixed"}
     entries = re.findall(r"^- (.*(?:\n  .*)*)", CHANGELOG, re.MULTILINE)
     long = [entry for entry in entries if sum(bool(re.search(r"\w", word)) for word in entry.split()) > 20]
     assert len(entries) > 100 and not long
