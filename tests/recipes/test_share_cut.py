@@ -53,7 +53,7 @@ SCORES = {
     "normal": RNG.normal(size=3001),
     "sorted": np.sort(RNG.normal(size=3001)),
     "long tails": np.sort(RNG.standard_cauchy(3001) ** 5),
-    "huge": RNG.normal(size=3001) * 1e300,
+    "huge": 1.7e308 * RNG.uniform(-1.0, 1.0, 3001),
     "far from the first rows": np.concatenate([RNG.normal(size=1500), 1e9 + RNG.normal(size=1501)]),
     "neighbors in float64": np.frombuffer((np.float64(1.0).view(np.int64) + np.arange(3001)).tobytes()),
 }
@@ -80,6 +80,14 @@ def test_one_pass_is_enough_for_many_ordinary_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(share_cut, "_counted", lambda *given: passes.append(1) or counted(*given))
     cut = cut_at_share(judge_of(folder, made(**ALONE)), 0.1)
     assert len(passes) == 1 and abs((scores >= cut.thresholds.tau).mean() - 0.1) <= 1e-4
+
+
+@pytest.mark.parametrize("first", [-9.0, 0.0, 2.5, 9.0])
+def test_a_first_guess_far_off_is_mended_by_another_pass(first, tmp_path, monkeypatch):
+    monkeypatch.setattr(share_cut, "_first_edges", lambda *given: np.array([first]))
+    folder = written(tmp_path / "in", np.array([1.0, 3.0, -5.0, 2.0]))
+    for share, kept in ((0.9, 4), (0.7, 3), (0.2, 1)):
+        assert cut_at_share(judge_of(folder, made(**ALONE)), share).all_rows["kept"] == kept
 
 
 @pytest.mark.parametrize("share, kept", [(0.1, 0.2), (0.16, 0.2), (0.3, 0.2), (0.4, 0.6), (0.99, 1.0)])
