@@ -13,14 +13,12 @@ The shards are read once, into raw files that every later pass reads in their pl
 | `scale_ends`, `exact_values` | ends of the scales; values and bounds on the rows as the shards have them |
 | `row_rules` | pins, bans, given rows, quotas and budget, by row |
 | `facility` | facility location over all rows, on their neighbor lists |
-| `facility_values` | what a selection covers, estimated; what the lists hold; what rows are worth |
+| `facility_values` | what the lists hold, and what cannot be weighed on them |
 | `listed` | greedy, swaps and bound on the lists of all rows, mapped from disk |
 | `cells` | its blocks of neighbouring cells: which phases of tasks there are, and in which order |
 | `tasks`, `array_file` | what tasks share: each writes one file, once, under a name that says what made it |
 | `partition`, `neighbour_lists` | tasks: rows into blocks; the nearest rows of each row, across blocks |
-| `list_kernels` | inner loops over lists |
-| `rounds` | the task that says how a selection covers the rows of a block |
-| `sampled_rows`, `gains` | tasks: what the lists leave out, on uniform samples; what single rows are worth |
+| `sampled_rows` | tasks: what the lists leave out and how near the members are, on uniform samples |
 | `engines` | who does tasks |
 | `plan`, `probe` | the forecast of a run, and what it measures on some rows |
 

@@ -1,6 +1,6 @@
 """The blocks of neighbouring cells of a whole corpus, and the neighbour lists across them, as phases of tasks.
 
-`CellBlocks` says which phases there are and does them: rows into blocks, neighbour lists across them, who lists whom.
+`CellBlocks` says which phases there are and does them: rows into blocks, neighbour lists across them.
 Whatever of it has a file is not done again, so a run that was stopped or killed goes on from the tasks that were in
 flight; the lists depend neither on the engine nor on the number of its workers.
 """
@@ -201,15 +201,8 @@ class CellBlocks:
         parts = self.passes[-1].name
         return self.phase("neighbour_lists:lists", self.blocks, parts=parts, **self._searching, **self._placed)
 
-    @functools.cached_property
-    def reverse(self) -> Phase:
-        """Who lists each row."""
-        return self.phase(
-            "neighbour_lists:reverse", self.blocks, lists=self.lists.name, atlas=self.atlas.name, blocks=self.blocks
-        )
-
-    def prepare(self, engine: Engine, work: Work = UNWATCHED, *, reverse: bool = True) -> dict[str, Any]:
-        """Do all of that; without `reverse`, but for who lists each row.
+    def prepare(self, engine: Engine, work: Work = UNWATCHED) -> dict[str, Any]:
+        """Do all of that.
 
         Returns:
             Facts: blocks, rows of the largest, pairs listed, those of them that cross blocks.
@@ -238,8 +231,6 @@ class CellBlocks:
             if phase is not None:
                 phase.remove()
         lists = self.lists.done(engine, work.part(0.95, 0.95), "Lists")
-        if reverse:
-            self.reverse.done(engine, work.part(0.95, 1.0), "Who lists whom")
         sizes = np.diff(ArrayFile(self.atlas.path(0))["block_starts"])
         return {
             "blocks": self.blocks,
@@ -264,15 +255,3 @@ class CellBlocks:
             start, end = (0.8 + 0.1 * each / (len(self.passes) - 1) for each in (number - 1, number))
             self.passes[number].done(engine, work.part(start, end), "Neighbors of neighbors")
             self.passes[number - 1].remove()
-
-
-def cover(cells: CellBlocks, members: Phase) -> Phase:
-    """How a selection covers all rows, by what the lists say. members: the phase of its file."""
-    return cells.phase(
-        "rounds:cover",
-        cells.blocks,
-        atlas=cells.atlas.name,
-        block=cells.block.name,
-        lists=cells.lists.name,
-        members=members.name,
-    )

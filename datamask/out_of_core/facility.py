@@ -24,7 +24,7 @@ from datamask.out_of_core.solution import WholeSolution
 from datamask.work.context import UNWATCHED, Work
 
 LIST_BYTES = 40
-"""Of an entry of a list while lists are turned, swapped or searched for; see the tests."""
+"""Of an entry of a list while lists are searched for or put together, at most; see the tests."""
 
 CELL_BYTES = 64
 """Of a cell and dimension while blocks are made of cells: their centres, centred and weighed, and what the SVD takes of

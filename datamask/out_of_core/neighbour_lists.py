@@ -1,7 +1,7 @@
 """Tasks that list the nearest rows of every row, across blocks.
 
     needed -> probes, for each block -> searched, for each part of a block -> descended, for each part
-    -> lists, for each block -> reverse, for each
+    -> lists, for each block
 
 Each is a part of the one builder that `datamask.corpus.partition_search` describes, on files in the place of arrays:
 the lists are those that are built in memory, entry for entry. Where all pairs are compared there are no probes, and
@@ -132,7 +132,7 @@ def descended(argument: Argument) -> Made:
 
 @task
 def lists(argument: Argument) -> Made:
-    """The nearest rows of each row of a block, and by block those that are in others."""
+    """The nearest rows of each row of a block, and how many of them are in others."""
     number, atlas = argument["number"], opened(argument, "atlas", 0)
     block_starts, part_cells = np.asarray(atlas["block_starts"]), np.asarray(atlas["part_cells"])
     first_own, behind = (int(end) for end in block_starts[number : number + 2])
@@ -141,61 +141,6 @@ def lists(argument: Argument) -> Made:
     none = np.zeros((0, argument["listed"]))
     listed = np.concatenate([none.astype(np.int32), *(each["positions"] for each in parts)])
     near = np.concatenate([none.astype(np.float32), *(each["similarities"] for each in parts)])
-    flat = listed.reshape(-1)
-    crossing = np.flatnonzero((flat < first_own) | (flat >= behind))
-    crossing = crossing[np.argsort(flat[crossing], kind="stable")]
-    targets = flat[crossing]
-    offsets = np.searchsorted(targets, block_starts)
-    block = np.repeat(np.arange(len(block_starts) - 1), np.diff(offsets))
-    arrays = {
-        "positions": listed,
-        "similarities": near,
-        "crossing_offsets": offsets,
-        "crossing_targets": (targets - block_starts[block]).astype(np.int32),
-        "crossing_listers": (crossing // listed.shape[1]).astype(np.int32),
-        "crossing_near": near.reshape(-1)[crossing],
-    }
+    crossing = int(((listed < first_own) | (listed >= behind)).sum())
     entries = sum(int(each.facts["entries"]) for each in parts)
-    return arrays, {"entries": entries, "crossing": len(crossing)}
-
-
-@task
-def reverse(argument: Argument) -> Made:
-    """Of each row of a block, who lists it, in this block and in others."""
-    from datamask.out_of_core import list_kernels
-
-    number, blocks = argument["number"], argument["blocks"]
-    block_starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
-    low, high = (int(end) for end in block_starts[number : number + 2])
-    rows = high - low
-    files = [opened(argument, "lists", other) for other in range(blocks)]
-    crossing = [slice(*(int(end) for end in file["crossing_offsets"][number : number + 2])) for file in files]
-    most = sum(some.stop - some.start for some in crossing) + files[number]["positions"].size
-    targets, places, near = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.float32)
-    listers, lister_starts, count = [], np.zeros(blocks + 1, np.int64), 0
-    for other, (file, some) in enumerate(zip(files, crossing)):
-        first = int(lister_starts[other])
-        if other == number:
-            lists = np.asarray(file["positions"]), np.asarray(file["similarities"])
-            entries = slice(count, None)
-            of_other = np.arange(rows, dtype=np.int32)
-            count += list_kernels.own_entries(*lists, low, targets[entries], places[entries], near[entries], first)
-        else:
-            entries = slice(count, count + some.stop - some.start)
-            of_other, place = np.unique(file["crossing_listers"][some], return_inverse=True)
-            targets[entries], places[entries] = file["crossing_targets"][some], first + place
-            near[entries] = np.maximum(file["crossing_near"][some], np.float32(0.0))
-            count = entries.stop
-        listers.append(of_other.astype(np.int32))
-        lister_starts[other + 1] = first + len(of_other)
-    targets = targets[:count]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=rows))])
-    listing, similarities = list_kernels.reversed_entries(offsets, targets, places[:count], near[:count])
-    arrays = {
-        "offsets": offsets,
-        "listing": listing,
-        "near": similarities,
-        "listers": np.concatenate(listers),
-        "lister_starts": lister_starts,
-    }
-    return arrays, {"listers": int(lister_starts[-1])}
+    return {"positions": listed, "similarities": near}, {"entries": entries, "crossing": crossing}

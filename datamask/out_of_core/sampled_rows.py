@@ -1,14 +1,10 @@
-"""Tasks about uniform samples of the rows: what lists leave out, and what random selections are worth.
+"""Tasks about uniform samples of the rows: what lists leave out, and how near the members are.
 
 sample -> nearest, for each block       the nearest member of each sampled row, among all members
 judges -> true_lists, for each block    the nearest rows of a few, among all rows: what share of them is listed
-random                                  a uniformly random selection
 """
 
 from __future__ import annotations
-
-import itertools
-import math
 
 import numpy as np
 
@@ -20,9 +16,6 @@ from datamask.out_of_core.partition import of_all, rows_of, unit_float32
 from datamask.out_of_core.tasks import Argument, Made, opened, task
 
 PIECE = 1024
-
-ROUNDING = 1e-6
-"""Cosines of the same pair may differ by so much, where they were computed by different products."""
 
 
 @task
@@ -61,17 +54,6 @@ def true_lists(argument: Argument) -> Made:
 
 
 @task
-def shortfalls(argument: Argument) -> Made:
-    """How much nearer the nearest of all members is to each sampled row than the nearest listed one."""
-    covers = [opened(argument, "cover", number) for number in range(argument["blocks"])]
-    best = np.max([opened(argument, "nearest", number)["best"] for number in range(argument["blocks"])], axis=0)
-    listed = of_all(argument, "cover", "best")[np.asarray(opened(argument, "sample", 0)["positions"])]
-    short = (best - listed).astype(np.float64)
-    short[short < ROUNDING] = 0.0
-    return {"shortfalls": short}, {"covered": math.fsum(each.facts["covered"] for each in covers)}
-
-
-@task
 def recall(argument: Argument) -> Made:
     """The share of the true nearest rows that the sampled rows' lists hold."""
     _, near = nearest_of_blocks(argument, opened(argument, "atlas", 0)["ties"])
@@ -79,23 +61,3 @@ def recall(argument: Argument) -> Made:
     # of rows that are equally near, any may be listed
     held = listed[:, 1:] >= near[:, -1:]
     return {}, {"recall": float(held.mean()) if held.size else 1.0, "rows": len(held)}
-
-
-@task
-def random(argument: Argument) -> Made:
-    """A uniformly random selection of S rows."""
-    ties = np.asarray(opened(argument, "atlas", 0)["ties"])
-    positions, member = uniform_rows(ties, argument["size"], argument["draw"]), np.zeros(len(ties), np.uint8)
-    member[positions] = 1
-    return {"member": member}, {"members": len(positions)}
-
-
-@task
-def selected(argument: Argument) -> Made:
-    """A selection by row of the scratch, in the place of position."""
-    starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
-    member = opened(argument, "members", 0)["member"]
-    by_row = np.zeros(len(member), np.uint8)
-    for number, (low, high) in enumerate(itertools.pairwise(starts.tolist())):
-        by_row[opened(argument, "block", number)["rows"]] = member[low:high]
-    return {"selected": by_row}, {"members": int(by_row.sum())}

@@ -106,5 +106,6 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, mon
     # what is there already is not needed once more
     cells = facility.CellBlocks(scratch, 200, 80)
     cells.prepare(SerialEngine())
-    monkeypatch.setattr(facility.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": needed // 2}))
+    present = sum(path.stat().st_size for path in cells.folder.iterdir())
+    monkeypatch.setattr(facility.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": needed - present}))
     facility.check_room(scratch, 50)

@@ -49,9 +49,7 @@ def test_every_row_is_in_one_block_with_what_belongs_to_it(corpus, prepared):
 
 
 def lists_of(cells: CellBlocks) -> list[np.ndarray]:
-    """Their lists, and who lists whom."""
-    lists = [whole(cells, cells.lists, name) for name in ("positions", "similarities")]
-    return [*lists, *(whole(cells, cells.reverse, name) for name in ("offsets", "listing", "near", "listers"))]
+    return [whole(cells, cells.lists, name) for name in ("positions", "similarities")]
 
 
 def assert_same(one: list[np.ndarray], other: list[np.ndarray]) -> None:

@@ -1,4 +1,4 @@
-"""Facility location over a whole corpus: values, ends of the scale and what rows are worth, against definitions."""
+"""Facility location over a whole corpus: values and ends of the scale, against definitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datamask.out_of_core import facility as facilities
 from datamask.out_of_core import neighbour_lists
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.facility import solve_facility
-from datamask.out_of_core.facility_values import Facility
+from datamask.out_of_core.facility_values import recall
 from datamask.out_of_core.partition import unit_float32
 from datamask.work.context import UNWATCHED, Work
 from tests.making.shards import SerialEngine, clustered, scratch_of, with_stops
@@ -94,35 +94,13 @@ def test_quality_is_bought_for_diversity(scratch):
     assert without.estimate.value > some.estimate.value > more.estimate.value
 
 
-def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
-    """All rows list all others, so that gains of listed pairs are those of all pairs."""
-    features, quality = clustered(120, seed=6)
-    cells = facilities.CellBlocks(scratch_of(tmp_path, features, quality), 50, 120)
-    engine = SerialEngine()
-    cells.prepare(engine)
-    placed = {"block": cells.block.name, "atlas": cells.atlas.name}
-    drawn = cells.phase("sampled_rows:random", 1, size=15, draw=0, **placed)
-    drawn.done(engine)
-    facility = Facility(cells, engine)
-    members = np.flatnonzero(facility.selected(drawn))
-    exact = unit_float32(cells.scratch.rounded_at(np.arange(120))).astype(np.float64)
-    rows = np.flatnonzero(np.arange(120) % 7)
-    worth = facility.gains(drawn)(rows) / 120
-    for row, gain in zip(rows, worth, strict=True):
-        others = np.setdiff1d(members, [row])
-        change = truth.facility(exact, np.append(others, row)) - truth.facility(exact, others)
-        assert gain == pytest.approx(change, abs=1e-6)
-    assert facility.estimate(drawn, 1).value == pytest.approx(truth.facility(exact, members), abs=2e-6)
-    assert np.isin(rows, members).sum() > 5 and (worth > 1e-3).sum() > 20
-
-
 def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact, monkeypatch):
     monkeypatch.setattr(neighbour_lists, "cells_needed", lambda *_, **__: 1)
     monkeypatch.setattr(neighbour_lists, "NEAREST", 0)
     cells = facilities.CellBlocks(scratch, 400, 12)
     engine = SerialEngine()
     cells.prepare(engine)
-    recall = Facility(cells, engine).recall()
+    measured = recall(cells, engine)
     products = exact @ exact.T
     np.fill_diagonal(products, -2)
     nearest = np.argsort(-products, axis=1)[:, :11]
@@ -131,7 +109,7 @@ def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact, mon
     held = np.array([np.isin(nearest[row], rows[listed[1:]]).mean() for row, listed in zip(rows, lists, strict=True)])
     assert 0.2 < held.mean() < 0.97
     # 400 rows of the 1,500
-    assert recall == pytest.approx(held.mean(), abs=4 * held.std() / np.sqrt(400))
+    assert measured == pytest.approx(held.mean(), abs=4 * held.std() / np.sqrt(400))
 
 
 @pytest.mark.parametrize(("size", "listed"), [(150, 80), (60, 200), (600, 64)])

@@ -29,14 +29,14 @@ from datamask.learning.rules import Rules
 from datamask.learning.trace import no_trace
 from datamask.measured import FOUND, PROVED, Anchor, Anchors, Estimate, random_draws
 from datamask.objectives.budgeted import BudgetedQuality
-from datamask.objectives.estimate import estimated
+from datamask.objectives.estimate import ESTIMATE_ROWS, estimated
 from datamask.objectives.facility import ROUNDING, Coverage
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.facility_values import ESTIMATE_ROWS, Facility, check_weighable, graph_facts
+from datamask.out_of_core.facility_values import check_weighable, graph_facts, recall
 from datamask.out_of_core.listed.mapped_facility import MappedFacility, RowsOfCells
 from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
 from datamask.out_of_core.row_rules import RowRules
@@ -228,11 +228,11 @@ def solve_listed(
     row_rules: RowRules | None = None,
 ) -> WholeSolution:
     """As `datamask.out_of_core.facility.solve_facility`, on whole lists."""
-    facility, whole = Facility(cells, engine, work), WholeLists(cells)
+    whole = WholeLists(cells)
 
     def make() -> Facts:
-        facts = cells.prepare(engine, work.part(0.0, PREPARED), reverse=False)
-        return facts | {"recall": facility.recall()}
+        facts = cells.prepare(engine, work.part(0.0, PREPARED))
+        return facts | {"recall": recall(cells, engine, work)}
 
     all_rows, facts = ListedRows.opened(whole, make, work.part(PREPARED, LISTS))
     function, limits = all_rows.function, Limits.of(all_rows, size, row_rules)
@@ -261,7 +261,7 @@ def solve_listed(
     proof = _proof(problem, mask, values.joint, function, work.part(SOLVED, BOUNDED))
     work.report(BOUNDED, "What the members cover")
     coverage = function.close_coverage(mask, work.poll, needed=1)
-    estimate = _estimate(facility, all_rows, all_rows.phase(aim), coverage, covered)
+    estimate = _estimate(all_rows, engine, work, all_rows.phase(aim), coverage, covered)
     lost = int((coverage.member_count == 0).sum())
     del coverage
     quality, diversity = (all_rows.by_row(part.numpy()) for part in joint.final_marginals(mask, work.poll))
@@ -290,14 +290,16 @@ def _proof(problem: Problem, mask: Tensor, value: float, function: MappedFacilit
     return replace(proof, upper_bound=max(proof.upper_bound, proof.value))
 
 
-def _estimate(facility: Facility, rows: ListedRows, members: Phase, coverage: Coverage, covered: float) -> Estimate:
+def _estimate(
+    rows: ListedRows, engine: Engine, work: Work, members: Phase, coverage: Coverage, covered: float
+) -> Estimate:
     """What the members cover, from rows that are compared with all of them."""
-    cells = facility.cells
+    cells = rows.cells
     sample = cells.sample(DRAWS - 2, ESTIMATE_ROWS)
     placed = {"block": cells.block.name, "atlas": cells.atlas.name}
     nearest = cells.phase("sampled_rows:nearest", cells.blocks, members=members.name, sample=sample.name, **placed)
     for phase in (sample, nearest):
-        phase.done(facility.engine, facility.work)
+        phase.done(engine, work)
     positions = np.asarray(ArrayFile(sample.path(0))["positions"])
     best = np.max([ArrayFile(nearest.path(number))["best"] for number in range(cells.blocks)], axis=0)
     owner, listed = coverage.owner.numpy()[positions], coverage.best.numpy()[positions].astype(np.float64)
