@@ -293,6 +293,9 @@ AUTO = "auto"
 AUTOMATIC = ("relaxed", "counterfactual", "reinforce")
 """What `auto` chooses from, in this order: proved and quickest first, the paper's method last."""
 
+NOT_FINITE = "the logits are no longer finite numbers"
+"""How a learner ends whose steps were too large."""
+
 PAPERS_FLAGS = ("partial", "max_lr", "min_lr")
 """Options of the paper's quick-test line; given, they mean its method, so that the line stays the paper's."""
 

@@ -132,7 +132,7 @@ def test_a_letter_that_the_encoding_lacks_is_escaped(tmp_path, selected):
 def test_a_bar_on_a_terminal_that_is_gone_is_nothing():
     with cli_output.Progress(Gone()) as progress:
         progress(0.5, "reading")
-        progress.warn("slow")
+        progress.note("slow")
 
 
 def test_commands_print_by_what_looks_after_both_streams():

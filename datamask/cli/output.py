@@ -18,6 +18,7 @@ from datamask.cli.streams import print_aside, print_text, write_aside
 from datamask.errors import OptionError, StoreError, escaped
 from datamask.evaluation.result import RunResult, percent_up
 from datamask.runs.formats import to_plain
+from datamask.runs.health import learning
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
 from datamask.storage.address import harmless, is_address
@@ -50,12 +51,8 @@ class Progress:
         if self._terminal:
             self._write("\r\x1b[K")
 
-    def warn(self, sentence: str) -> None:
-        """What is wrong, on a line of its own, which the bar does not run over."""
-        self.note(f"warning: {sentence}")
-
     def note(self, sentence: str) -> None:
-        """A sentence on a line of its own, likewise."""
+        """A sentence on a line of its own, which the bar does not run over."""
         self._write(("\r\x1b[K" if self._terminal else "") + f"datamask: {escaped(sentence)}\n")
 
     def __call__(self, share: float, what: str) -> None:
@@ -131,6 +128,8 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
             if (gap := result.certificate.gap) is not None:
                 near = f" (gap {percent_up(gap):.2f} %)"
         lines.append(f"  No selection {what}{beside}{under} has a joint value above {most}{near}.")
+    if converged := learning(run):
+        lines.append(f"  {converged}")
     classes = result.row_classes
     if classes is not None and classes.settled:
         eligible = classes.settled + classes.open

@@ -135,7 +135,7 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
     # loading torch on a cold machine takes longer than a queued run without an owner is believed
     pace = PhasePace(lanes.clock)
     progress = Progress(pace=pace)
-    callbacks = Callbacks(warn=progress.warn, note=progress.note, pace=pace)
+    callbacks = Callbacks(note=progress.note, pace=pace)
     with run.queued(), command_work(progress=progress) as work:
         if not new:
             with run.writer() as writer:

@@ -18,6 +18,7 @@ from datamask.evaluation.result import NO_RESULT
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
 from datamask.runs import exports
+from datamask.runs.health import learning
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
 
@@ -79,6 +80,7 @@ def runs_show(options: argparse.Namespace) -> int:
                 "status": status.to_dict(),
                 "config": config.to_dict(),
                 "facts": run.facts(),
+                "learning": learning(run),
             }
         )
         return DONE
@@ -94,7 +96,8 @@ def runs_show(options: argparse.Namespace) -> int:
             print_text(f"{why}; write it with: {shell(of_run(['resume'], run.id, options))}")
     else:
         print_text(f"step {status.step:,} of {status.total_steps:,}")
-        print_text("".join(f"{line}\n" for line in _whole_lines(run)) + f"Run folder: {run.path}")
+        lines = [line for line in (*_whole_lines(run), learning(run)) if line]
+        print_text("".join(f"{line}\n" for line in lines) + f"Run folder: {run.path}")
     return DONE
 
 

@@ -9,7 +9,7 @@ measured (`datamask.evaluation.selection` in memory, `datamask.runs.whole` over 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from datamask.schemas import (
     NONE,
     NUMBER,
     TEXT,
-    TEXTS,
     accepts_none,
     decode,
     encode,
@@ -133,7 +132,6 @@ class RunResult:
         weights: what the inclusion weights come to; None: the method has none.
         effort: steps, time and memory.
         graph: what is known about the neighbor graph; None: none was needed.
-        warnings: sentences about the run's health that still held at its end.
         unknown_ids: ids of an imported list that the corpus does not have.
         whole: of a run over all rows of a corpus beyond memory.
 
@@ -158,7 +156,6 @@ class RunResult:
     weights: WeightTotals | None = stored((WeightTotals.SCHEMA, NONE), of=WeightTotals.from_dict)
     effort: RunEffort = grouped(RunEffort)
     graph: GraphFacts | None = stored((GraphFacts.SCHEMA, NONE), "neighbors", GraphFacts.from_dict)
-    warnings: tuple[str, ...] | None = stored(TEXTS, of=tuple)
     unknown_ids: int | None = stored(COUNT)
     whole: WholeCounts = grouped(WholeCounts)
 
@@ -167,7 +164,6 @@ class RunResult:
         run_id: str,
         effort: RunEffort,
         graph: GraphFacts | None,
-        warnings: Iterable[str] = (),
         unknown_ids: int | None = None,
     ) -> RunResult:
         """Return the result of the finished run that this selection is of."""
@@ -177,7 +173,6 @@ class RunResult:
             status="done",
             effort=effort,
             graph=graph,
-            warnings=tuple(warnings),
             unknown_ids=unknown_ids,
         )
 

@@ -1,6 +1,6 @@
 """Diagnostics of a learning step: how the sampled masks differ, why, and how far the step stands out from chance.
 
-Pure functions; what they give goes into metrics.jsonl under the names below, and `datamask.runs.health` judges it.
+Pure functions; what they give goes into metrics.jsonl under the names below.
 
     batch_{joint,quality,diversity}_{mean,std}   value of the step's G masks on the step's pool, and their spread
     share_quality, share_<objective>             share of the reward's variance due to that term; together 1

@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from datamask.catalogue import NOT_FINITE
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.inclusion_weights import of_logits
@@ -213,7 +214,7 @@ class Learner(Estimator, abc.ABC):
         if state.step >= self.total_steps:
             return f"all {self.total_steps:,} steps done"
         if not bool(torch.isfinite(state.logits).all()):
-            return "the logits are no longer finite numbers; lower --max_lr"
+            return NOT_FINITE
         return None
 
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:

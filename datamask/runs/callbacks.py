@@ -22,14 +22,11 @@ class Callbacks:
     """What an attempt at a run calls as it goes on.
 
     Attributes:
-        warn: called once with each sentence about a run that is not well (`datamask.runs.health`), as soon as it is
-            seen.
         note: called with sentences that people should read before long work begins: what it takes.
         take: called with the selection once everything of it is written.
         pace: told of the run's phases, so that it knows the time left.
     """
 
-    warn: Callable[[str], None] = ignore
     note: Callable[[str], None] = ignore
     take: Callable[[Selection], None] = ignore
     pace: PhasePace = field(default_factory=lambda: PhasePace(lanes.clock))

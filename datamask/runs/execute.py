@@ -59,7 +59,7 @@ def execute(
         pool: the run's corpus with what is already bound to it, shared by the runs of a sweep; None opens the corpus.
 
     Returns:
-        The result (its `warnings` are the sentences that still hold); None where the run was stopped.
+        The result; None where the run was stopped.
 
     Raises:
         RunStateError: the run is already done, or another worker holds it, or the corpus changed since its checkpoint.

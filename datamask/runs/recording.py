@@ -1,4 +1,4 @@
-"""What a run writes down while it learns: a line of metrics per step, checkpoints, the logits' history, its health."""
+"""What a run writes down while it learns: a line of metrics per step, checkpoints, and the logits' history."""
 
 from __future__ import annotations
 
@@ -18,16 +18,12 @@ from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import TracePoint
 from datamask.objectives.joint import Values
 from datamask.polling import Poll
-from datamask.runs import health
 from datamask.runs.store import Run
 from datamask.runs.writer import RunWriter
 from datamask.work import lanes
 from datamask.work.pace import STEPS
 
 CHECKPOINT_SECONDS = 10.0
-HEALTH_SECONDS = 5.0
-"""Between two looks at how the run is doing: reading five thousand records takes some 50 ms."""
-
 HISTORY_STEPS = 20
 
 
@@ -55,7 +51,6 @@ class Recorder(Watch):
         clock: seconds of the estimator's work are added to its ``learning``; those of looking on are not.
         poll: ends the measuring of a point of the way.
         progress: called after every step with the share of the steps that is done, and a few words.
-        warn: called once with each sentence about a run that is not well.
         alone: what each term alone would select, by its name, bool ``(n,)``: every line says how near the subset is.
         first: the step, from 0, at which learning began.
     """
@@ -69,18 +64,16 @@ class Recorder(Watch):
         *,
         poll: Poll,
         progress: Callable[[float, str], None],
-        warn: Callable[[str], None],
         alone: Mapping[str, Tensor],
         first: int,
     ) -> None:
         self._run, self._writer, self._estimator, self._clock = run, writer, estimator, clock
-        self._poll, self._progress, self._warn, self._alone = poll, progress, warn, alone
+        self._poll, self._progress, self._alone = poll, progress, alone
         self._history: dict[int, np.ndarray] = {}
         marks = np.geomspace(first + 1, max(estimator.total_steps, 1), HISTORY_STEPS).round().astype(int)
         self._step, self._traced, self._traced_before = first, 0, 0
         self._wanted = set(np.unique(marks).tolist())
-        self._warned: set[str] = set()
-        self._saved = self._looked = time.monotonic()
+        self._saved = time.monotonic()
         self._since = lanes.clock()
 
     @property
@@ -113,9 +106,6 @@ class Recorder(Watch):
         if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
             self._checkpoint(state)
             self._saved = time.monotonic()
-        if time.monotonic() - self._looked > HEALTH_SECONDS:
-            self.look()
-            self._looked = time.monotonic()
         total = self._estimator.total_steps
         self._progress(state.step / max(total, 1), f"{STEPS}{state.step:,} of {total:,}")
         self._writer.beat(state.step, total, "learning")
@@ -148,18 +138,6 @@ class Recorder(Watch):
         now = lanes.clock()
         self._clock.learning += now - self._since
         self._since = now
-
-    def look(self) -> list[str]:
-        """What is wrong with the run as it stands, in sentences; those that are new are told at once."""
-        concerns = {
-            concern.name: str(concern)
-            for concern in health.concerns(self._run.metrics(), self._run.config.selection, self._run.facts())
-        }
-        for name, sentence in concerns.items():
-            if name not in self._warned:
-                self._warned.add(name)
-                self._warn(sentence)
-        return list(concerns.values())
 
     def _line(
         self, step: int, metrics: Mapping[str, float], values: Values | None, subset: Tensor | None

@@ -170,7 +170,6 @@ def learn_selection(execution: Execution) -> None:
         execution.clock,
         poll=execution.poll,
         progress=say,
-        warn=execution.callbacks.warn,
         alone=execution.alone,
         first=execution.first,
     )
@@ -245,7 +244,6 @@ def write_selection(execution: Execution) -> None:
         run.id,
         execution.effort(execution.learned.state.step, run.facts().get("warm_from")),
         pool.graph_facts(),
-        execution.recorder.look(),
     )
     writer.update_facts(selected=result.size.selected)  # until here a guess, where there is a budget
     writer.write_rows(selection.rows_table())

@@ -43,9 +43,7 @@ def write_all_rows(execution: Execution) -> None:
     )
     writer.update_facts(contents=digests.settled(contents, pool.stamps, execution.poll))
     recorder = execution.recorder
-    result = _over_all_rows(execution).of_run(
-        run.id, execution.effort(recorder.lines, None), solution.graph, recorder.look()
-    )
+    result = _over_all_rows(execution).of_run(run.id, execution.effort(recorder.lines, None), solution.graph)
     execution.selection = replace(selection, result=result)
     _write_rule(execution, result.certificate.gap)
     execution.update_whole(scratch=None)

@@ -1,4 +1,4 @@
-"""The learning line and the small charts: what they say of given metrics, and that live data leave the chart alone."""
+"""The small charts: what they say of given metrics, and that live data leave the chart alone."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,7 @@ import pytest
 
 from datamask.analyses.vitals import tables as view
 from datamask.analyses.vitals.chart import vital
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.runs.store import RunStore
+from datamask.config import SelectionConfig
 
 NAN = np.nan
 METRICS = {
@@ -24,35 +23,6 @@ METRICS = {
     "missed": np.array([NAN, 0.0, NAN, 0.0]),
 }
 FACTS = {"selected": 300, "n": 1000}
-
-
-def said(metrics, facts=FACTS, active=True):
-    sentence = view.sentence(metrics, facts, active)
-    return None if sentence is None else sentence.replace("\u00a0", " ")
-
-
-def test_the_line_says_it_in_words():
-    assert said(METRICS) == "Learning: 93 % of rows converged, 12 rows changed in the last 2 steps"
-    assert said(METRICS, active=False).startswith("Learned: 93 %")
-
-
-@pytest.mark.parametrize(
-    "metrics, sentence",
-    [
-        (
-            {"step": np.array([1.0, 2]), "joint": np.array([0.1, 0.2]), "changed": np.array([NAN, 0.0])},
-            "Learning: no row changed in the last step",
-        ),
-        (
-            {"step": np.array([1.0, 2]), "joint": np.array([0.1, 0.2]), "changed": np.array([NAN, 1 / 300])},
-            "Learning: 1 row changed in the last step",
-        ),
-        ({"step": np.array([1.0]), "joint": np.array([0.3])}, None),
-        ({}, None),
-    ],
-)
-def test_what_is_not_known_is_left_out(metrics, sentence):
-    assert said(metrics) == sentence
 
 
 def test_each_sign_has_its_table_and_what_is_not_there_is_left_out():
@@ -90,30 +60,3 @@ def test_the_chart_does_not_change_with_its_data():
         )
         assert vital(sign) == vital(more) and vital(sign) != vital(sign, dark=True)
         assert (vital(sign)["layer"][0]["encoding"]["color"]["legend"] is None) == (sign.table["series"].nunique() == 1)
-
-
-def test_concerns_are_said_in_the_words_of_the_form(tmp_path):
-    """The raw scale drowned diversity: what the command line says with its options, the page says with its labels."""
-    config = SelectionConfig.from_options(estimator="reinforce", scale="raw", objective="pairwise")
-    run = RunStore(tmp_path).create(RunConfig(CorpusConfig(("a.parquet",)), config))
-    end = {"random": 0.0, "best": 1.0, "best_kind": "best found"}
-    with run.writer() as writer:
-        writer.set_status("running")
-        writer.update_facts(anchors={"quality": end, "diversity": {"pairwise": end}})
-        for step in range(1, 13):
-            writer.append_metrics(
-                {
-                    "step": step,
-                    "joint": 0.1 * step,
-                    "batch_joint_std": 1.0,
-                    "share_quality": 0.99,
-                    "share_pairwise": 0.01,
-                    "raw_quality": 0.5,
-                    "raw_diversity": -0.2,
-                }
-            )
-    ((what, advice),) = view.concerns(run)
-    assert what == (
-        "99 % of the reward's variance is due to quality, and diversity is −20 % of the way from random to its best."
-    )
-    assert advice == "Use the calibrated scale, which puts both terms on one scale, or move λ."

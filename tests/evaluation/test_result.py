@@ -46,7 +46,6 @@ FULL = {
     "peak_memory_bytes": 1 << 29,
     "device": "cpu",
     "neighbors": {"kind": "approximate", "k": 64, "recall": 0.97, "recall_rows": 400},
-    "warnings": ["one", "two"],
     "unknown_ids": 2,
     "passes": 3,
     "blocks": 4,
@@ -101,16 +100,15 @@ def test_its_parts_have_the_types_of_the_field():
     assert result.weights == WeightTotals(60.0, 71)
     assert result.effort == RunEffort(100, FULL["warm_from"], 1.5, 0.5, 0.25, 2.5, 1 << 29, "cpu")
     assert result.whole == WholeCounts(3, 4, 100, 38_400, 12, 0.0)
-    assert result.warnings == ("one", "two")
 
 
 def test_a_run_adds_what_a_selection_in_memory_has_not():
     in_memory = RunResult(estimator="greedy", size=SelectedSize(10, 2, 0))
-    assert not {"run_id", "steps", "warnings", "unknown_ids"} & set(in_memory.to_dict())
+    assert not {"run_id", "steps", "unknown_ids"} & set(in_memory.to_dict())
     assert in_memory.to_dict()["weights"] is None, "null, as where a method has none"
     record = in_memory.of_run("a", RunEffort(steps=3), None).to_dict()
     assert (record["run_id"], record["status"], record["steps"]) == ("a", "done", 3)
-    assert record["neighbors"] is record["warm_from"] is None and record["warnings"] == []
+    assert record["neighbors"] is record["warm_from"] is None
     assert "passes" not in record and "unknown_ids" not in record
 
 

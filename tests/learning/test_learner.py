@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from datamask import catalogue, learning
+from datamask.catalogue import NOT_FINITE
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError, Stopped
 from datamask.learning import counterfactual
@@ -103,6 +104,13 @@ def test_only_the_batch_moves():
 def test_learning_rate_is_linear():
     learner = make("reinforce", n_epochs=11, max_lr=10.0, min_lr=1.0)
     assert [learner.learning_rate(s) for s in (0, 5, 10)] == pytest.approx([10.0, 5.5, 1.0])
+
+
+def test_logits_that_are_no_numbers_end_it():
+    learner = make("reinforce")
+    state = learner.init()
+    state.logits[0] = float("nan")
+    assert learner.finished(state) == NOT_FINITE
 
 
 def test_init_quality_is_the_z_score_and_constant_quality_gives_zeros():

@@ -10,10 +10,12 @@ from streamlit.testing.v1 import AppTest
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
+from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel
 from datamask.dashboard.shell import session
 from datamask.pages.runs import runs_panel
 from datamask.polling import no_poll
+from datamask.runs.health import learning
 from datamask.runs.run_queue import run_queue
 from datamask.work import lanes
 from tests.making.runs import finish_run, write_shard
@@ -193,6 +195,7 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     assert values["Quality"].startswith(f"{100 * shares['quality']:.0f}".replace("-", "−"))
     assert values["Selected"] == "72" and "of 240 rows" in said(app)
     assert app.get("vega_lite_chart") and "their spread" in said(app)
+    assert learning(run) and words.plain(learning(run)) in [fold.label for fold in app.expander]
     assert "*bold*" not in said(app).replace("\\*bold\\*", "")
     explained(app, 15)
 

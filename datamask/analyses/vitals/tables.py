@@ -1,6 +1,6 @@
-"""How the learning itself goes: one line in words, and behind it a small table for each of the learner's vital signs.
+"""How the learning itself goes: a small table for each of the learner's vital signs.
 
-What is wrong with a run, if anything, is `datamask.runs.health`'s to say; here are the numbers it is said by.
+Whether it converged is `datamask.runs.health`'s to say; here are numbers that it is said by.
 """
 
 from __future__ import annotations
@@ -14,26 +14,10 @@ import pandas as pd
 from datamask import catalogue
 from datamask.analyses.convergence.tables import thinned
 from datamask.config import SelectionConfig
-from datamask.dashboard.drawing import words
-from datamask.runs import health
 from datamask.runs.health import finite
-from datamask.runs.store import Run
 
 SMOOTHED = 20
 """A single step's signal is told badly: the ratio shown is over so many steps."""
-
-
-FORM_WORDS = {
-    "--scale calibrated": "the calibrated scale",
-    "--estimator counterfactual": "exact credit (Counterfactual)",
-    "more masks (--n_rollout)": "more masks per step (G)",
-    "--n_rollout": "the masks per step (G)",
-    "--max_lr": "the first step size",
-    "--partial": "batch share",
-    "--lamb": "λ",
-    " -": " −",
-}
-"""What the options are called on the Run form; longer ones first."""
 
 
 @dataclass(frozen=True)
@@ -51,42 +35,6 @@ class Vital:
     table: pd.DataFrame
     shares: bool = False
     chance: float | None = None
-
-
-def line(run: Run) -> str | None:
-    """The learner's state in a sentence; None before there is something to say."""
-    return sentence(run.metrics(), run.facts(), run.status().active)
-
-
-def sentence(metrics: Mapping[str, np.ndarray], facts: Mapping, active: bool = True) -> str | None:
-    """`line` of these metrics: decided rows, rows changed."""
-    parts = []
-    decided = finite(metrics, "decided")
-    if len(decided):
-        parts.append(f"{words.percent(decided[-1])} of rows converged")
-    changed, selected = _changed(metrics), facts.get("selected")
-    if changed is not None and selected:
-        steps, share = changed
-        rows = round(share * selected)
-        over = "the last step" if steps == 1 else f"the last {steps:,} steps"
-        parts.append(
-            f"{rows:,} row{'s' if rows > 1 else ''} changed in {over}" if rows else f"no row changed in {over}"
-        )
-    if not parts:
-        return None
-    return f"{'Learning' if active else 'Learned'}: {', '.join(parts)}"
-
-
-def concerns(run: Run) -> tuple[tuple[str, str], ...]:
-    """What is wrong with a run, and what to do about it, as the command line says it, in the words of the form."""
-    raised = health.concerns(run.metrics(), run.config.selection, run.facts())
-    return tuple((_in_words(concern.what), _in_words(concern.advice)) for concern in raised)
-
-
-def _in_words(sentence: str) -> str:
-    for option, name in FORM_WORDS.items():
-        sentence = sentence.replace(option, name)
-    return sentence[:1].upper() + sentence[1:]
 
 
 def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Mapping) -> tuple[Vital, ...]:
@@ -189,15 +137,6 @@ def _per_step(metrics: Mapping[str, np.ndarray], selected: int) -> pd.DataFrame:
     steps = metrics["step"][looked]
     rows = changed[looked] * selected / np.diff(steps, prepend=np.nan)
     return _tidy({"step": steps, "rows": rows}, {"rows": "rows changed"})
-
-
-def _changed(metrics: Mapping[str, np.ndarray]) -> tuple[int, float] | None:
-    """Steps since the look before the last, and the share of the selection replaced in them."""
-    values = metrics.get("changed")
-    if values is None or not np.isfinite(values).any():
-        return None
-    looked = metrics["step"][np.isfinite(metrics.get("joint", values))]
-    return (int(looked[-1] - looked[-2]) if len(looked) > 1 else 1), float(finite(metrics, "changed")[-1])
 
 
 def _chance(selected: int, n: int) -> float | None:

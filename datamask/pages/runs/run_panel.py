@@ -19,6 +19,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel, listing, outcome, provenance
 from datamask.dashboard.shell import session
 from datamask.errors import DatamaskError
+from datamask.runs.health import learning
 from datamask.runs.store import Run
 
 CURVE_HEIGHT, LIVE_HEIGHT = 400, 280
@@ -267,16 +268,14 @@ def _choice(label: str, key: str, options: Sequence[str], names: dict[str, str])
 
 
 def _vitals(run: Run) -> None:
-    """What is wrong, if anything; the learner's state in a line; its vital signs folded away."""
-    for what, advice in vitals.concerns(run):
-        st.warning(f"**{words.plain(what, 400)}** {words.plain(advice, 400)}", icon=":material/warning:")
-    line = vitals.line(run)
-    if line is None:
+    """Whether learning converged, in a line; the learner's vital signs folded away behind it."""
+    signs = vitals.vitals(run.metrics(), run.config.selection, run.facts())
+    if not signs:
         return
-    with st.expander(words.plain(line), icon=":material/vital_signs:", key="vitals", on_change="rerun") as details:
+    line = words.plain(learning(run) or "Steps in detail", 300)
+    with st.expander(line, icon=":material/vital_signs:", key="vitals", on_change="rerun") as details:
         if not details.open:
             return
-        signs = vitals.vitals(run.metrics(), run.config.selection, run.facts())
         for first in range(0, len(signs), 3):
             for place, sign in zip(st.columns(3, gap="medium"), signs[first : first + 3]):
                 with place, st.container(gap="xxsmall"):

@@ -20,13 +20,13 @@ from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.report import page
 from datamask.analyses.report.sentence import sentence
 from datamask.analyses.sweeps import series, tables
-from datamask.analyses.vitals import tables as vitals
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.runs import candidates, listing, outcome, provenance, runs_table
 from datamask.dashboard.tradeoff import spots
 from datamask.errors import DatamaskError
 from datamask.runs.execute import execute
+from datamask.runs.health import learning
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
@@ -91,8 +91,7 @@ def of_one(run: Run) -> None:
         provenance.command,
         provenance.shards,
         provenance.source_files,
-        vitals.line,
-        vitals.concerns,
+        learning,
         sentence,
     ):
         try:
