@@ -20,9 +20,6 @@ from datamask.cli.parser import Parser
 
 ROOT = Path(__file__).parents[1]
 
-AIM = 18
-"""Words of a sentence in the median, at most."""
-
 _END = re.compile(r"(?<=[.!?])[\"*)]*\s+(?=[\"*(\[]*[A-ZΛλ0-9`])")
 _ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
 _SKIPPED = re.compile(r"^(?:#|\||!\[|    |---|@|:)")

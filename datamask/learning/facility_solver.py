@@ -219,11 +219,6 @@ def _refilled(problem: Problem, budget: Budget, known: _Known, mask: Tensor, pol
     return mask
 
 
-def facility_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Lists, bonus per member in the units of the summed similarities, and the seeded order of visits."""
-    return *_arrays(problem), _bonus(problem), np.argsort(problem.ties.cpu().numpy(), kind="stable")
-
-
 def _arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     function = problem.joint.counting[0].function_of(Facility)
     return function.indices.cpu().numpy().astype(np.int32, copy=False), function.listed

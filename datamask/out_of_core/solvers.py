@@ -56,7 +56,7 @@ class WholeProblem:
     """What is to be solved.
 
     Attributes:
-        config: the settings. scratch: all rows. size: S. block_rows: bounds the memory.
+        config: the settings. scratch: all rows. size: S.
         corpus: the shards that the scratch was made of.
         recipe: the rule of the sample's selection; None: its objective has none.
         starts: what each term alone selects from the sample, by term.
@@ -67,7 +67,6 @@ class WholeProblem:
     config: SelectionConfig
     scratch: Scratch
     size: int
-    block_rows: int
     corpus: WholeCorpus
     recipe: Recipe | None
     starts: Mapping[str, Start] = field(default_factory=dict)
@@ -125,7 +124,7 @@ def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, 
         problem.starts,
         work.part(0.0, ENDS_FOUND),
         known=problem.ends,
-        block_rows=problem.block_rows,
+        block_rows=BLOCK_ROWS,
         engine=engine,
     )
     read = partial(exact_values, problem.corpus, scratch, size=size)
@@ -199,7 +198,7 @@ def _selected(
         recipe,
         problem.members,
         work,
-        block_rows=problem.block_rows,
+        block_rows=BLOCK_ROWS,
         engine=engine,
         rules=problem.rules,
         on_pass=on_pass,

@@ -22,10 +22,11 @@ from datamask.errors import OptionError, StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.memory import lies_in_memory
+from datamask.out_of_core import solvers
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
 from datamask.out_of_core.scratch_writing import centered, write_scratch
-from datamask.out_of_core.solvers import BLOCK_ROWS, Step, WholeProblem, solver_for
+from datamask.out_of_core.solvers import Step, WholeProblem, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.polling import Poll, no_poll
@@ -121,7 +122,7 @@ def select_all_rows(execution: Execution) -> None:
     execution.pace.begin(PASSES, 0.0)
     recipe = sample.recipe
     starts = {} if recipe is None else _starts(execution)
-    problem = WholeProblem(config, scratch, size, BLOCK_ROWS, whole, recipe, starts, ends, rules)
+    problem = WholeProblem(config, scratch, size, whole, recipe, starts, ends, rules)
     solution = solver.solve(problem, work, _step_of(execution))
     recorder.count_seconds()
     execution.update_whole(**solution.facts)
@@ -177,7 +178,7 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int) -> dict[s
     """
     config, pool, poll = execution.config, execution.pool, execution.poll
     copies = 3 if config.center else 2
-    if IN_MEMORY not in dict(config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * BLOCK_ROWS:
+    if IN_MEMORY not in dict(config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * solvers.BLOCK_ROWS:
         return {}
     if len(pool) != scratch.rows:
         corpus = replace(execution.run.config.corpus, rows=None)

@@ -29,8 +29,7 @@ class Priority(enum.IntEnum):
     PAGE = 1
     RUN = 2
     SWEEP = 3
-    STUDY = 4
-    UNASKED = 5
+    UNASKED = 4
 
 
 class Ticket:

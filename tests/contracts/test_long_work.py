@@ -85,8 +85,8 @@ def test_live_answers_come_while_it_computes_and_it_can_be_stopped(name, world, 
     assert job.wait(LONG) and job.state in ENDED and job.state != "failed", job.error
     # whatever its end, the lane is free for the least urgent
     entered = threading.Event()
-    worker().start(f"after {name} {id(world)}", lambda _: entered.set(), device="cpu", priority=Priority.STUDY)
-    assert entered.wait(LONG) and lane("cpu").most_urgent > Priority.STUDY
+    worker().start(f"after {name} {id(world)}", lambda _: entered.set(), device="cpu", priority=Priority.SWEEP)
+    assert entered.wait(LONG) and lane("cpu").most_urgent > Priority.SWEEP
 
 
 @pytest.mark.parametrize("name", WORK)
@@ -193,7 +193,7 @@ def test_what_fails_says_its_sentence_leaves_the_lane_and_can_be_started_again(n
         failed = work.start(dataclasses.replace(world, brief=True))
         assert failed.wait(LONG) and work.outcome(world, failed) == ("failed", "a.parquet was taken away")
     entered = threading.Event()
-    worker().start(f"after {name} {id(world)}", lambda _: entered.set(), device="cpu", priority=Priority.STUDY)
+    worker().start(f"after {name} {id(world)}", lambda _: entered.set(), device="cpu", priority=Priority.SWEEP)
     assert entered.wait(LONG)
     worker().forget(failed.key)  # as the button does that asks again
     again = work.start(dataclasses.replace(world, brief=True))

@@ -25,7 +25,7 @@ from datamask.out_of_core import scratch_writing, solvers
 from datamask.out_of_core.scratch import KINDS
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.recipes.weights import Weights
-from datamask.runs import whole, whole_writing
+from datamask.runs import whole_writing
 from datamask.runs.attempt import attempt
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.execute import execute
@@ -266,7 +266,7 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
 @pytest.mark.parametrize("objective", ["pairwise", "disf_fixed"])
 def test_an_engine_changes_nothing(objective, folder, tmp_path, monkeypatch):
     """Tasks do every pass of the ends of the scales and of the selection."""
-    monkeypatch.setattr(whole, "BLOCK_ROWS", 500)
+    monkeypatch.setattr(solvers, "BLOCK_ROWS", 500)
     options = {"objective": objective}
     expected, engine = _created(tmp_path, folder, **options), SerialEngine(backwards=True)
     ends = execute(expected).to_dict()["anchors"]
@@ -359,17 +359,16 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
 @pytest.mark.parametrize(("state", "over"), [("dual.npz", 2), ("dual-disf_fixed.npz", 1)])
 def test_a_killed_driver_repeats_no_pass_that_was_over(state, over, folder, tmp_path, monkeypatch):
     """Of the selection, or of what finds the end of a scale. There is memory for fewer rows than the corpus has."""
-    monkeypatch.setattr(whole, "BLOCK_ROWS", 500)
+    monkeypatch.setattr(solvers, "BLOCK_ROWS", 500)
     run = _created(tmp_path, folder, objective="disf_fixed")
     script = textwrap.dedent(
         """
         import sys, time
-        from datamask.out_of_core import streamed_dual
-        from datamask.runs import whole
+        from datamask.out_of_core import solvers, streamed_dual
         from datamask.runs.execute import execute
         from datamask.runs.store import RunStore
 
-        whole.BLOCK_ROWS = 500
+        solvers.BLOCK_ROWS = 500
         keep = streamed_dual._keep
         def slow(path, dual, made_of):
             keep(path, dual, made_of)

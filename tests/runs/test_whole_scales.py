@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from datamask.errors import InputError
-from datamask.runs import whole
+from datamask.out_of_core import solvers
 from tests.making.whole_runs import done_run, units_of, written_shards
 from tests.reference import truth
 
@@ -62,7 +62,7 @@ def _isotropic(rng, rows, dim):
 )
 def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path, monkeypatch):
     """Also where the sample is a tenth of the rows: the best end contains 1 / (S - 1)."""
-    monkeypatch.setattr(whole, "BLOCK_ROWS", FEW)
+    monkeypatch.setattr(solvers, "BLOCK_ROWS", FEW)
     rng = np.random.default_rng(1)
     features = made(rng, 10_000, 8).astype(np.float32)
     place = written_shards(tmp_path / "shards", features, rng.normal(size=10_000))
@@ -129,7 +129,7 @@ def test_a_selection_is_worth_the_same_in_memory_and_out_of_core(made, size, cen
 
 def test_the_end_of_few_members_is_nearly_that_in_memory_where_memory_cannot_hold_all_rows(tmp_path, monkeypatch):
     """20 of 1,500 rows of 24 dimensions: a rule of 276 unknowns says little of so few, and swaps find the rest."""
-    monkeypatch.setattr(whole, "BLOCK_ROWS", FEW)
+    monkeypatch.setattr(solvers, "BLOCK_ROWS", FEW)
     rng = np.random.default_rng(2)
     features, quality = rng.standard_t(3, size=(1500, 24)).astype(np.float32), rng.normal(size=1500)
     place = written_shards(tmp_path / "shards", features, quality)

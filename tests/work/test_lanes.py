@@ -66,7 +66,7 @@ def test_one_computes_at_a_time_and_the_most_urgent_comes_next(device, worker):
     until(lambda: order == ["first"])
     for place, (key, priority) in enumerate(
         (
-            ("study", Priority.STUDY),
+            ("sweep", Priority.SWEEP),
             ("page", Priority.PAGE),
             ("run", Priority.RUN),
             ("page 2", Priority.PAGE),
@@ -76,11 +76,11 @@ def test_one_computes_at_a_time_and_the_most_urgent_comes_next(device, worker):
         jobs.append(worker.start(key, lambda job: order.append(job.key), device=device, priority=priority))
         until(lambda place=place: waiting(device) == place + 1)
     assert [job.state for job in jobs] == ["running"] + 5 * ["queued"]
-    assert jobs[1].ahead == 5 and jobs[-1].ahead == 1  # the study is last, the live answer behind the one inside
+    assert jobs[1].ahead == 5 and jobs[-1].ahead == 1  # the sweep is last, the live answer behind the one inside
     assert jobs[1].message == "waits for other work to end"
     may_end.set()
     assert all(job.wait(DEADLINE) for job in jobs)
-    assert order == ["first", "live", "page", "page 2", "run", "study"]
+    assert order == ["first", "live", "page", "page 2", "run", "sweep"]
     assert {job.state for job in jobs} == {"done"} and jobs[1].ahead == 0
 
 
@@ -172,7 +172,7 @@ def test_waiting_for_a_lock_can_be_stopped(device, worker, tmp_path, kind):
     with lock, only_one(tmp_path / "lock"):
         job = worker.start("waits", work, device=device)
         # others compute meanwhile
-        assert worker.start("other", lambda job: 1, device=device, priority=Priority.STUDY).wait(DEADLINE)
+        assert worker.start("other", lambda job: 1, device=device, priority=Priority.SWEEP).wait(DEADLINE)
         job.stop()
         assert job.wait(DEADLINE) and (job.state, job.error) == ("stopped", "")
     assert not lock.locked()
@@ -201,7 +201,7 @@ def test_a_job_is_stopped_while_it_waits_for_its_turn(device, worker, priority):
 
 def test_a_job_stopped_while_it_has_given_way_ends_as_stopped(device, worker):
     low, high = Gate(), Gate()
-    lower = worker.start("low", low, device=device, priority=Priority.STUDY)
+    lower = worker.start("low", low, device=device, priority=Priority.SWEEP)
     assert low.begun.wait(DEADLINE)
     higher = worker.start("high", high, device=device, priority=Priority.PAGE)
     assert high.begun.wait(DEADLINE)
@@ -216,7 +216,7 @@ def test_an_error_frees_the_lane(device, worker):
         raise ZeroDivisionError("division by zero")
 
     assert worker.start("broken", broken, device=device).wait(DEADLINE)
-    last = worker.start("last", lambda job: 7, device=device, priority=Priority.STUDY)
+    last = worker.start("last", lambda job: 7, device=device, priority=Priority.SWEEP)
     assert last.wait(DEADLINE) and last.result == 7
 
 

@@ -24,8 +24,6 @@ from datamask.dashboard.tradeoff.geometry import HalfPlane, price
 from datamask.dashboard.tradeoff.spots import FREE, TOLERANCE, Spot, spot_of
 from datamask.runs.store import Run
 
-Shares = tuple[float, float]
-
 
 @dataclass(frozen=True)
 class Line:
