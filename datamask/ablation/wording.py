@@ -123,22 +123,6 @@ def one_target(result: AblationResult) -> str:
     )
 
 
-def method_sentence(result: AblationResult, place: int) -> str:
-    """What the result says about one method.
-
-    Args:
-        place: of the method in `AblationResult.methods`.
-    """
-    summary = result.summaries[place]
-    if result.several:
-        return (
-            f"{counts(summary, result)} Its worst target is {summary.worst.label} "
-            f"({signed(summary.worst_difference)}), its largest regret {summary.regret:.3f} on "
-            f"{summary.regret_on.label}."
-        )
-    return f"{summary.method.label}: {_clause(result, place)}."
-
-
 def method_note(result: AblationResult) -> str:
     """How the result was measured, in two sentences, and its notes."""
     used = "all rows" if not result.training else f"{result.training:,} {result.counts}"
@@ -151,25 +135,6 @@ def method_note(result: AblationResult) -> str:
             *result.notes,
         )
     )
-
-
-def _clause(result: AblationResult, place: int) -> str:
-    """One method on the one target: against random, and against the best simple baseline."""
-    assert result.comparisons is not None
-    best = result.comparisons.best_simple[0]
-    to_random = _against(result.to_random(place, 0), "random", result.unit)
-    to_simple = _against(result.to_simple(place, 0), f"the best simple baseline, {result.methods[best].label}", "")
-    if place == 0:
-        return to_simple
-    if place == best:
-        return f"{to_random}; it is the best simple baseline"
-    return f"{to_random}; {to_simple}"
-
-
-def _against(difference: Difference | None, other: str, unit: str) -> str:
-    verdict = _verdict(difference)
-    words = f"{verdict} than {other}" if verdict in (BETTER, WORSE) else f"level with {other}"
-    return f"{words} ({amount(difference, unit)})"
 
 
 def _places(result: AblationResult) -> range:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from datamask.corpus.corpus import Corpus
 
 PIN, BAN, GIVEN, QUOTA = "pin", "ban", "given", "quota"
-KINDS = (PIN, BAN, GIVEN, QUOTA)
 
 FOLDER = ".rules"
 _NAME = re.compile(r"[0-9a-f]{20}")

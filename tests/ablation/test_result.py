@@ -28,7 +28,6 @@ def test_the_method_with_the_smallest_largest_regret_is_recommended():
     assert "For an unknown target, Facility location λ 0.7 is the safest method: at most 0.1" in said
     assert "The safest simple baseline is Random (0." in said
     assert "the best simple baseline it is better on 1 and worse on 1" in said
-    assert "worst target is target 2" in wording.method_sentence(result, 1)
 
 
 def test_where_random_is_the_robust_choice_the_sentence_is_about_the_best_joint_method():
@@ -69,9 +68,6 @@ def test_sentences_on_one_target_name_the_best_simple_baseline():
     equal = made_result(np.array([[5.0], [4.7], [5.2], [4.7]]))
     said = wording.headline(equal)
     assert "is better than random" in said and "No method is better than the best simple baseline, Top quality." in said
-    assert "better than random (−0.3" in wording.method_sentence(equal, 3)
-    assert "level with the best simple baseline, Top quality" in wording.method_sentence(equal, 3)
-    assert "it is the best simple baseline" in wording.method_sentence(equal, 1)
     behind = wording.headline(made_result(np.array([[5.0], [5.3], [5.2], [5.0]])))
     assert "no method is better than random" in behind and "Worse than random: Top quality and Facility" in behind
 

@@ -31,7 +31,6 @@ from tests.making.pools import corpus_of
 
 ODD, WANTED, TEMPLATED = 0, 1, 2
 SHARES = (0.6, 0.15, 0.25)
-TRIED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 VOCABULARY = 900
 TARGET_TEXTS = 600
 

@@ -1,4 +1,4 @@
-"""Options of the commands that select: select, plan, resume, sweep."""
+"""Options of the commands that select: select, resume, sweep."""
 
 from __future__ import annotations
 

@@ -95,11 +95,6 @@ class Session:
         return self._live is None and not self.job.ended
 
     @property
-    def solving(self) -> bool:
-        """Whether answers come while the grid is being solved and proved."""
-        return self._live is not None and not self.job.ended
-
-    @property
     def ready(self) -> bool:
         """Whether all is solved that is solved ahead."""
         return self.alive and self.job.state == DONE

@@ -20,9 +20,6 @@ from datamask.runs.store import Run
 ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
 """Of the session: the last selection that was made for a chosen lambda; the problems that were prepared unasked."""
 
-ASKED = 0.3
-"""Seconds an answer is waited for at a time."""
-
 SAME = 1e-9
 """Lambdas are given in hundredths."""
 
