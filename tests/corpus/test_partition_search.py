@@ -278,6 +278,7 @@ def test_the_cache_keeps_recall_and_an_exact_graph_takes_the_place_of_an_approxi
         arrays={
             "indices": rough.indices,
             "similarities": rough.similarities,
+            "listed": rough.listed,
             "exact": np.array(False),
             "recall": np.array(0.93),
         },

@@ -8,7 +8,6 @@ from datamask.dashboard.frame import sections
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.frame.sections import SECTIONS
 from datamask.dashboard.runs import objective_help
-from datamask.dashboard.shell import session
 from tests.making.runs import finish_run
 from tests.pages.reading import menu
 
@@ -69,12 +68,6 @@ def test_a_link_leads_where_its_address_says_whatever_was_open(page, opened):
     app.query_params["view"] = "sweep"
     app.run()
     assert app.session_state["runs_section"] == "Sweep"
-
-
-def test_the_address_of_the_live_section_leads_to_the_map_at_its_lambda(page, opened):
-    app = page("pages/runs.py", view="live", corpus=opened.key, **{"lambda": "0.3"})
-    assert not app.exception and app.title[0].value == "Map" and app.session_state[session.LAMBDA] == 0.3
-    assert "view" not in asked(app)
 
 
 def test_a_word_that_no_section_has_is_taken_off(page, opened):

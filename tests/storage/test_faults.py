@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from datamask.cli import selecting
+from datamask.cli import beyond_memory
 from datamask.config import CorpusConfig
 from datamask.corpus import first_look, open_corpus
 from datamask.corpus.opening import read_corpus
@@ -158,7 +158,7 @@ def test_the_command_line_ends_although_a_store_is_silent(shard, proxy, tmp_path
 def test_a_run_whose_store_fails_can_be_gone_on_with(shard, proxy, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "2")
-    settle = selecting.settle
+    settle = beyond_memory.settle
 
     def failing(*given):
         config = settle(*given)
@@ -166,7 +166,7 @@ def test_a_run_whose_store_fails_can_be_gone_on_with(shard, proxy, tmp_path, mon
         return config
 
     with monkeypatch.context() as patched:
-        patched.setattr(selecting, "settle", failing)
+        patched.setattr(beyond_memory, "settle", failing)
         assert run("select", shard, "--output", "out.parquet", *FAST) == 2
     told = capsys.readouterr().err
     assert "tried 2 times" in told and "Traceback" not in told
