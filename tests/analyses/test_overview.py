@@ -3,11 +3,10 @@
 import dataclasses
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from datamask.analyses.overview import tables as overview
-from datamask.analyses.overview.chart import quality_histogram, rough_frontier
+from datamask.analyses.overview.chart import quality_histogram
 from datamask.corpus import open_corpus
 from datamask.dashboard.runs import cost
 from tests.making.runs import NASTY, write_shard
@@ -29,16 +28,6 @@ def test_the_histogram_counts_every_row_once(corpus):
     assert (
         bars.hovertext[0] == f"from: {table['low'][0]:.3f}<br>to: {table['high'][0]:.3f}<br>rows: {table['rows'][0]:,}"
     )
-
-
-def test_the_rough_frontier_names_its_points_and_a_random_subset():
-    points = pd.DataFrame({"lamb": [1.0, 0.0, 0.5], "quality": [1.0, 0.1, 0.9], "diversity": [0.2, 1.0, 0.8]})
-    drawn = rough_frontier(points)
-    curve, random = drawn.data
-    assert list(curve.x) == [10.0, 90.0, 100.0] and list(curve.y) == [100.0, 80.0, 20.0]
-    assert curve.text[1] == "lambda: 0.5<br>quality: 90.0\u00a0%<br>diversity: 80.0\u00a0%"
-    assert [words.text for words in drawn.layout.annotations] == ["λ 0", "λ 0.5", "top quality", "random"]
-    assert (random.x[0], random.y[0]) == (0, 0) and "0 % by definition" in random.text[0]
 
 
 def test_few_distinct_scores_get_few_bins(corpus):

@@ -1,13 +1,13 @@
-"""The first look at a corpus that is being read: map, quality and a rough frontier of some rows, labelled as such."""
+"""The first look at a corpus that is being read: map and quality of some rows, labelled as such."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from datamask.analyses.overview import tables as overview
-from datamask.analyses.overview.chart import quality_histogram, rough_frontier
+from datamask.analyses.overview.chart import quality_histogram
 from datamask.corpus.projections import PROJECTIONS, STAND_IN
-from datamask.dashboard.data.first_looks import RATIO, FirstPicture
+from datamask.dashboard.data.first_looks import FirstPicture
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.canvas_map import canvas_map
@@ -40,7 +40,6 @@ def draw(first: FirstPicture) -> None:
         _map(first)
     with quality_side:
         _quality(first)
-        _frontier(first)
     _left_out(first)
 
 
@@ -71,22 +70,6 @@ def _quality(first: FirstPicture) -> None:
         quality_histogram(overview.quality_histogram(sample), label=label, dark=session.dark(), height=130),
         key="first_quality",
         alt=f"Histogram of {label} over the {len(sample):,} rows of the first look",
-    )
-
-
-def _frontier(first: FirstPicture) -> None:
-    st.markdown("**Rough frontier**")
-    if first.frontier is None:
-        _under_way(first, "Solving a rough frontier.")
-        return
-    plot(
-        rough_frontier(first.frontier, dark=session.dark()),
-        key="first_frontier",
-        alt="Rough frontier of the first look: quality against diversity at a few λ, random at 0",
-    )
-    st.caption(
-        f"Solved for {words.percent(RATIO)} of {first.frontier_rows:,} of these rows by pair-wise similarity at "
-        f"{len(first.frontier)} λ. The frontier of the corpus will differ."
     )
 
 

@@ -1,20 +1,15 @@
-"""What is shown of a corpus while it is being read: a map, the quality and a rough frontier of its first look.
+"""What is shown of a corpus while it is being read: a map and the quality of its first look.
 
-Computed in the background beside the reading, each part there as soon as it is done, nothing kept on disk. Pure: no
-streamlit; torch is loaded only inside the thread that solves.
+Computed in the background beside the reading, nothing kept on disk. Pure: no streamlit.
 """
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
-from datamask.config import SelectionConfig
 from datamask.corpus import Corpus, FirstLook, row_hash
 from datamask.corpus.beginnings import beginnings
 from datamask.corpus.principal import principal_axes, project
@@ -26,11 +21,6 @@ from datamask.work.worker import worker
 AXES_ROWS = 20_000
 """Rows that the two axes of the map are computed from: a second, where all rows would take ten."""
 
-FRONTIER_ROWS = 5_000
-"""Rows that the rough frontier is of: some seconds."""
-
-RATIO = 0.3
-LAMBDAS = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)
 TEXT = 400
 """Letters of a text that travel with a mark, before its label is cut."""
 
@@ -42,26 +32,18 @@ class FirstPicture:
     Attributes:
         look: the rows.
         places, parcel: where they lie on the map, by PCA, and what travels to the browser of it.
-        frontier: columns ``lamb, quality, diversity``: selections of `RATIO` of `frontier_rows` rows by pair-wise
-            similarity, in shares of the attainable gain. lambda 1 is top quality; a random subset is at 0, 0.
         job: makes the pictures; `start` gives it before anybody else sees them.
     """
 
     look: FirstLook
     places: Places | None = None
     parcel: bytes = b""
-    frontier: pd.DataFrame | None = None
     job: Job = field(init=False, repr=False)
 
     @property
     def parts(self) -> int:
         """How many parts are there: another number, another picture."""
-        return 1 + (self.places is not None) + (self.frontier is not None)
-
-    @property
-    def frontier_rows(self) -> int:
-        """Rows that the rough frontier is of."""
-        return min(FRONTIER_ROWS, len(self.look.sample))
+        return 1 + (self.places is not None)
 
 
 def start(look: FirstLook, key: str) -> FirstPicture:
@@ -82,8 +64,6 @@ def _make(picture: FirstPicture, job: Job) -> None:
     places = place(points)
     picture.parcel = ground_parcel(places, _labels(sample, places.drawn))
     picture.places = places
-    job.poll()
-    picture.frontier = _frontier(sample, job)
 
 
 def _fewer(sample: Corpus, count: int) -> np.ndarray:
@@ -99,26 +79,3 @@ def _labels(sample: Corpus, drawn: np.ndarray) -> list[str]:
     if sample.texts is not None:
         texts = beginnings(sample.texts, drawn, TEXT).to_pylist()
     return labels(sample.ids.take(rows).to_pylist(), sample.quality[drawn], texts)
-
-
-def _frontier(sample: Corpus, job: Job) -> pd.DataFrame:
-    from datamask.evaluation.holdout import subset
-    from datamask.evaluation.live import open_live
-    from datamask.evaluation.threads import threads
-
-    job.report(0.3, "solving a rough frontier")
-    config = SelectionConfig.from_options(objective="pairwise", select_ratio=RATIO, device="cpu")
-    # the ends of the scales of a few rows are of no use to anybody later; one thread, since the other cores are reading
-    with tempfile.TemporaryDirectory(prefix="datamask-") as folder, threads(1):
-        live = open_live(subset(sample, _fewer(sample, FRONTIER_ROWS)), config, Path(folder), job.poll)
-        solved = []
-        for place_, lamb in enumerate(LAMBDAS):
-            job.report(0.6 + 0.4 * place_ / len(LAMBDAS), f"lambda {lamb:g}")
-            solved.append(live.solve(lamb, job.poll))
-    return pd.DataFrame(
-        {
-            "lamb": LAMBDAS,
-            "quality": [answer.quality for answer in solved],
-            "diversity": [answer.diversity for answer in solved],
-        }
-    )
