@@ -158,7 +158,7 @@ def _counted(judge: Judge, edges: np.ndarray, work: Work) -> Histogram:
     """Return the scores of all rows between thresholds.
 
     Raises:
-        InputError: a row cannot be used, none can, or all score alike. Stopped: on request.
+        InputError: a row cannot be used, none can, all score alike, or none has tokens. Stopped: on request.
     """
     shards, least = judge.source.shards, judge.recipe.thresholds.least_quality
     total = Histogram(edges)
@@ -179,6 +179,11 @@ def _counted(judge: Judge, edges: np.ndarray, work: Work) -> Histogram:
         raise InputError(
             f"no threshold tells the {total.rows:,} valid rows apart: all that can be kept have the same score under "
             "this recipe; apply it without --select_ratio, or make another one"
+        )
+    if not total.amounts.any():
+        raise InputError(
+            "the rows that can be kept have no tokens, so no share of the tokens can be kept; "
+            "apply it without --select_ratio"
         )
     return total
 

@@ -112,6 +112,13 @@ def test_a_token_budget_weighs_tokens(tmp_path):
     )
 
 
+def test_rows_without_tokens_are_refused(tmp_path):
+    recipe = made(**RECIPES["tokens"] | {"rule": ScoreRule(1.0)})
+    shards = written(tmp_path / "in", np.arange(40.0), tokens=np.zeros(40, int))
+    with pytest.raises(InputError, match="have no tokens"):
+        cut_at_share(judge_of(shards, recipe), 0.5)
+
+
 def test_invalid_rows_do_not_count_and_rows_of_too_low_quality_are_never_kept(tmp_path):
     scores = np.random.default_rng(4).normal(size=400)
     (tmp_path / "in").mkdir()
