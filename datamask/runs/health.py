@@ -57,9 +57,10 @@ def learning(run: Run) -> str:
     Empty of a method without a step size, which proves its answer or learns nothing, and before the first value.
     """
     metrics, config, facts = of_steps(run.metrics()), run.config.selection, run.facts()
-    if config.max_lr is None or not len(finite(metrics, "joint")):
+    done = finite(metrics, "step")
+    if config.max_lr is None or not len(done) or not len(finite(metrics, "joint")):
         return ""
-    planned, steps = int(facts.get("planned_steps") or config.n_epochs or 0), int(metrics["step"][-1])
+    planned, steps = int(facts.get("planned_steps") or config.n_epochs or 0), int(done[-1])
     cause = (
         (f"{NOT_FINITE}. {_smaller_steps(config)}" if run.status().ending == NOT_FINITE else "")
         or _collapse(metrics, config, planned)
@@ -114,10 +115,11 @@ def _collapse(metrics: Metrics, config: SelectionConfig, planned: int) -> str:
             "all masks of a step have the same value, so nothing is learned from them. "
             f"Check that quality differs between rows, or {_more_masks(config)}."
         )
-    alike = np.flatnonzero(smooth <= SPREAD_LEFT * smooth[0])
-    if not len(alike) or metrics["step"][alike[0]] > TOO_EARLY * planned:
+    apart = np.flatnonzero(smooth > SPREAD_LEFT * spread[:SETTLED_EVALUATIONS].max())
+    first = int(apart[-1]) + 1 if len(apart) else 0
+    if first >= len(smooth) or metrics["step"][first] > TOO_EARLY * planned:
         return ""
-    return f"the masks are all alike from step {metrics['step'][alike[0]]:,.0f} on. {_smaller_steps(config)}"
+    return f"the masks are all alike from step {metrics['step'][first]:,.0f} on. {_smaller_steps(config)}"
 
 
 def _fall(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]) -> str:
@@ -131,7 +133,7 @@ def _fall(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]) -
 
 def _rise(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any], planned: int) -> str:
     # swaps find what is left after few steps as well as after many (`SelectionConfig.planned_steps`)
-    if metrics["step"][-1] < planned or config.polish == "swaps":
+    if finite(metrics, "step")[-1] < planned or config.polish == "swaps":
         return ""
     best = np.fmax.accumulate(np.nan_to_num(metrics["joint"], nan=-np.inf))
     before = best[metrics["step"] <= (1 - LAST_STEPS) * planned]

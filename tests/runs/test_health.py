@@ -118,15 +118,33 @@ def test_each_cause_is_said_with_what_to_change(said, columns, sentence):
         ({"joint": np.concatenate([RISE, np.linspace(0.9, 0.8, 25)])}, {}),
         ({"batch_joint_std": np.repeat([1.0, 0.011], [14, 26])}, {}),
         ({"batch_joint_std": np.repeat([1.0, 0.0], [24, 16])}, {}),
+        ({"batch_joint_std": np.repeat([1.0, 0.0, 1.0], [5, 6, 29])}, {}),
+        ({"batch_joint_std": np.repeat([0.0, 1.0], [2, 38])}, {}),
         ({"joint": np.concatenate([RISE, np.full(15, 0.9), np.linspace(0.9, 0.905, 10)])}, {}),
         ({"joint": np.linspace(0.0, 0.9, STEPS)}, {"polish": "swaps"}),
         ({"joint": np.linspace(0.0, 0.9, STEPS)}, {"n_epochs": 50}),
         ({"signal": np.full(STEPS, 0.3)}, {}),
     ],
-    ids=["jitter", "less spread", "alike at the end", "hardly rising", "swaps follow", "steps ahead", "heard"],
+    ids=[
+        "jitter",
+        "less spread",
+        "alike at the end",
+        "alike for a while",
+        "alike at first",
+        "hardly rising",
+        "swaps follow",
+        "steps ahead",
+        "heard",
+    ],
 )
 def test_what_is_near_a_cause_is_none(said, columns, options):
     assert said({**SETTLED, **columns}, **options).startswith("93 % of rows converged after 40 ")
+
+
+def test_a_record_without_steps_says_nothing(store):
+    run = store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(estimator="counterfactual")))
+    (run.path / "metrics.jsonl").write_text('{"joint": 0.5}\n', encoding="utf-8")
+    assert learning(run) == ""
 
 
 def test_half_of_the_steps_are_of_those_that_are_planned(said):
