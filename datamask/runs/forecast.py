@@ -1,7 +1,8 @@
 """What a selection takes before it runs: rows, columns, memory, disk and time, for `select --dry_run` and the pages.
 
 In memory the numbers follow from rows, dimensions and settings. Over all rows out of core they follow from a probe of
-the first rows (`datamask.out_of_core.plan`). Both are meant to be right within a factor of two on an idle machine.
+the first rows (`datamask.out_of_core.plan`). Both are meant to be right within a factor of two on an idle machine. A
+token budget is taken to select an eighth of the rows or more: of fewer, facility makes longer neighbor lists.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def forecast(config: RunConfig, poll: Poll = no_poll) -> Forecast:
         )
         memory, disk, seconds = int(plan.memory_bytes), int(plan.scratch_bytes), plan.seconds
     else:
-        memory, disk, seconds = _in_memory(selection, look, rows, selected or rows // 2)
+        memory, disk, seconds = _in_memory(selection, look, rows, selected or max(1, rows // 2))
     return Forecast(rows, look.rows, look.dim, selected, columns, out_of_core, memory, disk, seconds / 60)
 
 

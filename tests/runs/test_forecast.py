@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
@@ -53,6 +54,8 @@ def test_a_sample_a_budget_and_a_refusal(corpus, capsys):
     config = CorpusConfig(("rows.parquet",))
     budget = RunConfig(config, SelectionConfig.from_options(objective="pairwise", budget=900))
     assert forecast(budget).sentence.startswith("As many rows as fill the budget, of 1,500 rows")
+    pq.write_table(pq.read_table("rows.parquet").slice(0, 1), "one.parquet")
+    assert forecast(replace(budget, corpus=CorpusConfig(("one.parquet",)))).rows == 1
     with pytest.raises(OptionError, match="is not solved over all rows"):
         forecast(RunConfig(config, SelectionConfig.from_options(objective="disf", scratch_dir="scratch")))
 
