@@ -73,7 +73,7 @@ class Stage:
     def run(self, objective: str = "facility", estimator: str = "relaxed") -> Run:
         """Return the newest run of these settings at lambda 0.5."""
         wanted = (objective, estimator, 0.5)
-        runs = ((run, run.config.selection) for run in self.store.list())
+        runs = ((run, run.config.selection) for run in self.store.list() if run.status().state == "done")
         return next(run for run, asked in runs if (asked.objective, asked.estimator, asked.lamb) == wanted)
 
     def go(self, path: str = "", run: Run | None = None) -> None:
@@ -203,10 +203,9 @@ def export(stage: Stage) -> None:
 
 def run_learning(stage: Stage) -> None:
     words = command(stage, "select", "--estimator", "reinforce", "--n_epochs", "1500")
+    before = {run.id for run in stage.store.list()}
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as learner:
-        while (run := stage.store.list()[0]).config.selection.estimator != "reinforce" or (
-            len(run.metrics().get("step", ())) < 120
-        ):
+        while (run := stage.store.list()[0]).id in before or len(run.metrics().get("step", ())) < 120:
             assert learner.poll() is None, "the run ended before a picture of it was taken"
             time.sleep(0.2)
         stage.go("runs", run)

@@ -10,7 +10,7 @@ _HOMES = {
     "scoreboard": ("datamask.evaluation.comparing", "scoreboard"),
     "panel_rows": ("datamask.evaluation.comparing", "panel_rows"),
     "optimised_by": ("datamask.evaluation.verdicts", "optimised_by"),
-    # the public name, as in `datamask.evaluate(corpus, {"mine": rows}, "runs/.cache")`
+    # the public name, as in `datamask.evaluate(corpus, {"mine": rows}, "runs/.kept")`
     "evaluate": ("datamask.evaluation.comparing", "scoreboard"),
 }
 

@@ -19,6 +19,7 @@ was drawn from, and for shards that did not exist then.
 | `weights` | what a term's unit is worth in the joint value |
 | `share_cut` | the threshold that keeps a share of the rows of shards |
 | `passes` | one pass over all rows: the members of a thousand thresholds |
+| `stepping` | from the means of such a pass to the rule of the next |
 | `sql` | the pair-wise rule for DuckDB |
 
 Nothing here loads torch, or knows a run: `datamask.runs.recipe` makes a recipe of one.

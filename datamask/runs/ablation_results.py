@@ -48,7 +48,7 @@ def results(cache_dir: str | Path, fingerprint: str) -> list[AblationResult]:
     """All results on a corpus, newest first; provisional ones too.
 
     Example:
-        ``track(results("runs/.cache", corpus.fingerprint), "facility", 0.3).state``
+        ``track(results("runs/.kept", corpus.fingerprint), "facility", 0.3).state``
     """
     keys = stored_result(cache_dir, fingerprint, "*").keys()
     loaded = (load(cache_dir, fingerprint, key) for key in keys)

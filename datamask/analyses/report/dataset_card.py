@@ -80,7 +80,7 @@ def write_dataset(
         Stopped: from `work`.
 
     Example:
-        >>> write_dataset(RunStore("runs").get(run_id), "card", Path("runs/.cache"))
+        >>> write_dataset(RunStore("runs").get(run_id), "card", Path("runs/.kept"))
         ['README.md', 'data/selection.parquet', 'map.png', 'settings.json']
     """
     target = Path(folder)

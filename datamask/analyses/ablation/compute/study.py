@@ -62,7 +62,7 @@ def ablate(
         Stopped: from `poll`.
 
     Example:
-        ``ablate(corpus, AblationQuestion(target=Target()), "runs/.cache").recommendation``
+        ``ablate(corpus, AblationQuestion(target=Target()), "runs/.kept").recommendation``
     """
     start, whole = time.monotonic(), corpus
     if question.target is not None and question.target.steers:
