@@ -147,9 +147,18 @@ def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_the
     opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
     opening.wait(LONG / 1000)
     on_their_way: list[Route] = []
+    held = True
+
+    def hold(upload: Route) -> None:
+        # a browser sends it when it can: what comes after the others were let go passes by itself
+        if held:
+            on_their_way.append(upload)
+        else:
+            upload.continue_()
+
     with served(tmp_path) as address:
         page = browser_page
-        page.route("**/_stcore/upload_file/**", lambda upload: on_their_way.append(upload))
+        page.route("**/_stcore/upload_file/**", hold)
         main = page.get_by_test_id("stMain")
         page.goto(f"{address}/evidence?corpus={opening.key}")
         choose(page, "Target", "My own texts")
@@ -159,8 +168,7 @@ def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_the
         main.get_by_role("button", name="Start").click()
         expect(main.get_by_text("The ablation starts when they are uploaded")).to_be_visible()
         page.wait_for_function(STILL)
-        # one that the browser sends only now passes by itself
-        page.unroute("**/_stcore/upload_file/**")
+        held = False
         for upload in on_their_way:
             upload.continue_()
         answered = main.get_by_text(re.compile("better than the best simple baseline, "))

@@ -205,7 +205,7 @@ def test_a_first_look_is_there_while_the_corpus_is_read_and_gone_after(tmp_path,
     first = first_of(opening)
     assert not opening.ready and len(first.look.sample) == 240
     assert first.job.wait(240) and first.job.state == "done", first.job.error
-    assert opening.under_way and opening.first is first and first.parts == 3
+    assert opening.under_way and opening.first is first and first.parts == 2
     slow.set()
     assert len(ready(opening).corpus) == 240 and opening.first is None
     slow.clear()
