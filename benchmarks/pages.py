@@ -65,15 +65,12 @@ ANSWERS = {
     "Data": ("data?", ".js-plotly-plot .main-svg .trace"),
     "Runs": ("runs?", "[data-testid='stMetricValue']"),
     "Map": ("?", DRAWN),
-    "Frontier": ("runs?view=frontier&", ".js-plotly-plot .main-svg .trace"),
+    "Frontier": ("frontier?", ".js-plotly-plot .main-svg .trace"),
     "Evidence": ("evidence?", "[data-testid='stMain'] button[kind='primary']"),
-    "Compare": ("runs?view=compare&", DRAWN),
+    "Compare": ("compare?", DRAWN),
     "Export": ("export?", "[data-testid='stDownloadButton'] button"),
 }
 """Of each page, by its heading, its address and what must stand before it counts as answered."""
-
-TABS = {"Runs": "All runs", "Frontier": "Frontier", "Compare": "Compare"}
-"""The sections of the page Runs, by their name here."""
 
 WANTED = {
     "first_paint_20000": 3.0,
@@ -215,12 +212,8 @@ def clicked(page: Page, name: str) -> float:
 
 
 def go(page: Page, name: str) -> None:
-    """To a page by the menu; of a page with sections to one of them, by its tab where another was open there."""
-    page.locator(".st-key-menu").get_by_role("link", name="Runs" if name in TABS else name, exact=True).click()
-    if name in TABS:
-        tab = page.get_by_role("tab", name=TABS[name], exact=True)
-        if tab.get_attribute("aria-selected") != "true":
-            tab.click()
+    """To a page by the menu."""
+    page.locator(".st-key-menu").get_by_role("link", name=name, exact=True).click()
 
 
 def addressed(context: BrowserContext, address: str, key: str, name: str) -> tuple[Page, float]:

@@ -164,14 +164,14 @@ def map_dark(stage: Stage) -> None:
 
 
 def frontier(stage: Stage) -> None:
-    stage.go("runs?view=frontier", stage.run())
+    stage.go("frontier", stage.run())
     expect(stage.page.locator(".js-plotly-plot")).to_be_visible()
     stage.settle(3)
     stage.shoot("frontier")
 
 
 def sweep(stage: Stage) -> None:
-    stage.go("runs?view=sweep&vary=single", stage.run())
+    stage.go("frontier?vary=single", stage.run())
     button = stage.page.get_by_role("button", name="Start the sweep")
     stored = stage.page.get_by_text(re.compile(r"^All [0-9,]+ runs are stored"))
     expect(button.or_(stored).first).to_be_visible()
@@ -190,7 +190,7 @@ def ablation(stage: Stage) -> None:
 
 
 def compare(stage: Stage) -> None:
-    stage.go("runs?view=compare", stage.run())
+    stage.go("compare", stage.run())
     expect(stage.page.locator(".stage").first).to_be_visible()
     stage.settle(3)
     stage.shoot("compare")

@@ -47,7 +47,7 @@ SOURCES = (
 )
 """What a wheel is made of. Built from a copy: setuptools takes along whatever an earlier build left in build/."""
 
-PAGES = ("", "data", "runs", "evidence", "export")
+PAGES = ("", "frontier", "runs", "compare", "evidence", "data", "export")
 
 
 def main() -> None:

@@ -33,9 +33,9 @@ VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", ".map[data-drawn='1']", ("Under- and over-represented",)),
     ("data", ".js-plotly-plot .main-svg .trace", ()),
     ("runs", "[data-testid='stVegaLiteChart'] .marks", ()),
-    ("runs?view=frontier", ".js-plotly-plot .main-svg .trace", ()),
-    ("runs?view=compare", ".map[data-drawn='3']", ("Values",)),
-    ("runs?view=sweep", "[data-testid='stMain'] h3", ()),
+    ("frontier", ".js-plotly-plot .main-svg .trace", ()),
+    ("frontier?vary=n_rollout", "[data-testid='stMain'] h3", ()),
+    ("compare", ".map[data-drawn='3']", ("Values",)),
     ("evidence", ".js-plotly-plot .main-svg .trace", ()),
     ("export", "[data-testid='stDownloadButton'] button", ()),
 )
@@ -145,7 +145,7 @@ def test_no_page_has_a_serious_barrier(dashboard, browser_page: Page):
             if "js-plotly" in ready:
                 page.wait_for_function(LETTERS, arg=palette.shades(theme == "dark").text)
             found += barriers(page, f"{path or 'map'}, {theme}", colours=theme == "dark")
-        if path in ("", "runs?view=compare"):
+        if path in ("", "compare"):
             for name, title in zip(
                 page.get_by_role("application").evaluate_all("all => all.map(e => e.ariaLabel)"),
                 page.locator(".panel .title").all_inner_texts(),

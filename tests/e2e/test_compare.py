@@ -36,7 +36,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
     a, b = (set(run.selection()["chunk_id"].to_pylist()) for run in runs)
     with serving(tmp_path) as (address, server):
         page = browser_page
-        page.goto(f"{address}/runs?view=compare&corpus={opening.key}&run={runs[1].id}")
+        page.goto(f"{address}/compare?corpus={opening.key}&run={runs[1].id}")
         for label, ids, about in (
             ("Kept", a & b, "by both"),
             ("Gained", b - a, "by B only"),
@@ -63,7 +63,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
             page.get_by_role("button", name="Download report (HTML)").click(timeout=LONG)
         download.value.save_as(tmp_path / "report.html")
 
-        page.goto(f"{address}/evidence?view=scoreboard&corpus={opening.key}&runs={runs[0].id},{runs[1].id}")
+        page.goto(f"{address}/evidence?tab=Independent metrics&corpus={opening.key}&runs={runs[0].id},{runs[1].id}")
         page.get_by_role("button", name="Measure these runs").click()
         # the work is under way; on a very fast machine it may be done before one sees that
         page.locator(".st-key-menu").get_by_text("Independent metrics of 2 runs").or_(

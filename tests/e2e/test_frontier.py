@@ -37,7 +37,7 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
     opening.wait(LONG / 1000)
     with served(tmp_path) as address:
         page = browser_page
-        page.goto(f"{address}/runs?view=frontier&corpus={opening.key}")
+        page.goto(f"{address}/frontier?corpus={opening.key}")
         expect(page.get_by_text("No run on this corpus yet")).to_be_visible(timeout=LONG)
         # pair-wise similarity in place of facility location, and five values of lambda
         for objective in ("Pair-wise similarity", "Facility location"):

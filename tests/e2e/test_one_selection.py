@@ -296,12 +296,11 @@ def hold(page: Page, folder: Path, shard: Shard, lamb: float) -> None:
     assert followed(page, lamb) == said
     assert pq.read_table(saved(page, download, folder))["chunk_id"].to_pylist() == ids
     if shard.compared is not None:
-        page.get_by_role("tab", name="Compare").click()
+        go(page, "Compare", "Compare")
         expect(page.get_by_test_id("stMetric").first).to_be_visible()
         assert followed(page, lamb) == said
         hold_the_comparison(page, shard, kept)
-        page.get_by_role("tab", name="All runs").click()
-        expect(page.get_by_role("heading", level=1, name="Runs", exact=True)).to_be_visible()
+        go(page, "Runs", "Runs")
         assert followed(page, lamb) == said
     go(page, "Export", "Export")
     assert followed(page, lamb) == said

@@ -78,7 +78,7 @@ def test_on_a_phone_the_result_comes_first_and_one_map_is_shown_at_a_time(tmp_pa
         browser_page.wait_for_function(STILL)
         table, form = (browser_page.locator(f".st-key-runs_{part}").bounding_box() for part in ("picture", "controls"))
         assert table["y"] < 800 and form["y"] >= table["y"] + table["height"] and table["width"] > 350
-        browser_page.goto(f"{address}/runs?view=compare&corpus={opening.key}&compare={runs[0].id},{runs[1].id}")
+        browser_page.goto(f"{address}/compare?corpus={opening.key}&compare={runs[0].id},{runs[1].id}")
         stages = browser_page.locator(".map .stage")
         expect(stages).to_have_count(3)
         for place in (0, 1, 2):
@@ -94,8 +94,8 @@ def test_on_a_phone_results_stand_above_their_forms_and_can_be_read(tmp_path, br
     with served(tmp_path, DATAMASK_SAMPLE="") as address:
         browser_page.goto(address)
         for page, part, result in (
-            ("runs?view=frontier", "frontier", ".st-key-live_frontier"),
-            ("runs?view=sweep", "sweep", "[data-testid=stColumn] [data-testid=stHeading]"),
+            ("frontier", "frontier", ".st-key-live_frontier"),
+            ("frontier?vary=n_rollout", "frontier", "[data-testid=stColumn] [data-testid=stHeading]"),
             ("evidence", "evidence", ".js-plotly-plot"),
         ):
             browser_page.goto(f"{address}/{page}")

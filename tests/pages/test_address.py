@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 
 from datamask.dashboard.frame import address
-from datamask.dashboard.frame.sections import SECTIONS
+from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map import canvas_map, shared_view
 from datamask.dashboard.map.filters import Among, Between
 from datamask.dashboard.map.regions import Region
 from tests.making.runs import finish_run
 from tests.pages.reading import map_data
 
-SCRIPTS = {"Map": ("app.py", {})} | {
-    section.name: (f"pages/{title.lower()}.py", section.link)
-    for title, sections in SECTIONS.items()
-    for section in sections
-    if section.name in address.PARTS
-}
-"""Of all that has controls in its address the script, and what else must stand there."""
+SCRIPTS = {title: script for script, title, _ in PAGES if title in address.PARTS}
 
 
 @pytest.fixture
@@ -132,17 +126,16 @@ def one(value):
 
 def test_compare_comes_back_with_its_runs(page, opened, runs):
     second, first = (run.id for run in runs)
-    asked = {"view": "compare", "runs": f"{first},{second}", "draw": "selected", "tab": "Values"}
-    app = page("pages/runs.py", corpus=opened.key, **asked)
+    asked = {"runs": f"{first},{second}", "draw": "selected", "tab": "Values"}
+    app = page("pages/compare.py", corpus=opened.key, **asked)
     assert app.multiselect(key="compare").value == [first, second]
     app.run()
     assert {name: app.query_params[name] for name in asked} == asked
 
 
 def test_a_sweep_comes_back(page, opened, runs):
-    app = page("pages/runs.py", corpus=opened.key, view="sweep", vary="parts", ratio="0.2")
-    assert app.session_state["runs_section"] == "Sweep" and app.number_input(key="frontier_ratio").value == 0.2
-    assert app.selectbox(key="sweep_vary").value == "parts"
+    app = page("pages/frontier.py", corpus=opened.key, vary="parts", ratio="0.2")
+    assert app.number_input(key="frontier_ratio").value == 0.2 and app.selectbox(key="frontier_vary").value == "parts"
     app.run()
     assert app.query_params["vary"] == "parts" and app.query_params["ratio"] == "0.2"
 
@@ -150,8 +143,7 @@ def test_a_sweep_comes_back(page, opened, runs):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_whatever_stands_in_the_address_the_page_is_drawn(page, opened, runs, name):
     nonsense = dict.fromkeys(set(address.PARTS[name]) - {"search"}, "<b>nan</b>")  # any words can be searched for
-    script, link = SCRIPTS[name]
-    app = page(script, corpus=opened.key, run=runs[0].id, **link, **nonsense)
+    app = page(SCRIPTS[name], corpus=opened.key, run=runs[0].id, **nonsense)
     app.run()
     assert not app.exception and not any("nan" in value for kept in app.query_params.values() for value in [str(kept)])
 

@@ -88,26 +88,27 @@ def text_of(app) -> str:
 
 def test_one_run_is_not_enough(page, opened, store):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
-    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    app = page("pages/compare.py", corpus=opened.key)
     assert app.subheader[0].value == "This page needs one more finished run"
     assert map_data(app) is None
 
 
 def test_stability_takes_one_run(page, opened, store):
     """And where there is none it says so, not that two are needed."""
-    none = page("pages/evidence.py", view="agreement", corpus=opened.key)
+    none = page("pages/evidence.py", tab="Stability", corpus=opened.key)
     assert "needs a finished run" in none.subheader[0].value
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
-    agreement = page("pages/evidence.py", view="agreement", corpus=opened.key)
+    agreement = page("pages/evidence.py", tab="Stability", corpus=opened.key)
     assert not agreement.subheader and "stable across subsets" in text_of(agreement)
-    assert "one more finished run" in page("pages/evidence.py", view="scoreboard", corpus=opened.key).subheader[0].value
+    metrics = page("pages/evidence.py", tab="Independent metrics", corpus=opened.key)
+    assert "one more finished run" in metrics.subheader[0].value
     # once there is a second one, two are compared again
     other = finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="other")
     assert set(agreement.run().session_state["compare"]) == {run.id, other.id}
 
 
 def test_two_runs_of_one_kind(page, opened, runs, explained):
-    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
+    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     assert titles(app) == ["A · first", "B · second", "B · second against A"]
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     shown = {metric.label: metric.value for metric in app.metric}
@@ -130,7 +131,7 @@ def test_the_maps_name_their_regions(page, opened, store, mapped, runs):
     topics.stored_topics(opened.corpus, store.cache_dir).keep(
         topics.Topics(mapped.astype(np.int32), ("1 · cats", "2 · dogs", "3 · birds"))
     )
-    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
+    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     corners, counts = {"cats": (0, 0), "dogs": (10, 0), "birds": (0, 10)}, np.bincount(mapped)
     for panels in ("changes", "selected"):
         app.get_by_key("compare_panels").set_value(panels).run()
@@ -150,7 +151,7 @@ def tab(app, name):
 
 
 def test_values_tokens_overlap_and_settings_come_before_any_map(page, opened, runs):
-    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    app = page("pages/compare.py", corpus=opened.key)
     placed = [
         element.proto.component_name if element.type == "bidi_component" else element.type for element in app.main
     ]
@@ -166,7 +167,7 @@ def test_values_tokens_overlap_and_settings_come_before_any_map(page, opened, ru
 
 
 def test_values_and_curves_have_a_tab(page, opened, runs, explained):
-    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Values")
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Values")
     values = app.dataframe[0].value
     assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
     assert len(app.get("plotly_chart")) == 2
@@ -179,14 +180,14 @@ def test_long_names_in_the_table_of_values_are_shortened_in_the_middle(page, ope
     for end in ends:
         name = f"facility, λ 0.5, 30 %, counterfactual, {end}"
         finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=name)
-    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    app = page("pages/compare.py", corpus=opened.key)
     shown = app.dataframe[0].value["run"]
     assert {name[-len(ends[0]) :] for name in shown} == set(ends)
     assert all(len(name) <= 22 and name[1:4] == " · " for name in shown)
 
 
 def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
-    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
+    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     for kind, rows in (("kept", a & b), ("gained", b - a), ("lost", a - b)):
         app.get_by_key("compare_kind").set_value(kind).run()
@@ -201,7 +202,7 @@ def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
 
 
 def test_changes_by_group_are_counted(page, opened, runs, explained):
-    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Where")
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Where")
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     sources, lengths = opened.corpus.metadata["source"].to_pylist(), opened.corpus.lengths
     table = app.dataframe[-1].value.set_index("group")
@@ -228,7 +229,7 @@ def test_changes_by_group_are_counted(page, opened, runs, explained):
 
 
 def test_labels_find_and_archive(page, opened, store, runs):
-    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
+    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     app.get_by_key("compare_edit").set_value(runs[0].id).run()
     app.text_input(key=f"name_{runs[0].id}").set_value("renamed <script>")
     app.multiselect(key=f"tags_{runs[0].id}").set_value(["good"])
@@ -237,7 +238,7 @@ def test_labels_find_and_archive(page, opened, store, runs):
     assert not app.exception
     label = store.get(runs[0].id).label()
     assert (label.name, label.tags, label.archived) == ("renamed <script>", ("good",), True)
-    fresh = page("pages/runs.py", view="compare", corpus=opened.key)
+    fresh = page("pages/compare.py", corpus=opened.key)
     options = fresh.multiselect(key="compare").options
     assert len(options) == 2 and "renamed <script>" not in options
     fresh.get_by_key("compare_archived").set_value(True).run()
@@ -251,7 +252,7 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
     """Counted, not timed: whatever 200 runs weigh, the page reads the rows of those it compares and of no other."""
     for number in range(200):
         shutil.copytree(runs[0].path, store.root / f"copy-{number:03d}")
-    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
+    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     app.multiselect(key="compare").set_value([runs[0].id, runs[1].id])
     read = []
     table = Run._table
@@ -264,7 +265,7 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
 
 
 def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, runs):
-    app = page("pages/evidence.py", view="scoreboard", corpus=opened.key, run=runs[1].id)
+    app = page("pages/evidence.py", tab="Independent metrics", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_board").label == "Measure these runs"
     write_fake_board(runs[:2], opened.corpus, store.cache_dir)
     app.run()
@@ -275,7 +276,7 @@ def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, r
 
 def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):
     write_fake_board(runs[:2], opened.corpus, store.cache_dir, left=("Coverage", "Drift"))
-    app = page("pages/evidence.py", view="scoreboard", corpus=opened.key, run=runs[1].id)
+    app = page("pages/evidence.py", tab="Independent metrics", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_board").label == "Measure the remaining 2"
     assert any("2 of 4 measures are ready" in element.value for element in app.markdown)
     said = text_of(app).replace("\\", "")
@@ -283,7 +284,7 @@ def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, 
 
 
 def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):
-    app = page("pages/evidence.py", view="agreement", corpus=opened.key, run=runs[1].id)
+    app = page("pages/evidence.py", tab="Stability", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_agreement").label == "Repeat on 20 subsets"
     appeared = np.full(240, 16, np.int32)
     selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
@@ -293,13 +294,13 @@ def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explai
     assert (shown["Stable rows"], shown["Unstable rows"]) == ("60", "10")
     assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in range(60, 70)}
     explained(app, 4)
-    maps = page("pages/runs.py", view="compare", draw="agreement", corpus=opened.key, run=runs[1].id)
+    maps = page("pages/compare.py", draw="agreement", corpus=opened.key, run=runs[1].id)
     assert titles(maps) == ["A · first: share of subsets that select the row", "B · second"]
     explained(maps, 6)
 
 
 def test_three_runs_of_different_kinds(page, opened, runs):
-    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    app = page("pages/compare.py", corpus=opened.key)
     app.multiselect(key="compare").set_value([run.id for run in runs]).run()
     assert not app.exception
     assert titles(app) == ["A · first", "B · second against A", "C · third against A"]
@@ -318,7 +319,7 @@ def test_three_runs_of_different_kinds(page, opened, runs):
 
 
 def test_the_pair_that_the_page_chose_is_said_and_follows_the_run_that_is_opened(page, opened, runs):
-    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[0].id)
+    app = page("pages/compare.py", corpus=opened.key, run=runs[0].id)
     assert app.multiselect(key="compare").value == [runs[1].id, runs[0].id]
     assert "Comparing the run that you opened last (B) with the next newest" in text_of(app)
     app.query_params["run"] = runs[2].id
@@ -333,7 +334,7 @@ def test_the_pair_that_the_page_chose_is_said_and_follows_the_run_that_is_opened
 
 
 def test_fewer_than_two_is_said(page, opened, runs):
-    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    app = page("pages/compare.py", corpus=opened.key)
     app.multiselect(key="compare").set_value([runs[0].id]).run()
     assert app.info[0].value == "Choose at least two runs." and map_data(app) is None
 
@@ -341,7 +342,7 @@ def test_fewer_than_two_is_said(page, opened, runs):
 def test_strangers_are_listed_with_their_reason(page, opened, store, runs):
     with runs[2].writer() as writer:
         writer.update_facts(fingerprint="f" * 64)
-    app = page("pages/runs.py", view="compare", corpus=opened.key)
+    app = page("pages/compare.py", corpus=opened.key)
     assert runs[2].id not in app.multiselect(key="compare").options
     assert app.expander[0].label == "1 other run not offered here, and why"
     said = text_of(app).replace("\\", "")

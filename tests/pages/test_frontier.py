@@ -61,7 +61,7 @@ def drawn(app) -> set[str]:
 
 
 def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     assert app.subheader[0].value == "No run on this corpus yet" and not app.get("plotly_chart")
     assert "**11** runs" in text_of(app)  # of one objective: a second takes as long again, so it is asked for
     app.get_by_key("frontier_objectives").set_value(["facility", "pairwise"]).run()
@@ -70,11 +70,11 @@ def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
     explained(app, 8)
 
 
-@pytest.mark.parametrize("view", [{"view": "frontier"}, {"view": "sweep"}, {"view": "sweep", "vary": kinds.PARTS}])
-def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, store, view):
+@pytest.mark.parametrize("vary", [kinds.LAMBDA, "select_ratio", kinds.PARTS])
+def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, store, vary):
     def chosen(**parameters):
-        app = page("pages/runs.py", corpus=opened.key, **view, **parameters)
-        if "vary" not in view:  # else one objective alone can be chosen
+        app = page("pages/frontier.py", corpus=opened.key, vary=vary, **parameters)
+        if vary != kinds.PARTS:  # of which one objective alone can be chosen
             return app.get_by_key("frontier_objectives").value
         return [app.selectbox(key=f"frontier_objective_{len(catalogue.OBJECTIVES)}").value]
 
@@ -89,19 +89,19 @@ def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, 
 
 def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened, store, explained):
     runs = stored(opened, store)
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     assert {run.id for run in runs} <= drawn(app)
     assert [metric.value for metric in app.metric] == [words.percent(math.sqrt(0.5))] * 2
     assert "quality costs 1 % diversity" in text_of(app)
     assert "100 % best found" in spec(app)["layout"]["xaxis"]["title"]["text"]
-    app = page("pages/runs.py", view="frontier", corpus=opened.key, run=runs[3].id)
+    app = page("pages/frontier.py", corpus=opened.key, run=runs[3].id)
     assert "costs 3 % diversity" in text_of(app)
     explained(app, 8)
 
 
 def test_a_share_of_quality_chooses_the_point(page, opened, store):
     stored(opened, store)
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     app.get_by_key("frontier_how").set_value("minimum quality").run()
     app.get_by_key("frontier_keep").set_value(90).run()
     assert "λ 0\\.75 has quality 94\\.9" in text_of(app)
@@ -121,7 +121,7 @@ def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, o
             estimator="relaxed",
             shares={"quality": quality, "diversity": diversity},
         )
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     app.get_by_key("frontier_how").set_value("minimum quality").run()
     app.get_by_key("frontier_keep").set_value(80).run()
     assert not app.warning
@@ -132,7 +132,7 @@ def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, o
 def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
     runs = stored(opened, store)
     stored(opened, store, objective="disf", estimator="counterfactual")
-    app = page("pages/runs.py", view="frontier", corpus=opened.key, run=runs[1].id)
+    app = page("pages/frontier.py", corpus=opened.key, run=runs[1].id)
     app.get_by_key("frontier_how").set_value("λ").run()
     assert "costs 0.33 %" in text_of(app)
     along = next(element for element in app.select_slider if element.key.startswith("frontier_at"))
@@ -152,7 +152,7 @@ def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
         estimator="top-quality",
         shares={"quality": 1.0, "diversity": -0.9},
     )
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     assert {run.id for run in other} <= drawn(app)
     assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
     assert "only the hull" in captions(app)
@@ -162,7 +162,7 @@ def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
 
 
 def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, store):
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     app.get_by_key("frontier_objectives").set_value(["pairwise"]).run()
     app.get_by_key("frontier_count").set_value(5).run()
     app.get_by_key("start_sweep").click().run()
@@ -196,7 +196,7 @@ def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
         raise Stopped("stopped")
 
     job = worker().start(sweeping.key_of(opened.corpus.fingerprint), work)
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     assert "first point is being solved" in text_of(app)
     app.get_by_key("stop_sweep").click().run()
     job.wait(LONG)

@@ -123,17 +123,10 @@ def world(runs_dir, store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "script, view",
-    [
-        ("app.py", ""),
-        ("pages/data.py", ""),
-        ("pages/runs.py", ""),
-        ("pages/runs.py", "frontier"),
-        ("pages/runs.py", "compare"),
-        ("pages/export.py", ""),
-    ],
+    "script",
+    ["app.py", "pages/data.py", "pages/runs.py", "pages/frontier.py", "pages/compare.py", "pages/export.py"],
 )
-def test_names_and_texts_of_a_corpus_are_text(page, world, script, view):
+def test_names_and_texts_of_a_corpus_are_text(page, world, script):
     opening, run = world
-    app = page(script, corpus=opening.key, run=run.id, **({"view": view} if view else {}))
+    app = page(script, corpus=opening.key, run=run.id)
     assert markup(app) == []

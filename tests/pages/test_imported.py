@@ -55,7 +55,7 @@ def test_it_compares_with_a_selected_run(page, opened, store, imported):
         )
     )
     execute(other)
-    app = page("pages/runs.py", view="compare", corpus=opened.key, run=other.id)
+    app = page("pages/compare.py", corpus=opened.key, run=other.id)
     app.session_state["compare_tab"] = "Values"
     app.run()
     assert next(d.value for d in app.dataframe if "run" in d.value)["run"].tolist() == ["A · theirs", "B · greedy"]
@@ -63,6 +63,6 @@ def test_it_compares_with_a_selected_run(page, opened, store, imported):
     shown = {metric.label: metric.value for metric in app.metric}
     assert (shown["Kept"], shown["Gained"]) == (words.count(len(a & b)), words.count(len(b - a)))
     assert next(d.value for d in app.dataframe if "Setting" in d.value)["Setting"].tolist() == ["Method"]
-    app = page("pages/evidence.py", view="agreement", corpus=opened.key, runs=f"{imported.id},{other.id}")
+    app = page("pages/evidence.py", tab="Stability", corpus=opened.key, runs=f"{imported.id},{other.id}")
     assert any("imported ids" in caption.value for caption in app.caption)
     assert not [button for button in app.button if button.key == "measure_agreement"]

@@ -14,6 +14,14 @@ from datamask.dashboard.frame import frame
 from datamask.work.worker import worker
 
 
+@pytest.mark.parametrize(("script", "title"), [entry[:2] for entry in frame.PAGES])
+def test_each_page_has_its_heading_before_a_corpus_is_open_and_after(page, opened, mapped, script, title, explained):
+    for link in ({}, {"corpus": opened.key}):
+        app = page(script, **link)
+        assert app.title[0].value == title and not app.error
+        explained(app)
+
+
 def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
     child, alone = (store.create(RunConfig(opened.config, name=name)) for name in ("child of it", "on its own"))
     told, go = threading.Event(), threading.Event()
@@ -23,7 +31,7 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
         told.set()
         go.wait(240)
 
-    sign = Sign("Sweep of 8 runs", "pages/runs.py", {"view": "frontier"}, ("sweep-a",))
+    sign = Sign("Sweep of 8 runs", "pages/frontier.py", {}, ("sweep-a",))
     job = worker().start("menu-sweep", work, sign=sign)
     try:
         assert told.wait(240)

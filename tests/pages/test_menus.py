@@ -116,7 +116,7 @@ def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):
 
 def test_the_run_that_is_described_stays_the_same_when_its_name_changes(page, opened, store):
     runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(2)]
-    app = page("pages/runs.py", view="compare", corpus=opened.key, runs=",".join(run.id for run in runs))
+    app = page("pages/compare.py", corpus=opened.key, runs=",".join(run.id for run in runs))
     app.selectbox(key="compare_edit").set_value(runs[1].id).run()
     seen = Seen(app, "compare_edit")
     place = seen.words.index("run 1")
@@ -135,7 +135,7 @@ def test_a_point_stays_on_its_curve_when_another_run_gives_the_curve_more_words(
 
     curve("pairwise", "relaxed")
     curve("disf", "counterfactual")
-    app = page("pages/runs.py", view="frontier", corpus=opened.key)
+    app = page("pages/frontier.py", corpus=opened.key)
     app.get_by_key("frontier_how").set_value("λ").run()
     seen = Seen(app, "frontier_on")
     place = next(place for place, words in enumerate(seen.words) if words.startswith("Pair-wise"))

@@ -337,7 +337,7 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
     pages = {
         "map": page(corpus=opening.key, run=made[0.5]),
         "runs": page("pages/runs.py", corpus=opening.key, run=made[0.5]),
-        "frontier": page("pages/runs.py", corpus=opening.key, run=made[0.5], view="frontier"),
+        "frontier": page("pages/frontier.py", corpus=opening.key, run=made[0.5]),
     }
     curve = next(table.value for table in pages["frontier"].dataframe if "curve" in table.value).set_index("λ")
     pages["runs"].multiselect(key="runs_columns").set_value(["lamb", "quality", "diversity", "tokens", "gap"]).run()

@@ -15,6 +15,7 @@ import pytest
 
 from datamask.analyses.report.current import report_of
 from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
 from datamask.dashboard.workspace import along, keeping, wording
@@ -32,7 +33,6 @@ from tests.making.runs import finish_run
 from tests.pages.reading import downloads, menu, parcels, titles
 
 LONG = 240.0
-PAGES = ("app.py", "pages/runs.py", "pages/evidence.py", "pages/data.py", "pages/export.py")
 
 pytestmark = pytest.mark.usefixtures("live_of_its_own")
 
@@ -101,7 +101,7 @@ def test_every_part_of_the_map_follows_lambda(page, opened, store, mapped, run, 
 
 def test_lambda_goes_with_every_link_and_back(page, opened, store, mapped, run, downloads):
     behind = ready(opened, store, run.config.selection)
-    for script in PAGES:
+    for script, *_ in PAGES:
         app = page(script, corpus=opened.key, run=run.id, **{"lambda": "0.37"})
         assert "60 of 240 rows" in strip(app) and "**λ 0.37**" in strip(app)
         assert all("lambda=0.37" in link for link in menu(app).values())
@@ -152,7 +152,7 @@ def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, 
     assert any(button.key == "strip_solve" for button in app.button)
     assert titles(app) == ["Quality score"]
     monkeypatch.setattr(lambda_points, "NEEDED", 45.0)
-    for script in PAGES:
+    for script, *_ in PAGES:
         app = page(script, corpus=opened.key)
         behind = live.find(opened.corpus, lambda_points.settings_of(None))
         behind.wait(LONG)
@@ -168,7 +168,7 @@ def test_a_new_server_opens_on_what_was_solved_before(page, opened, store, mappe
     solved = {point.answer.lamb: point.mask for point in behind.solved[1]}
     live._holder().sessions.clear()
     monkeypatch.setattr(lambda_points, "NEEDED", 45.0)
-    for script in PAGES:
+    for script, *_ in PAGES:
         app = page(script, corpus=opened.key)
         assert "**λ 0.5**" in strip(app) and "72 of 240 rows" in strip(app) and " so far" not in strip(app)
         assert downloads["file"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.5]).to_pylist()
@@ -294,7 +294,7 @@ def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mappe
 def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, store, mapped, run):
     behind = ready(opened, store, run.config.selection)
     answer = behind.refined(0.9, LONG)
-    app = page("pages/runs.py", view="compare", tab="Values", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
+    app = page("pages/compare.py", tab="Values", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
     own = run.rows(["selected"])["selected"].to_numpy()
     shared = int((own & answer.mask).sum())
     metric = {shown.label: shown.value for shown in app.metric}
@@ -310,7 +310,7 @@ def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, s
     differ = next(table.value for table in app.dataframe if "Setting" in table.value)
     assert any("λ" in name or "Balance" in name for name in differ["Setting"])
     # at the run's own lambda there is nothing else to compare
-    alone = page("pages/runs.py", view="compare", corpus=opened.key, run=run.id)
+    alone = page("pages/compare.py", corpus=opened.key, run=run.id)
     assert any("one more finished run" in heading.value for heading in alone.subheader)
 
 

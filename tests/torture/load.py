@@ -34,7 +34,7 @@ are too old whenever another visitor leaves: so one comes and goes meanwhile, as
 STOP_SECONDS = 10.0
 """A stop takes a second; ten times that is a hang."""
 
-PAGES = ("", "runs", "evidence", "data", "export")
+PAGES = ("", "frontier", "runs", "compare", "evidence", "data", "export")
 CASES = tuple(itertools.product(("leaves", "vanishes"), ("one page", "all pages"), ("reinforce", "counterfactual")))
 
 

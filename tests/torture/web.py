@@ -97,17 +97,14 @@ PAGES = {
         "sample",
         "x",
     ),
-    "runs": ("view", "run", "corpus", "rules"),
-    "runs?view=frontier": ("objective", "ratio", "run"),
-    "runs?view=sweep": ("vary", "ratio", "run"),
-    "runs?view=compare": ("runs", "draw", "layout", "marks", "tab"),
-    "evidence": ("view", "run", "corpus", "answer"),
-    "evidence?view=scoreboard": ("runs",),
-    "evidence?view=agreement": ("runs",),
+    "frontier": ("vary", "ratio", "run"),
+    "runs": ("run", "corpus", "rules"),
+    "compare": ("runs", "draw", "layout", "marks", "tab"),
+    "evidence": ("tab", "runs", "run", "corpus"),
     "data": ("run", "corpus", "rules", "x"),
     "export": ("run",),
 }
-"""What stands in addresses, by page or section."""
+"""What stands in addresses, by page."""
 
 ODD = (
     "",

@@ -89,10 +89,10 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             f"{inside:,} of the {int(agreed.flips.sum()):,} unstable rows."
         )
         st.page_link(
-            "pages/runs.py",
+            "pages/compare.py",
             label="Show on the maps of Compare",
             icon=":material/arrow_forward:",
-            query_params={**session.link_parameters(), "view": "compare"},
+            query_params=session.link_parameters(),
         )
     with picture:
         plot(
@@ -164,7 +164,7 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
             st.caption("Not available for imported ids: the method that selected them is unknown.")
             return
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-        link |= {"runs": ",".join(other.id for other in runs), "view": "agreement"}
+        link |= {"runs": ",".join(other.id for other in runs), "tab": "Stability"}
         sign = Sign(f"Stability of {run.config.name or run.id}", "pages/evidence.py", link)
         background.offer(
             counting.agreement_key(run, corpus),

@@ -12,7 +12,6 @@ from datamask.analyses.comparison.current_entry import current_entry
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import candidates, label_panel, listing
 from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import menus, session
@@ -129,22 +128,12 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
             st.write("Choose another λ, objective, ratio or method.")
         else:
             st.write("Start one, or store the current selection with *Keep as run*.")
-        if st.session_state.get(session.SHOWN) == "Runs":
-            st.button(
-                "Start a run",
-                key="start_another",
-                icon=":material/arrow_forward:",
-                type="tertiary",
-                on_click=sections.turn_to,
-                args=("Runs", "All runs"),
-            )
-        else:
-            st.page_link(
-                "pages/runs.py",
-                label="Start a run",
-                icon=":material/arrow_forward:",
-                query_params=session.link_parameters(),
-            )
+        st.page_link(
+            "pages/runs.py",
+            label="Start a run",
+            icon=":material/arrow_forward:",
+            query_params=session.link_parameters(),
+        )
     if archived:
         st.caption(f"{archived:,} more are archived.")
         st.toggle(

@@ -75,7 +75,7 @@ def along_sentence(along: Along) -> str:
             if along.others
             else "No other run is stored on this corpus."
         )
-        return f"{stored} The slider of the map, or a sweep on the Runs page, shows at which λ the row is selected."
+        return f"{stored} The slider of the map, or the page Frontier, shows at which λ the row is selected."
     if all(along.inside):
         return f"Selected at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
     if not any(along.inside):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -14,6 +14,7 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, listing, outcome
+from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import background, session
 from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.workspace.current import Current
@@ -140,14 +141,13 @@ def start(
     opened: OpenCorpus,
     runs: Sequence[Run],
     plans: Sequence[Plan],
-    label: str = "Start the sweep",
-    watched: tuple[str, Mapping[str, str]] = sweeping.WATCHED,
+    vary: str,
 ) -> None:
     """What the sweep will cost and its Start button, or its progress where one is under way.
 
     Args:
         plans: one per corpus; empty: something is missing, which was said.
-        watched: where it is watched, the script of a page and what its address must hold.
+        vary: what it varies, of `kinds`.
     """
     fingerprint = opened.corpus.fingerprint
     key = sweeping.key_of(fingerprint)
@@ -158,14 +158,14 @@ def start(
         sentence, count = price(opened, runs, plans)
         st.markdown(sentence)
     if pressed(
-        label,
+        "Start the sweep",
         type="primary",
         icon=":material/play_arrow:",
         width="stretch",
         key="start_sweep",
         disabled=not count,
     ):
-        begin(opened, plans, watched)
+        begin(opened, plans, vary)
         st.rerun()
     background.ending(key, "Stopped. Finished points are kept; Start continues.")
     job = worker().find(key)
@@ -173,9 +173,9 @@ def start(
         st.warning(f"A point failed: {words.sentence(job.result)}")
 
 
-def begin(opened: OpenCorpus, plans: Sequence[Plan], watched: tuple[str, Mapping[str, str]] = sweeping.WATCHED) -> None:
+def begin(opened: OpenCorpus, plans: Sequence[Plan], vary: str = kinds.LAMBDA) -> None:
     """Start a sweep on the open corpus, or join the one under way."""
-    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plans, watched)
+    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plans, vary)
 
 
 def working(opened: OpenCorpus) -> bool:

@@ -13,7 +13,6 @@ from datamask.analyses.frontier.chart import Here
 from datamask.analyses.frontier.tables import Line, Survey
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import menus, session
 from datamask.dashboard.shell.presses import pressed
@@ -62,7 +61,7 @@ def survey(opened: OpenCorpus) -> Survey:
 def _picture(key: str, plans: Sequence[Plan], current: Current | None) -> None:
     opening = session.all_openings().get(key)
     opened = opening.opened if opening is not None else None
-    if opened is None or not sections.is_open("Runs", "Frontier"):
+    if opened is None:
         st.rerun()
     stored = survey(opened)
     if not stored.lines and not stored.named:
@@ -254,21 +253,7 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         with st.container(gap=None):
             st.page_link("app.py", label="Show on the map", icon=":material/scatter_plot:", query_params=parameters)
             st.page_link("pages/export.py", label="Export", icon=":material/download:", query_params=parameters)
-            # no link: one to the page that is open looks as if it were where one is
-            st.button(
-                "Open the run",
-                key="frontier_settings",
-                icon=":material/tune:",
-                type="tertiary",
-                on_click=_to_settings,
-                args=(spot.run_id,),
-            )
-
-
-def _to_settings(run_id: str) -> None:
-    if st.query_params.get("run") != run_id:
-        session.choose_run(run_id)
-    sections.turn_to("Runs", "All runs")
+            st.page_link("pages/runs.py", label="Open the run", icon=":material/tune:", query_params=parameters)
 
 
 def _here(current: Current | None, lines: Sequence[Line]) -> Here | None:

@@ -1,4 +1,4 @@
-"""Sweeps of Frontier and Sweep: what to compute, and computing it in the background as runs like any other.
+"""Sweeps of the page Frontier: what to compute, and computing it in the background as runs like any other.
 
 One sweep at a time per open corpus. It takes turns with single runs for the device, and points that any run of the same
 settings has done already are read, not computed. Loads torch only inside the background thread.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.runs import outcome
+from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, Point
 from datamask.work import lanes
@@ -85,17 +86,11 @@ def key_of(fingerprint: str) -> str:
     return f"sweep-{fingerprint}"
 
 
-WATCHED: tuple[str, Mapping[str, str]] = ("pages/runs.py", {"view": "frontier"})
-"""Where a sweep over lambda is watched: the script of the page, and what its address must hold."""
-
-
-def start(
-    root: str | Path, fingerprint: str, plans: Sequence[Plan], watched: tuple[str, Mapping[str, str]] = WATCHED
-) -> Job:
+def start(root: str | Path, fingerprint: str, plans: Sequence[Plan], vary: str = kinds.LAMBDA) -> Job:
     """Do these plans, one after the other, in the background; joins the sweep under way on that corpus.
 
     Args:
-        watched: where, as `WATCHED`.
+        vary: of `kinds`, under which the page Frontier shows it.
 
     The job's result is the sentence of the first point that failed, or an empty string.
     """
@@ -140,7 +135,8 @@ def start(
     count = sum(len(plan.points) for plan in plans)
     sign = Sign(
         f"Sweep of {count:,} runs" if count > 1 else "One more run",
-        *watched,
+        "pages/frontier.py",
+        {"vary": vary},
         tuple(plan.id for plan in plans),
     )
     return worker().start(key_of(fingerprint), work, sign=sign, pace=pace.update if count > TELLING_RUNS else None)

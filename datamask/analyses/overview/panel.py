@@ -16,11 +16,11 @@ from datamask.dashboard.shell.plots import plot
 from datamask.dashboard.shell.presses import pressed
 
 TABLE_HEIGHT = 340
-ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("app.py", "Show on the map", ":material/scatter_plot:", {}),
-    ("pages/runs.py", "Show the frontier", ":material/show_chart:", {"view": "frontier"}),
+ONWARD = (
+    ("app.py", "Show on the map", ":material/scatter_plot:"),
+    ("pages/frontier.py", "Show the frontier", ":material/show_chart:"),
 )
-"""Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
+"""Where else one goes from an open corpus: script, label, icon."""
 
 NEAR_HELP = (
     "Rows with another row at cosine 0.95 or more. Of the diversity objectives, facility location gives them little "
@@ -98,8 +98,8 @@ def show(opening: Opening, corpus: Corpus) -> None:
         ):
             st.switch_page("pages/runs.py", query_params=session.link_parameters())
         with st.container(gap=None):
-            for script, label, icon, view in ONWARD:
-                st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
+            for script, label, icon in ONWARD:
+                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters())
         st.markdown("**Notes**")
         _problems(corpus)
     st.markdown("**First rows**")

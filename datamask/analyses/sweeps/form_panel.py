@@ -39,20 +39,12 @@ class Asked:
     arms: Mapping[str, Sequence[Point]] = field(default_factory=dict)
 
 
-def form(opened: OpenCorpus, current: Current | None) -> Asked:
+def form(opened: OpenCorpus, current: Current | None, word: str) -> Asked:
     """Draw the form; what it says.
 
     Args:
-        current: what the page shows; its objective is chosen first.
+        current: what the page shows; its objective is chosen first. word: what varies, of `kinds`; not λ.
     """
-    word = st.selectbox(
-        "Vary",
-        list(kinds.LABELS),
-        format_func=kinds.LABELS.__getitem__,
-        key="sweep_vary",
-        persist_state="session",
-        help="Entries with *Paper* reproduce a figure of the paper.",
-    )
     given = "" if word in kinds.PRESETS else _values(word)
     # a figure over time and curves of parts are of one objective
     several = word == "single" or not (word in kinds.PRESETS or word == kinds.PARTS)
@@ -65,7 +57,7 @@ def form(opened: OpenCorpus, current: Current | None) -> Asked:
     seeds, steps = _numbers(word, method, given if word == "objective" else settings.objectives)
     if steps is not None:
         options["n_epochs"] = steps
-    if word not in ("lamb", kinds.PARTS):
+    if word != kinds.PARTS:
         options["lamb"] = _lambda()
     made: dict[str, tuple[Point, ...]] = {}
 

@@ -131,8 +131,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
         "at": Part("explore_map_sight", None, _sight, beside="explore_map_sight_of"),
     },
-    "Frontier": {"ratio": RATIO},
-    "Sweep": {"vary": _one_of("sweep_vary", tuple(kinds.LABELS), kinds.FIRST[0]), "ratio": RATIO},
+    "Frontier": {"vary": _one_of("frontier_vary", tuple(kinds.LABELS), kinds.LAMBDA), "ratio": RATIO},
     "Compare": {
         "runs": RUNS,
         "draw": _one_of("compare_panels", ("changes", "selected", "agreement"), "changes"),
@@ -140,18 +139,16 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "marks": _one_of("compare_marks", MARKS),
         "tab": _text("compare_tab", "Texts"),
     },
-    "Independent metrics": {"runs": RUNS},
-    "Stability": {"runs": RUNS},
+    "Evidence": {"runs": RUNS, "tab": _text("evidence_tab", "What helps")},
 }
-"""By page, or section of one, what stands in its address and which control it is."""
+"""By page what stands in its address and which control it is."""
 
 
 def follow(page: str) -> None:
     """Bring the controls of a page to what the address says, once a session; else the address to the controls.
 
     Args:
-        page: its title, or the name of its open section. Call it before the controls are drawn, and again wherever one
-            of them is drawn in a fragment.
+        page: its title. Call it before the controls are drawn, and again wherever one of them is drawn in a fragment.
     """
     parts = {**EVERYWHERE, **PARTS.get(page, {})}
     if _TAKEN not in st.session_state:

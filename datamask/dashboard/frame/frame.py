@@ -11,7 +11,7 @@ from PIL import Image
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import signed
-from datamask.dashboard.frame import address, sections
+from datamask.dashboard.frame import address
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell.garbage import settled
@@ -22,7 +22,9 @@ from datamask.dashboard.workspace.current import Current
 
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("app.py", "Map", ":material/scatter_plot:"),
+    ("pages/frontier.py", "Frontier", ":material/show_chart:"),
     ("pages/runs.py", "Runs", ":material/play_circle:"),
+    ("pages/compare.py", "Compare", ":material/compare_arrows:"),
     ("pages/evidence.py", "Evidence", ":material/balance:"),
     ("pages/data.py", "Data", ":material/database:"),
     ("pages/export.py", "Export", ":material/download:"),
@@ -132,14 +134,13 @@ def _favicon() -> Image.Image:
     return Image.fromarray(picture)
 
 
-def frame(title: str, question: str, about: str = "", *, view: str = "") -> Current | None:
+def frame(title: str, question: str, about: str = "") -> Current | None:
     """Draw what every page shares. Call it first: it sets the page's configuration.
 
     Args:
         title: the page's name, as in the menu and the browser's tab; its heading is for screen readers alone.
         question: the one question the page answers, which the menu's help begins with.
         about: what the menu's help explains of this page, as Markdown.
-        view: the open section of a page that has some: its controls stand in the address.
 
     Returns:
         The current selection, which the page shows; None where no corpus is open.
@@ -151,13 +152,13 @@ def frame(title: str, question: str, about: str = "", *, view: str = "") -> Curr
     )
     st.html(STYLE + strip_panel.STYLE + theme.READABLE)
     st.session_state[session.SHOWN] = title
-    address.follow(view or title)
+    address.follow(title)
     opening = session.current_opening()
     opened = None if opening is None else opening.opened
     workspace = None if opened is None else workspaces.read(opened)
-    address.follow(view or title)  # once more: a λ that was chosen beside another run is let go
+    address.follow(title)  # once more: a λ that was chosen beside another run is let go
     with st.container(gap="xxsmall"):
-        _menu(question, about, sections.heading(title, view), opening)
+        _menu(question, about, title, opening)
         current = strip_panel.show(workspace)
     if workspace is None and opening is not None and opening.ready:
         st.rerun()  # opened since: nothing on this page waits for it any more
@@ -172,8 +173,7 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None) -> N
         st.image(_mark(), width=148, alt="datamask")
         with st.container(horizontal=True, width="content", gap="xxsmall"):
             for script, label, icon in PAGES:
-                link = {**session.link_parameters(), **sections.remembered(label)}
-                st.page_link(script, label=label, icon=icon, query_params=link, width="content")
+                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="content")
         with st.container(
             key="menu_state", horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"
         ):

@@ -1,4 +1,4 @@
-"""What the Sweep section varies: any option of a selection, the arms of a preset, or the part of the corpus."""
+"""What the page Frontier varies: λ, any option of a selection, the arms of a preset, or the part of the corpus."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from datamask import catalogue
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, Choice, Number, Whole
 from datamask.runs.varying import Value, parse_vary, variable
+
+LAMBDA = "lamb"
+"""Quality against diversity, the frontier itself."""
 
 PARTS = "parts"
 """The transfer check: a sweep over lambda on parts of the corpus."""
@@ -68,7 +71,7 @@ PRESETS = {
 }
 """By the word in the address."""
 
-FIRST = ("select_ratio", "n_rollout")
+FIRST = (LAMBDA, "select_ratio", "n_rollout")
 """Options that stand before the presets."""
 
 LABELS: dict[str, str] = {
@@ -84,7 +87,6 @@ VALUES = {
     "select_ratio": "0.05, 0.1, 0.2, 0.3, 0.5",
     "n_rollout": "8, 32, 128",
     PARTS: "0:1:11",
-    "lamb": "0:1:11",
     "partial": "0.05, 0.1, 0.25, 1",
     "max_lr": "1, 3, 10",
     "min_lr": "0, 0.05, 0.5",

@@ -190,18 +190,6 @@ def link_parameters() -> dict[str, str]:
     return carried if lamb is None else {**carried, "lambda": f"{lamb:g}"}
 
 
-def to_first_section(page: str) -> dict[str, str]:
-    """What a link to the first section of a page must hold besides.
-
-    A browser that follows a link to the page it is on keeps its old address until the server names another; so there
-    the link asks for a section that is none, and is answered with the address of the first.
-
-    Args:
-        page: its title.
-    """
-    return {"view": "first"} if st.session_state.get(SHOWN) == page else {}
-
-
 def choose_opening(opening: Opening) -> None:
     """Make a corpus the one this session looks at."""
     st.session_state["corpus_key"] = opening.key
@@ -364,7 +352,7 @@ def draw_outside() -> None:
                 "pages/runs.py",
                 label="The run as stored in its folder",
                 icon=":material/arrow_forward:",
-                query_params={**link_parameters(), **to_first_section("Runs")},
+                query_params=link_parameters(),
             )
         st.page_link("pages/data.py", label="Choose another corpus", icon=":material/arrow_forward:")
 

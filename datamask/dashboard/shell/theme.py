@@ -21,6 +21,6 @@ and state. Pages work without it.
 def follow() -> None:
     """Draw the page again whenever it turns dark or light: Streamlit alone leaves figures in their old colors.
 
-    The same script makes only another page, section, run or corpus a step of Back. It shows nothing.
+    The same script makes only another page, run or corpus a step of Back. It shows nothing.
     """
     component("theme", ("steps", "theme"))(key="theme", data={"dark": session.dark()}, on_turned_change=nothing)

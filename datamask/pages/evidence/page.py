@@ -1,4 +1,4 @@
-"""The sections of the Evidence page: methods compared on targets, compared runs by measures and by parts."""
+"""Evidence: methods compared on targets, compared runs by measures and by parts."""
 
 from __future__ import annotations
 
@@ -42,3 +42,21 @@ def agreement() -> None:
     chosen = compared_runs.choose(needed=1)
     agreement_panel.show(chosen.entries, chosen.runs, chosen.corpus, session.store().cache_dir)
     comparison_panel.draw_refused(chosen.refused)
+
+
+TAB, OF_RUNS = "evidence_tab", ("Independent metrics", "Stability")
+DRAWN = dict(zip(("What helps", *OF_RUNS), (ablation, scoreboard, agreement)))
+
+
+def show() -> None:
+    """Draw what is chosen, and nothing else."""
+    chosen = st.segmented_control(
+        "Evidence",
+        list(DRAWN),
+        default="What helps",
+        required=True,
+        key=TAB,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    DRAWN[chosen]()

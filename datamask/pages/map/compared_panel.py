@@ -14,7 +14,6 @@ from datamask.analyses.comparison.tables import Entry
 from datamask.analyses.samples import sample_panel
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.frame import sections
 from datamask.dashboard.map.layers import Change
 from datamask.dashboard.runs import candidates
 from datamask.dashboard.shell import chosen, session
@@ -102,8 +101,7 @@ def show(now: Compared) -> None:
         type="tertiary",
     ):
         st.session_state["compare"] = [entry.run_id for entry in now.entries if entry.run_id]
-        section = next(section for section in sections.SECTIONS["Runs"] if section.name == "Compare")
-        st.switch_page("pages/runs.py", query_params={**session.link_parameters(), **section.link})
+        st.switch_page("pages/compare.py", query_params=session.link_parameters())
 
 
 def _other(current: Current) -> Run | None:

@@ -18,10 +18,10 @@ import streamlit as st
 from datamask.analyses.comparison import tables as comparison
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
-from datamask.dashboard.frame import sections
 from datamask.dashboard.runs import label_panel, listing, runs_table
 from datamask.dashboard.runs.runs_table import COUNT, MOMENT, NUMBER, SECONDS, SHARE, TAGS, TEXT
 from datamask.dashboard.shell import session, tables
+from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.folders import DeletedRun
 from datamask.runs.store import Run
@@ -235,14 +235,14 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if several:
             st.caption(f"{len(shown):,} runs", width="content")
-            st.button(
+            if pressed(
                 "Compare",
                 key="compare_ticked",
                 icon=":material/compare_arrows:",
                 disabled=len(done) < 2,
-                on_click=_compare,
-                args=(done,),
-            )
+            ):
+                st.session_state["compare"] = done
+                st.switch_page("pages/compare.py", query_params=session.link_parameters())
         else:
             status = shown[0].status()
             name = words.named(runs_table.row_of(shown[0])["name"], 44)
@@ -266,11 +266,6 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
             on_click=_delete,
             args=(ids,),
         )
-
-
-def _compare(ids: list[str]) -> None:
-    st.session_state["compare"] = ids
-    sections.turn_to("Runs", "Compare")
 
 
 def _archive(ids: Sequence[str], away: bool) -> None:

@@ -1,14 +1,13 @@
-// Which changes of the address are steps of Back: another page, section, run or corpus. Streamlit makes a step of every
+// Which changes of the address are steps of Back: another page, run or corpus. Streamlit makes a step of every
 // word that the server writes there; a colour, a filter or a marked sample takes the place of the one before.
 
-const STEPS = ["corpus", "run", "view"];
+const STEPS = ["corpus", "run"];
 
 function leadsElsewhere(url) {
   const next = new URL(url, location.href), now = new URLSearchParams(location.search);
-  const changed = (name) => next.searchParams.get(name) !== now.get(name);
-  // what is filled in for a page that was asked for without it leads nowhere either; a first section has no word
-  const filledIn = (name) => name !== "view" && !now.has(name);
-  return next.pathname !== location.pathname || STEPS.some((name) => changed(name) && !filledIn(name));
+  // what is filled in for a page that was asked for without it leads nowhere either
+  const changed = (name) => now.has(name) && next.searchParams.get(name) !== now.get(name);
+  return next.pathname !== location.pathname || STEPS.some(changed);
 }
 
 if (!history.pushState.steps) {

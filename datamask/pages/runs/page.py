@@ -1,4 +1,4 @@
-"""All runs: controls on the left; the table of runs, and those ticked, on the right."""
+"""Runs: controls on the left; the table of runs, and those ticked, on the right."""
 
 from __future__ import annotations
 

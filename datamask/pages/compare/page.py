@@ -11,7 +11,6 @@ from datamask.analyses.agreement import panel as agreement_panel
 from datamask.analyses.changes import panel as changes_panel
 from datamask.analyses.comparison import choice_panel, panel
 from datamask.corpus import Corpus
-from datamask.dashboard.frame import sections
 from datamask.dashboard.linked import brushing, columns, names_panel
 from datamask.dashboard.map import canvas_map, preparing_panel, scene
 from datamask.dashboard.map.canvas_map import Named
@@ -20,12 +19,12 @@ from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.map.layers import Change, Layer, Selection
 from datamask.dashboard.map.places import HEXAGONS_FROM
 from datamask.dashboard.shell import session, tabs
+from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.workspace.current import Current
+from datamask.pages.evidence import page as evidence
 
 CHANGES, SELECTED, AGREEMENT = "changes", "selected", "agreement"
 TABS = ("Texts", "Where", "Values")
-EVIDENCE = ("Independent metrics", "Stability")
-"""What else there is to know of the same runs, on the Evidence page."""
 
 
 def _names(corpus: Corpus, cache_dir: Path, ground: scene.Ground) -> list[Named]:
@@ -52,15 +51,10 @@ def show(current: Current | None) -> None:
         panel.values(entries, corpus)
         panel.overlaps(entries)
         with st.container(horizontal=True, gap="small"):
-            for section in sections.SECTIONS["Evidence"]:
-                if section.name in EVIDENCE:
-                    st.page_link(
-                        "pages/evidence.py",
-                        label=section.name,
-                        icon=":material/arrow_forward:",
-                        width="content",
-                        query_params={**session.link_parameters(), **section.link},
-                    )
+            for tab in evidence.OF_RUNS:
+                if pressed(tab, key=f"to {tab}", icon=":material/arrow_forward:", type="tertiary"):
+                    st.session_state[evidence.TAB] = tab
+                    st.switch_page("pages/evidence.py", query_params=session.link_parameters())
     with differing:
         panel.settings(entries)
 

@@ -1,0 +1,46 @@
+"""Frontier: quality against diversity along λ, every point a stored run; or the chart of another setting."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from datamask.analyses.frontier import form_panel, picture_panel
+from datamask.analyses.sweeps import form_panel as sweep_form
+from datamask.analyses.sweeps import panel as sweep_panel
+from datamask.dashboard.runs import listing
+from datamask.dashboard.runs import sweep_kinds as kinds
+from datamask.dashboard.shell import session
+from datamask.dashboard.workspace.current import Current
+
+
+def show(current: Current | None) -> None:
+    """What to sweep on the left, the picture on the right.
+
+    Args:
+        current: what the page shows.
+    """
+    opened = session.opened_or_stop()
+    controls, place = st.columns([1, 3.2], gap="large")
+    with controls, st.container(key="below_frontier"):
+        word = st.selectbox(
+            "Vary",
+            list(kinds.LABELS),
+            format_func=kinds.LABELS.__getitem__,
+            key="frontier_vary",
+            persist_state="session",
+            help="Entries with *Paper* reproduce a figure of the paper.",
+        )
+        runs = listing.runs_on(session.store(), opened)
+        if word == kinds.LAMBDA:
+            settings = form_panel.shared(opened, True, current)
+            plans = form_panel.planned(lambda: form_panel.plan_of(opened, form_panel.lambda_points(settings)))
+            form_panel.start(opened, runs, plans, word)
+            form_panel.baselines(opened, picture_panel.survey(opened), settings)
+        else:
+            asked = sweep_form.form(opened, current, word)
+            form_panel.start(opened, runs, asked.plans, word)
+    with place:
+        if word == kinds.LAMBDA:
+            picture_panel.picture(opened, plans, current)
+        else:
+            sweep_panel.show(opened, asked)
