@@ -47,7 +47,7 @@ OPTIONS = {"resultTypes": ["violations"], "preload": False}
 COLOURS = {**OPTIONS, "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 """A page that turns dark keeps its elements, names and roles: only the rules about colours may answer anew."""
 
-SHOWN = "[role='tabpanel']:not([style*='none'])"
+SHOWN = "[class*='_tab_panel']"
 GROUND = """() => getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor"""
 FADED = """() => Promise.race([new Promise(done => setTimeout(done, 5000)), Promise.all(document.getAnimations()
     .filter(each => each instanceof CSSTransition).map(each => each.finished.catch(() => null)))])"""
@@ -154,9 +154,7 @@ def test_no_page_has_a_serious_barrier(dashboard, browser_page: Page):
                 assert name == f"Map: {title}"
         main = page.get_by_test_id("stMain")
         for part in parts:
-            main.get_by_role("tab", name=part, exact=True).click()
-            panel = main.get_by_role("tabpanel", name=part, exact=True)
-            panel.get_by_test_id("stElementContainer").first.wait_for(state="attached")
+            main.get_by_role("radio", name=part, exact=True).click()
             page.wait_for_function(STILL)
             page.evaluate(FADED)
             found += barriers(page, f"{path or 'map'}, {part}, {theme}", SHOWN)
@@ -171,7 +169,7 @@ def test_a_pressed_cell_opens_its_texts(dashboard, browser_page: Page):
     page, (address, named) = browser_page, dashboard
     page.goto(f"{address}/?{named}")
     main = page.get_by_test_id("stMain")
-    main.get_by_role("tab", name="Under- and over-represented", exact=True).click()
+    main.get_by_role("radio", name="Under- and over-represented", exact=True).click()
     cells = page.locator(".st-key-explore_heat .point")
     expect(cells).to_have_count(4)
     page.wait_for_function(STILL)

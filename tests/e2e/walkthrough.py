@@ -147,7 +147,7 @@ class Walk:
         Args:
             place: of the domain in the table, from 0, by the run's id.
         """
-        self.click(self.main.get_by_role("tab", name="Under- and over-represented"))
+        self.click(self.main.get_by_role("radio", name="Under- and over-represented"))
         table = self.main.get_by_test_id("stDataFrame").last
         expect(self.main.get_by_text("Choose a group to see its texts")).to_be_visible()
         table.scroll_into_view_if_needed()

@@ -18,7 +18,7 @@ from datamask.dashboard.map.ends import common_ends
 from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.map.layers import Change, Layer, Selection
 from datamask.dashboard.map.places import HEXAGONS_FROM
-from datamask.dashboard.shell import session, tabs
+from datamask.dashboard.shell import session
 from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
@@ -111,18 +111,24 @@ def show(current: Current | None) -> None:
         )
     about.caption(ground.caption, help=ground.places.caption)
 
-    for name, tab in zip(TABS, tabs.tabs(TABS, "compare_tab"), strict=True):
-        with tab:
-            if not tab.open:
-                continue
-            if name == "Texts":
-                changes_panel.texts(entries, corpus)
-            elif name == "Where":
-                changes_panel.groups(entries, corpus, cache_dir)
-            else:
-                left, right = st.columns([1.15, 1], gap="large")
-                with left:
-                    st.fragment(panel.categories)(entries, corpus)
-                with right:
-                    st.fragment(panel.curves)(entries)
+    tab = st.segmented_control(
+        "Below the maps",
+        TABS,
+        default=TABS[0],
+        required=True,
+        key="compare_tab",
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    with st.container(key="compare_tab_panel"):
+        if tab == "Texts":
+            changes_panel.texts(entries, corpus)
+        elif tab == "Where":
+            changes_panel.groups(entries, corpus, cache_dir)
+        else:
+            left, right = st.columns([1.15, 1], gap="large")
+            with left:
+                st.fragment(panel.categories)(entries, corpus)
+            with right:
+                st.fragment(panel.curves)(entries)
     panel.draw_refused(chosen.refused)

@@ -36,7 +36,7 @@ from datamask.dashboard.map.layers import Selection as SelectedRows
 from datamask.dashboard.map.marks import Seen
 from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import chosen, menus, ordering, session, tabs
+from datamask.dashboard.shell import chosen, menus, ordering, session
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
@@ -312,14 +312,22 @@ def _draw(current: Current) -> None:
         *([DISTRIBUTIONS] if others else []),
         *([GROUPS] if selected is not None else []),
     ]
-    for name, tab in zip(shown_tabs, tabs.tabs(shown_tabs, TAB) if shown_tabs else (), strict=True):
-        with tab:
-            if not tab.open:
-                continue
-            if name == GROUPS and selected is not None:
-                groups_panel.show(view, selected, cache_dir)
-            else:
-                distribution_panel.show(view, others, selected)
+    if not shown_tabs:
+        return
+    tab = st.segmented_control(
+        "Below the map",
+        shown_tabs,
+        default=shown_tabs[0],
+        required=True,
+        key=TAB,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    with st.container(key="explore_tab_panel"):
+        if tab == GROUPS and selected is not None:
+            groups_panel.show(view, selected, cache_dir)
+        else:
+            distribution_panel.show(view, others, selected)
 
 
 def _several_cuts(run: Run) -> bool:
