@@ -24,7 +24,7 @@ def search(view: Linked) -> None:
             placeholder="words",
             on_change=brushing.search,
             args=(view.corpus,),
-            help="Finds texts that contain all of these words.",
+            help='Finds texts that contain all of these words. "Quotes" find a phrase.',
         )
 
 

@@ -6,6 +6,7 @@ A view owns at most one condition, under its own name: a new one replaces the ol
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -81,25 +82,32 @@ class Among:
 
 @dataclass(frozen=True)
 class Holding:
-    """A text that holds all of these words, in any order, whatever their case."""
+    """A text that holds all of these words, in any order, whatever their case; words in quotes are one phrase."""
 
     text: str
     name: str = "search"
 
+    @property
+    def phrases(self) -> list[str]:
+        """Words and phrases that a text must hold, each with single spaces."""
+        found = re.findall(r'["“]\s*([^"”\s][^"”]*)["”](?!\S)|(\S+)', self.text)
+        return [" ".join((quoted or word).split()) for quoted, word in found]
+
     def mask(self, rows: Rows) -> np.ndarray:
         """Bool ``(N,)``."""
         holding = np.ones(rows.n, bool)
-        for word in self.text.split():
+        for phrase in self.phrases:
             if rows.texts is None:
                 return np.zeros(rows.n, bool)
-            hits = pc.match_substring(rows.texts, word, ignore_case=True).fill_null(False)
+            pattern = r"\s+".join(map(re.escape, phrase.split()))  # a phrase may run over a line's end
+            hits = pc.match_substring_regex(rows.texts, pattern, ignore_case=True).fill_null(False)
             holding &= hits.to_numpy() if isinstance(hits, pa.ChunkedArray) else hits.to_numpy(zero_copy_only=False)
         return holding
 
     @property
     def description(self) -> str:
         """The condition in words."""
-        return f"text contains “{self.text}”"
+        return "text contains " + " and ".join(f"“{phrase}”" if " " in phrase else phrase for phrase in self.phrases)
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,24 @@ def rows(frame) -> Rows:
     )
 
 
+SEARCHES = {
+    "alpha": ["alpha"],
+    "ALPHA beta": ["alpha", "beta"],
+    '"Alpha beta"': ["alpha beta"],
+    "gamma. “beta  alpha”": ["gamma.", "beta alpha"],
+    '"alpha': ['"alpha'],
+    ".": ["."],
+    "(delta)": ["(delta)"],
+    "nothing": ["nothing"],
+    "  ": [],
+}
+"""What is typed, and what each text must then hold."""
+
+
 def text_mask(frame: pd.DataFrame, query: str) -> np.ndarray:
     found = np.ones(N, bool)
-    for word in query.lower().split():
-        found &= frame["text"].str.lower().str.contains(word, regex=False, na=False).to_numpy(bool)
+    for phrase in SEARCHES[query]:
+        found &= frame["text"].str.lower().str.contains(phrase, regex=False, na=False).to_numpy(bool)
     return found
 
 
@@ -53,7 +67,7 @@ def text_mask(frame: pd.DataFrame, query: str) -> np.ndarray:
     low=st.floats(-2, 2),
     width=st.floats(0, 3),
     sources=st.sets(st.sampled_from(["web", "books", "code", "moon"])),
-    query=st.sampled_from(["alpha", "ALPHA beta", ".", "(delta)", "nothing", "  "]),
+    query=st.sampled_from(list(SEARCHES)),
     half=st.floats(0.1, 3),
     used=st.sets(st.integers(0, 3)),
 )
@@ -89,6 +103,15 @@ def test_a_condition_replaces_the_one_of_its_name_in_its_place():
     assert first.of("a") == Between("a", 2, 3) and first.of("c") is None
     assert first.without("a").conditions == (Among("b", ("x",)),)
     assert not first.without("a").without("b") and first
+
+
+def test_the_chip_says_what_is_searched_for():
+    """Two words without quotes were called a phrase, while rows with both words anywhere were counted."""
+    said = [Holding(text).description for text in ("memory leak", '"memory leak" free', "one")]
+    expected = ["text contains memory and leak", "text contains “memory leak” and free", "text contains one"]
+    assert said == expected
+    over_a_line = Rows(2, texts=pa.chunked_array([["a memory\n  leak", "a leak of memory"]]))
+    assert Holding('"memory leak"').mask(over_a_line).tolist() == [True, False]
 
 
 def test_conditions_on_what_is_not_there_are_forgotten(rows):
