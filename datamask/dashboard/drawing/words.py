@@ -106,10 +106,11 @@ def short(number: float) -> str:
 
 
 def percent(share: float | None, digits: int = 0) -> str:
-    """A share as ``94 %``; ``–`` where there is none."""
+    """A share as ``94 %``; ``–`` where there is none. Of a negative one as many digits as say so: ``−0.5 %``."""
     if share is None or not math.isfinite(share):
         return "–"
-    rounded = f"{100 * share:.{digits}f}"
+    finer = [f"{100 * share:.{places}f}" for places in range(digits, max(digits, 2) + 1)]
+    rounded = next((text for text in finer if share < 0 and float(text)), finer[0])
     return f"{rounded.replace('-', '−') if float(rounded) else rounded.lstrip('-')}{GAP}%"
 
 
