@@ -170,7 +170,7 @@ def test_a_new_server_opens_on_what_was_solved_before(page, opened, store, mappe
     monkeypatch.setattr(lambda_points, "NEEDED", 45.0)
     for script, *_ in PAGES:
         app = page(script, corpus=opened.key)
-        assert "**λ 0.5**" in strip(app) and "72 of 240 rows" in strip(app) and " so far" not in strip(app)
+        assert "**λ 0.5**" in strip(app) and "72 of 240 rows" in strip(app) and "not proved yet" not in strip(app)
         assert downloads["file"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved[0.5]).to_pylist()
         assert live._holder().sessions == {}
     app = page(corpus=opened.key, **{"lambda": "0.2"})
@@ -209,8 +209,8 @@ def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened
     early = Current(workspace, known, replace(drawn, gap=None), False)
     now = currently.newest(early)
     assert now.key == drawn.key and replace(now, bits=drawn.bits) == drawn
-    assert " so far" in " ".join(wording.parts(opened.corpus, drawn, proving=True))
-    assert " so far" not in " ".join(wording.parts(opened.corpus, drawn))
+    assert "not proved yet" in " ".join(wording.parts(opened.corpus, drawn, proving=True))
+    assert "not proved yet" not in " ".join(wording.parts(opened.corpus, drawn))
     # another selection is for the next drawing of the page
     other = replace(early.selection, bits=~drawn.bits)
     assert currently.newest(replace(early, selection=other)) is other

@@ -259,11 +259,14 @@ def _note(point: LambdaPoint) -> str:
 
 
 def proof_words(gap: float | None, final: bool) -> str:
-    """How near the best possible, in a few words; empty where nothing is proved or proofs still change."""
+    """How near the best possible, in a few words; empty where nothing will be proved.
+
+    Args:
+        final: whether the proof is complete: until then a gap says how far it is, not how good the selection is.
+    """
     if gap is None:
         return ""
-    known = f"gap {words.gap_percent(gap):.2f}{words.GAP}%"
-    return known if final else f"{known}, still solving"
+    return f"gap {words.gap_percent(gap):.2f}{words.GAP}%" if final else "not proved yet"
 
 
 @dataclass(frozen=True)

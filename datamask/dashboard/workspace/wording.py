@@ -8,6 +8,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
+from datamask.dashboard.tradeoff.lambda_points import proof_words
 from datamask.dashboard.workspace.selection import Selection
 
 
@@ -27,10 +28,7 @@ def parts(corpus: Corpus, selection: Selection, more: Sequence[str] = (), *, pro
         said.append(f"Quality {words.percent(selection.quality)}")
     if selection.diversity is not None:
         said.append(f"Diversity {'' if selection.exact else '≥ '}{words.percent(selection.diversity)}")
-    if selection.gap is not None:
-        said.append(f"gap {words.gap_percent(selection.gap):.2f}{words.GAP}%{' so far' if proving else ''}")
-    if selection.preview:
-        said.append("preview")
+    said += [proof_words(selection.gap, final=not proving), "preview" if selection.preview else ""]
     return [*filter(None, said), *more]
 
 

@@ -213,8 +213,7 @@ def test_what_cannot_be_is_said(corpus, tmp_path):
     assert refused.job.state == "failed" and not refused.alive and "live lambda" in refused.error
 
 
-def test_a_proof_that_is_not_final_says_that_it_is_still_solving():
-    said = lambda_points.proof_words(0.22, final=False)
-    assert said.endswith("still solving") and "22.00" in said
+def test_a_gap_is_said_once_it_is_proved():
+    assert lambda_points.proof_words(0.22, final=False) == "not proved yet"
     assert lambda_points.proof_words(0.22, final=True) == "gap 22.00\u00a0%"
     assert "0.01" in lambda_points.proof_words(1e-6, final=True) and lambda_points.proof_words(None, final=False) == ""
