@@ -35,6 +35,7 @@ def runs_dir(tmp_path, monkeypatch) -> Path:
     """An empty runs folder that the pages use; files may be read under `tmp_path` and the repository only."""
     monkeypatch.setenv("DATAMASK_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("DATAMASK_ROOTS", f"{tmp_path}:{ROOT}")
+    monkeypatch.setenv("DATAMASK_SAMPLE", "off")
     return tmp_path / "runs"
 
 

@@ -107,36 +107,13 @@ def test_the_code_is_asked_for_where_a_corpus_is_refused(page, runs_dir, elsewhe
     opening = before.start(CorpusConfig((str(elsewhere / "first" / "shard.parquet"),)), "before")
     opening.wait(240)
     app = page(corpus=opening.key)
-    assert "outside the folders" in app.warning[0].value and openings(runs_dir).all() == []
+    assert "outside the folders" in app.error[0].value and openings(runs_dir).all() == []
     app.text_input(key="allow_outside_code").set_value(told[0])
     app.button(key="allow_outside").click().run()
     found = openings(runs_dir).get(opening.key)
-    assert found is not None and not any("outside the folders" in warning.value for warning in app.warning)
+    assert found is not None and not app.error
     found.wait(240)
     assert found.ready
-
-
-def test_the_bare_address_reopens_the_last_corpus(page, runs_dir, tmp_path, monkeypatch):
-    for name in ("one", "two"):
-        write_shard(tmp_path / f"{name}.parquet")
-        last = Openings(runs_dir).start(CorpusConfig((str(tmp_path / f"{name}.parquet"),)), name)
-        last.wait(240)
-    monkeypatch.setenv("DATAMASK_SAMPLE", "off")
-    assert "corpus" not in page().query_params
-    monkeypatch.delenv("DATAMASK_SAMPLE")
-    app = page()
-    assert app.query_params["corpus"] == last.key and openings(runs_dir).get(last.key) is not None
-    monkeypatch.setattr(session, "on_loopback", lambda: False)
-    assert "corpus" not in page("pages/data.py").query_params
-
-
-def test_the_bare_address_passes_over_a_corpus_that_only_another_server_may_read(page, runs_dir, tmp_path, elsewhere):
-    for path in (write_shard(tmp_path / "mine.parquet").inputs[0], str(elsewhere / "first" / "shard.parquet")):
-        last = Openings(runs_dir).start(CorpusConfig((path,)), "before")
-        last.wait(240)
-    app = page()
-    assert app.query_params["corpus"] != last.key and not app.warning
-    assert [opening.config.inputs[0] for opening in openings(runs_dir).all()] == [str(tmp_path / "mine.parquet")]
 
 
 def test_a_link_to_no_corpus_is_one_sentence(page):

@@ -13,7 +13,7 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.dashboard.data import demo, demo_opening, preparing
+from datamask.dashboard.data import demo, preparing
 from datamask.dashboard.data import openings as openings_module
 from datamask.dashboard.data.looks_ahead import look_ahead
 from datamask.dashboard.data.openings import openings
@@ -315,21 +315,6 @@ def test_the_demo_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
     assert "The demo is open." in said(app) and not any(button.key == "open_sample" for button in app.button)
 
 
-def test_the_first_page_shows_the_demo_where_the_server_opened_it_by_itself(page, runs_dir, tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "small")
-    monkeypatch.setattr(demo, "CORPUS", tmp_path / "small")
-    monkeypatch.delenv(demo_opening.SWITCH, raising=False)
-    opening = demo_opening.begin(openings(runs_dir))
-    opening.wait(240)
-    app = page(DATA)
-    assert app.query_params["corpus"] == opening.key and {m.label: m.value for m in app.metric}["Rows"] == "1,200"
-    assert not page().subheader and page().title[0].value == "Map"
-    # another corpus was opened since: on a server of one machine it is the one that is opened again
-    mine = openings(runs_dir).start(write_shard(tmp_path / "mine.parquet"), "mine")
-    mine.wait(240)
-    assert page().query_params["corpus"] == mine.key
-
-
 def test_a_reload_finds_the_corpus_again(page, opened):
     assert page(DATA, corpus=opened.key).metric[0].value == "240"
 
@@ -381,8 +366,7 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
     assert any(b.label == "Open it again" for b in app.button)
 
 
-def test_earlier_corpora_are_offered(page, opened, monkeypatch):
-    monkeypatch.setenv(demo_opening.SWITCH, "off")  # else the last one is open already
+def test_earlier_corpora_are_offered(page, opened):
     app = page(DATA)
     recent = [b for b in app.button if "240 rows" in b.label]
     assert len(recent) == 1

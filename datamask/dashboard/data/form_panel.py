@@ -116,10 +116,10 @@ def offer_sample(weight: Weight, opening: Opening | None = None) -> None:
         width="stretch",
         key="open_sample",
     ):
-        _open(demo.config(), demo.TITLE, ours=True)
+        _open(demo.config(), title_of(demo.config()), ours=True)
 
 
-def _from_paths() -> CorpusConfig | None:
+def _from_paths(opening: Opening | None) -> Named | None:
     lines = st.text_area(
         CORPUS_OPTIONS["inputs"].label,
         key="corpus_paths",

@@ -139,7 +139,9 @@ def opening_key(config: CorpusConfig) -> str:
 
 
 def title_of(config: CorpusConfig) -> str:
-    """What to call a corpus opened by path: its file's or folder's name, and how many others there are."""
+    """What to call a corpus: its file's or folder's name, and how many others there are; the demo is called so."""
+    if config == demo.config():
+        return demo.TITLE
     first = Path(file_name(config.inputs[0]).rstrip("/"))
     name = first.name if not any(mark in first.name for mark in "*?[") else f"{first.parent.name}/{first.name}"
     more = len(config.inputs) - 1

@@ -27,9 +27,8 @@ from starlette.routing import Route
 
 from datamask import endings, import_race, server_note
 from datamask.config import CorpusConfig
-from datamask.dashboard.data import demo_opening, kept_roots
+from datamask.dashboard.data import kept_roots
 from datamask.dashboard.data.allowed import allowed
-from datamask.dashboard.data.openings import openings
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
@@ -166,18 +165,18 @@ def _hosts() -> Hosts:
 
 @asynccontextmanager
 async def _life(_: st.App) -> AsyncIterator[None]:
-    """Begin to open the corpus of the command line, or the demo where that opens by itself, say where it is to be
-    seen and by which code folders are added, and open a browser there, as Streamlit does for a plain script; at the end
-    wait for all background work.
+    """Begin to open the first corpus, say where it is to be seen and by which code folders are added, and open a
+    browser there, as Streamlit does for a plain script; at the end wait for all background work.
 
     That is done here because a server ended by a signal dies of it right after, without the interpreter's own end.
     """
+    if on_loopback():
+        allowed().allow(kept_roots.kept(Path(default_root()).absolute()))
     first = _first_page()
     page = _address() + first
     if first or st.get_option("logger.hideWelcomeMessage"):
         tell(f"datamask: {page} (Ctrl-C ends the server)")
     if on_loopback():
-        allowed().allow(kept_roots.kept(Path(default_root()).absolute()))
         one_time_code()  # which prints it
     if not st.get_option("server.headless"):
         asyncio.get_running_loop().run_in_executor(None, webbrowser.open, page)
@@ -190,10 +189,7 @@ async def _life(_: st.App) -> AsyncIterator[None]:
 
 def _first_page() -> str:
     """The map of the corpus that is open first, whose opening begins; nothing where there is none."""
-    if allowed().corpus is None:
-        opening = demo_opening.begin(openings(Path(default_root()).absolute()))
-    else:
-        opening = session.opening_of_the_command_line()
+    opening = session.first_opening()
     return "" if opening is None else f"?corpus={opening.key}"
 
 

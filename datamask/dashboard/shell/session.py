@@ -14,7 +14,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +23,9 @@ import streamlit as st
 from datamask import process
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.data import demo, demo_opening
+from datamask.dashboard.data import demo
 from datamask.dashboard.data.allowed import allowed
-from datamask.dashboard.data.inputs import UPLOADS, Outside, check_roots
+from datamask.dashboard.data.inputs import UPLOADS, Outside, check_roots, confined_config
 from datamask.dashboard.data.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import candidates
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _OPENED, _OUTSIDE, _VISITOR, _OPENED_ON = "opened_runs", "corpus_outside", "visitor", "opened_on_run"
+SAMPLE = "DATAMASK_SAMPLE"
+"""Variable of the environment; ``off``: the demo is not opened by itself."""
+
 SHOWN = "page_shown"
 """Of the session state: the title of the page that is drawn."""
 
@@ -199,9 +202,8 @@ def choose_opening(opening: Opening) -> None:
 def current_opening() -> Opening | None:
     """The corpus this session looks at, in whatever state: by the URL, else by the session, else by the chosen run.
 
-    Without any of these it is what the server's command line named, else the corpus opened last on a server of one
-    machine, else the demo where that opens by itself. A link that names no corpus is said once and forgotten. None
-    also where that corpus lies outside the roots; `outside` then has the sentence.
+    Without any of these it is `first_opening`. A link that names no corpus is said once and forgotten. None also where
+    the corpus lies outside the roots; `outside` then has the sentence.
     """
     key = st.query_params.get("corpus") or st.session_state.get("corpus_key")
     st.session_state.pop(_OUTSIDE, None)
@@ -227,7 +229,7 @@ def current_opening() -> Opening | None:
                     named = run.config.corpus
                     opening = open_corpus_of(run)
         elif opening is None:
-            opening = opening_of_the_command_line() or _last(check) or demo_opening.opening(all_openings())
+            opening = first_opening()
     except Outside as error:
         st.session_state[_OUTSIDE] = (str(error), named)
     if opening is not None and st.query_params.get("corpus") != opening.key:
@@ -235,36 +237,31 @@ def current_opening() -> Opening | None:
     return opening
 
 
-def opening_of_the_command_line() -> Opening | None:
-    """The opening of the corpus that the server was started with, begun where it is not open; None: there is none."""
-    config = allowed().corpus
+def first_opening() -> Opening | None:
+    """The opening of the corpus that is shown where nobody names one, begun where it is not open.
+
+    It is the one that the command line named, else that of the newest finished run that this server may read, else the
+    demo, unless the variable `SAMPLE` of the environment is ``off``.
+    """
+    config = allowed().corpus or _corpus_of_newest_run()
+    if config is None and os.environ.get(SAMPLE, "").lower() != "off":
+        config = demo.config()
     if config is None:
         return None
     return all_openings().get(opening_key(config)) or all_openings().start(config, title_of(config))
 
 
-def _last(check: Callable[[CorpusConfig], None]) -> Opening | None:
-    """The opening of the corpus that was opened last, on a server of one machine; None where nothing was opened.
+def _corpus_of_newest_run() -> CorpusConfig | None:
+    """The corpus of the newest finished run whose files are there and below the roots; None: there is none.
 
-    Another server of the same runs folder may have opened one that this server may not read: then the one before it.
-    Where other machines reach the server, what one visitor opened is nothing that the next one asked for.
-
-    Args:
-        check: as of `Openings.resume`.
-
-    Raises:
-        Outside: all that were opened lately lie outside the roots; the sentence is about the last one.
+    Where other machines reach the server, uploads count for less: what one visitor opened the next one did not ask for.
     """
-    if not on_loopback() or demo_opening.off():
-        return None
-    refusal: Outside | None = None
-    for note in all_openings().recent():
-        try:
-            return all_openings().resume(note.key, check)
-        except Outside as error:
-            refusal = refusal or error
-    if refusal is not None:
-        raise refusal
+    readable = (*roots(), demo.DEMO, *([runs_dir() / UPLOADS] if on_loopback() else []))
+    with contextlib.suppress(StoreError):  # the pages say so, where they need the folder
+        for run in store().list():
+            with contextlib.suppress(DatamaskError):
+                if candidates.candidates([run], None)[0] and confined_config(run.config.corpus, readable):
+                    return run.config.corpus
     return None
 
 

@@ -1,4 +1,4 @@
-"""The demo opens by itself where nothing was opened before; what was computed of it is copied into the runs folder."""
+"""What was computed of the demo is copied into the runs folder when it is opened."""
 
 from __future__ import annotations
 
@@ -10,23 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus.projections import layouts
-from datamask.dashboard.data import demo, demo_opening
-from datamask.dashboard.data.allowed import allowed
+from datamask.dashboard.data import demo
 from datamask.dashboard.data.openings import Openings
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live
 from datamask.runs.store import RunStore
-from tests.making.runs import write_shard
 
 ROOT = Path(__file__).resolve().parents[3]
 LONG = 240.0
-
-
-@pytest.fixture(autouse=True)
-def switched_on(monkeypatch) -> None:
-    monkeypatch.delenv(demo_opening.SWITCH, raising=False)
 
 
 @pytest.fixture
@@ -43,14 +35,13 @@ def openings(tmp_path) -> Openings:
 
 def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(openings, live_of_its_own, monkeypatch):
     monkeypatch.setattr(layouts, "compute_layout", None)
-    opening = demo_opening.begin(openings)
+    opening = openings.start(demo.config(), demo.TITLE)
     opening.job.wait(LONG)
     store = RunStore(openings.runs_dir)
     assert opening.title == demo.TITLE and len(opening.corpus) > 5_000
     assert map_layout.layout(opening.corpus, store.cache_dir) is not None
     (run,) = store.list()
     assert run.status().state == "done" and run.config.corpus == opening.config
-    assert demo_opening.opening(openings) is opening
     # λ can be dragged at once, and nothing takes the processor from the first map
     points = kept_points.of_problem(opening.corpus, lambda_points.settings_of(run.config.selection), store.cache_dir)
     assert len(points) == lambda_points.GRID_SIZE and live._holder().sessions == {} and opening.counting is None
@@ -58,7 +49,7 @@ def test_the_demo_opens_with_its_map_and_its_run_and_nothing_is_computed(opening
 
 
 def test_its_copies_are_counted_at_sight_and_once(small, openings):
-    opening = demo_opening.begin(openings)
+    opening = openings.start(demo.config(), demo.TITLE)
     opening.wait(LONG)
     assert opening.ready and opening.counting is None
     openings.count_at_sight(opening)
@@ -96,49 +87,8 @@ def test_a_runs_folder_that_cannot_be_written_is_said_in_the_log(tmp_path, caplo
     assert "not copied" in caplog.text
 
 
-def test_visitors_do_not_open_it_where_the_server_did_not_begin(openings):
-    assert demo_opening.wanted(openings) and demo_opening.opening(openings) is None
-
-
-def test_it_opens_again_after_a_restart_although_runs_were_made(small, openings):
-    demo_opening.begin(openings).wait(LONG)
-    RunStore(openings.runs_dir).create(RunConfig(demo.config()))
-    again = demo_opening.begin(Openings(openings.runs_dir))
-    again.wait(LONG)
-    assert again.ready and len(again.corpus) == 1_200
-
-
-def test_not_where_there_are_runs_already(small, openings):
-    RunStore(openings.runs_dir).create(RunConfig(CorpusConfig(("mine.parquet",))))
-    assert demo_opening.begin(openings) is None and openings.all() == []
-    assert not (openings.runs_dir / demo.NOTE).exists()
-
-
-def test_not_where_another_corpus_was_opened(small, openings, tmp_path):
-    demo_opening.begin(openings).wait(LONG)
-    own = openings.start(write_shard(tmp_path / "mine.parquet"), "mine")
-    assert demo_opening.opening(openings) is None
-    own.wait(LONG)
-    assert demo_opening.begin(Openings(openings.runs_dir)) is None
-
-
-def test_not_where_the_command_line_names_a_corpus(openings, monkeypatch):
-    monkeypatch.setattr(allowed(), "corpus", CorpusConfig(("mine.parquet",)))
-    assert demo_opening.begin(openings) is None and openings.all() == []
-
-
-def test_not_where_it_is_switched_off(openings, monkeypatch):
-    monkeypatch.setenv(demo_opening.SWITCH, "off")
-    assert demo_opening.begin(openings) is None and openings.all() == []
-
-
-def test_a_runs_folder_that_cannot_be_read_opens_nothing(tmp_path):
-    (tmp_path / "runs").write_text("a file where a folder is expected")
-    assert demo_opening.begin(Openings(tmp_path / "runs")) is None
-
-
 def test_another_corpus_under_its_name_gets_none_of_its_results(openings, tmp_path, monkeypatch):
     pq.write_table(pa.concat_tables([pq.read_table(demo.CORPUS)[:500]]), tmp_path / "demo.parquet")
     monkeypatch.setattr(demo, "CORPUS", tmp_path / "demo.parquet")
-    demo_opening.begin(openings).wait(LONG)
+    openings.start(demo.config(), demo.TITLE).wait(LONG)
     assert RunStore(openings.runs_dir).list() == []
