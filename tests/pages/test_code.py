@@ -47,9 +47,11 @@ def type_code(app, code):
     return app.button(key="allow").click().run()
 
 
-def test_the_right_code_allows_that_folder_and_no_other(page, runs_dir, elsewhere, told, explained):
-    app = choose_path(page("pages/data.py"), elsewhere / "first" / "*.parquet")
-    assert "outside the folders" in app.error[0].value and not any(b.label == "Open" for b in app.button)
+def test_the_right_code_allows_that_folder_and_no_other(page, runs_dir, opened, elsewhere, told):
+    app = choose_path(page("pages/data.py", corpus=opened.key), elsewhere / "first" / "*.parquet")
+    assert "outside the folders" in app.error[0].value and app.error[0].value.endswith("the one-time code below.")
+    # the only filled button is the field's: the corpus that is open made way
+    assert [b.key for b in app.button if b.proto.type == "primary"] == ["allow"]
     assert str(elsewhere / "first") in button(app, app.button(key="allow").label).label.replace("\\", "")
     assert app.text_input(key="allow_code").proto.help
     app = type_code(app, told[0])
@@ -85,7 +87,7 @@ def test_a_server_that_others_can_reach_has_no_field(page, runs_dir, elsewhere, 
     config.set_option("server.address", "0.0.0.0")
     try:
         app = choose_path(page("pages/data.py"), elsewhere / "first")
-        assert "outside the folders" in app.error[0].value
+        assert "outside the folders" in app.error[0].value and "below" not in app.error[0].value
         assert not app.text_input or all(field.key != "allow_code" for field in app.text_input)
         assert all(b.key != "allow" for b in app.button)
     finally:

@@ -24,7 +24,7 @@ from datamask.dashboard.data.inputs import (
 )
 from datamask.dashboard.data.openings import Opening, opening_key, title_of
 from datamask.dashboard.drawing import words
-from datamask.dashboard.shell import code_field, loopback, option_control, session
+from datamask.dashboard.shell import code_field, option_control, session
 from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
@@ -87,9 +87,7 @@ def corpus_form(opening: Opening | None) -> Named | None:
     if place == "sample":
         offer_sample(weight, opening)
     else:
-        config = _from_paths() if place == "path" else _from_uploads()
-        if config is not None:
-            named = _mapping(config, opening)
+        named = _from_paths(opening) if place == "path" else _from_uploads(opening)
     offer_recent(opening)
     if named is None or opening is None:
         return named
@@ -146,17 +144,17 @@ def _from_paths(opening: Opening | None) -> Named | None:
         _say(error)
         return None
     try:
-        return confined_config(config, roots)
+        found = confined_config(config, roots)
     except OutsideRoots as error:
-        _say(error)
-        if loopback.on_loopback():
-            code_field.show(config, roots, session.visitor(), session.runs_dir())
+        code_field.refuse(error, config, roots, session.visitor(), session.runs_dir())
+        return Named(config, False)
     except DatamaskError as error:
         _say(error)
-    return None
+        return Named(config, False)
+    return _mapping(found, opening)
 
 
-def _from_uploads() -> CorpusConfig | None:
+def _from_uploads(opening: Opening | None) -> Named | None:
     files = st.file_uploader(
         f"Shards: {formats()}",
         type=[ending[1:] for ending in endings()],
@@ -169,10 +167,10 @@ def _from_uploads() -> CorpusConfig | None:
         return None
     try:
         kept = keep_uploads([(file.name, file) for file in files], session.runs_dir(), _used)
-        return CorpusConfig(tuple(map(str, kept)))
     except DatamaskError as error:
         _say(error)
         return None
+    return _mapping(CorpusConfig(tuple(map(str, kept))), opening)
 
 
 def _used() -> list[CorpusConfig]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ from datamask.dashboard.data.allowed import allowed
 from datamask.dashboard.data.inputs import outside_paths
 from datamask.dashboard.drawing import words
 from datamask.dashboard.server.codes import one_time_code
+from datamask.dashboard.shell.loopback import on_loopback
 from datamask.errors import DatamaskError
 from datamask.files import RealRoots
 from datamask.storage.address import FilePath
@@ -24,25 +26,32 @@ HELP = (
 )
 
 
-def show(config: CorpusConfig, roots: Iterable[FilePath], visitor: str, runs_dir: Path, key: str = "allow") -> None:
-    """Draw the field; the right code allows what the corpus names outside the roots, and the page is drawn again.
+def refuse(
+    error: object, config: CorpusConfig, roots: Iterable[FilePath], visitor: str, runs_dir: Path, key: str = "allow"
+) -> None:
+    """Draw why a corpus is not opened, and on a loopback server the field: the right code allows what it names.
 
-    Only for a server on the loopback. The button names the whole path: who types the code must see what it opens.
+    The button names the whole path: who types the code must see what it opens.
 
     Args:
-        config: of the corpus. roots: what may be read. visitor: tells sessions apart.
+        error: what is wrong. config: of the corpus. roots: what may be read. visitor: tells sessions apart.
         runs_dir: beside which it is kept what was allowed. key: of the button; one on a page.
     """
-    try:
-        named = outside_paths(config, roots)
-    except DatamaskError:  # no path that anything could be allowed at
-        return
-    if not named:  # it is a link below an allowed folder that leads out
+    named: tuple[FilePath, ...] = ()
+    if on_loopback():
+        with contextlib.suppress(DatamaskError):  # no path that anything could be allowed at
+            named = outside_paths(config, roots)  # none: it is a link below an allowed folder that leads out
+    way = " The quickest way: enter the one-time code below." if named else ""
+    st.error(f"{words.sentence(error).rstrip('.')}.{way}", icon=":material/lock:")
+    if not named:
         return
     with st.form(f"{key}_by_code", border=False):
         code = st.text_input("One-time code from the server's terminal", key=f"{key}_code", max_chars=20, help=HELP)
         submitted = st.form_submit_button(
-            f"Allow {words.plain(', '.join(map(str, named)), 200)}", key=key, icon=":material/lock_open:"
+            f"Allow {words.plain(', '.join(map(str, named)), 200)}",
+            key=key,
+            type="primary",
+            icon=":material/lock_open:",
         )
     if not submitted:
         return

@@ -340,10 +340,8 @@ def draw_outside() -> None:
     """Why the corpus of a run is not opened, and what there is to see all the same."""
     with st.container(border=True):
         st.subheader("This corpus is not open", anchor=False)
-        st.warning(words.sentence(outside()), icon=":material/lock:")
-        named = st.session_state[_OUTSIDE][1]
-        if named is not None and on_loopback():
-            code_field.show(named, roots(), visitor(), runs_dir(), "allow_outside")
+        sentence, named = st.session_state[_OUTSIDE]
+        code_field.refuse(sentence, named, roots(), visitor(), runs_dir(), "allow_outside")
         if st.query_params.get("run"):
             st.page_link(
                 "pages/runs.py",
