@@ -7,7 +7,7 @@ import streamlit as st
 from datamask.analyses.report.summary import kept_by
 from datamask.dashboard.drawing import words
 from datamask.dashboard.frame.frame import frame
-from datamask.dashboard.runs import candidates, listing, menu_panel, provenance
+from datamask.dashboard.runs import listing, menu_panel, provenance
 from datamask.dashboard.shell import session
 from datamask.pages.export import cards_panel, report_panel, selection_panel, summary_panel, whole_panel
 from datamask.pages.runs import run_panel
@@ -15,38 +15,25 @@ from datamask.pages.runs import run_panel
 current = frame("Export", "What can you download?")
 
 opening = session.current_opening()
-run = session.current_run()
+corpus = None if opening is None else opening.corpus
+selection = None if current is None else current.selection
+# without an open corpus, the run of the address as its folder has it
+run = session.current_run() if selection is None else selection.run
 if opening is None and run is None:
     session.open_corpus_or_stop()
 finished = [r for r in listing.runs_on(session.store(), opening) if r.has_selection]
-corpus = None if opening is None else opening.corpus
-fit, _ = candidates.candidates(finished, None if corpus is None else corpus.fingerprint)
-first = session.run_to_open(fit) or next(iter(finished), None)
-instead = ""
-if first is not None and run is not None and listing.is_on(run, opening) and not run.has_selection:
-    instead = (
-        f"**{words.plain(listing.name_of(run), 80)}** has no selection: "
-        f"{candidates.UNFINISHED.get(run.status().state, 'its files are missing')}. Shown instead: "
-        f"**{words.plain(listing.name_of(first), 80)}**."
-    )
-    run = None
-selection = None if current is None else current.selection
-if run is None or (listing.is_on(run, opening) and run.has_selection):
-    run = first if selection is None else selection.run
 
-if run is None and current is not None and selection is not None:
-    menu_panel.choose(finished, None)
-    if instead:
-        st.info(instead, icon=":material/info:")
-    selection_panel.show(current.workspace, selection)
-    st.stop()
+for refused in [] if current is None else current.workspace.refused:
+    instead = "" if selection is None else f" Shown instead: **{words.plain(selection.name, 80)}**."
+    st.info(f"**{words.plain(refused.name, 80)}** has no selection: {refused.reason}.{instead}", icon=":material/info:")
+if run is not None or selection is not None:
+    menu_panel.choose(finished, run)
 if run is None:
-    cards_panel.nothing_yet()
+    if current is not None and selection is not None:
+        selection_panel.show(current.workspace, selection)
+    else:
+        cards_panel.nothing_yet()
     st.stop()
-
-menu_panel.choose(finished, run)
-if instead:
-    st.info(instead, icon=":material/info:")
 if not listing.is_on(run, opening):
     run_panel.other_corpus(run)
 if not run.has_selection:

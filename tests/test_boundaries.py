@@ -164,6 +164,7 @@ LAZY: dict[str, set[str]] = {
     "dashboard.data": {"evaluation"},
     "dashboard.tradeoff": {"evaluation", "runs.run_queue"},
     "dashboard.linked": {"evaluation"},
+    "dashboard.workspace.panels": {"evaluation"},
     "analyses": {"analyses.compute", "evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
     "analyses.command": {"analyses", "analyses.compute", "corpus", "evaluation"},
 }
@@ -195,7 +196,7 @@ ALIASES = {
     **dict.fromkeys(("dashboard.map.canvas_map", "dashboard.map.scene"), "dashboard.map.panels"),
     **dict.fromkeys(("dashboard.linked.brushing", "dashboard.linked.columns"), "dashboard.linked.panels"),
     **dict.fromkeys(
-        (f"dashboard.workspace.{name}" for name in ("workspace", "along", "current", "files", "keeping")),
+        (f"dashboard.workspace.{name}" for name in ("workspace", "along", "current", "files", "keeping", "rules")),
         "dashboard.workspace.panels",
     ),
 }

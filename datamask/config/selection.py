@@ -30,6 +30,12 @@ PAPER_PRESET = {
 }
 """The quick-test setting of arXiv 2512.24265. Never changes."""
 
+PROBLEM = ("objective", "select_ratio", "budget", "scale", "center", "prune", "collapse", "neighbors")
+"""Options that say which selections there are, but for λ and the rules over rows."""
+
+RULES = ("pin", "ban", "given", "quotas")
+"""Options that name rows or groups of them."""
+
 PLANNED_FROM = 200_000
 """Rows above which steps are planned; up to here all of them are quick enough."""
 

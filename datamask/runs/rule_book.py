@@ -56,7 +56,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleBook:
-    """The rules for the next selection from one corpus, by fingerprint, in the order they were made."""
+    """The rules for selections from one corpus, by fingerprint, in the order they were made."""
 
     fingerprint: str
     rules: tuple[Rule, ...] = ()

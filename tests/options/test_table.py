@@ -59,12 +59,13 @@ def refusal(**options):
         return str(error)
 
 def form():
+    from datamask.config import SelectionConfig
     from datamask.dashboard.runs import form_panel
-    form_panel.run_form()
+    form_panel.run_form(SelectionConfig.from_options(), print)
 
 app = AppTest.from_function(form, default_timeout=60).run()
 order = app.selectbox(key="form_order")
-patience = app.number_input(key="form_learn_patience")
+patience = app.number_input(key="counterfactual_patience")
 patience.set_value(9).run()
 app.selectbox(key="form_order").set_value("shuffled").run()
 drawn = {control.key for kind in ("selectbox", "number_input", "checkbox") for control in app.get(kind)}
@@ -108,7 +109,7 @@ print(json.dumps({
     "old record": SelectionConfig.from_dict({"objective": "disf", "estimator": "counterfactual"}).patience,
     "not drawn": [name for name, option in OPTIONS.items() if option.control is not None
                   and (not option.owners or "counterfactual" in option.owners)
-                  and f"form_{'learn_' if option.owners else ''}{name}" not in drawn],
+                  and f"{'counterfactual' if option.owners else 'form'}_{name}" not in drawn],
     "form": [order.label, order.options, patience.label, patience.help, patience.value],
     "compared": {name: tables.SETTINGS[name] for name in ("patience", "order")},
     "corpus refused": [corpus_refusal(longest=0), corpus_refusal(longest="ten")],

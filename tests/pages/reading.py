@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,14 @@ def strip(app: AppTest) -> tuple[list[float], list[bool], list[float]]:
     own, *states = figure(app, "why_strip").data
     dots = sorted((lamb, dots.name == "in") for dots in states for lamb in dots.x if lamb is not None)
     return [lamb for lamb, _ in dots], [inside for _, inside in dots], list(own.x)
+
+
+def view(app: AppTest, **parts: Any) -> AppTest:
+    """The page once these parts of the view were changed."""
+    app.session_state["view"] = replace(app.session_state["view"], **parts)
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return app
 
 
 def titles(app: AppTest) -> list[str]:

@@ -292,19 +292,18 @@ def test_a_pressed_cell_opens_the_stored_run_of_its_method(page, opened, store, 
     assert app.session_state[opening_panel.TARGET] == "t1" == app.session_state[evidence_panel.TARGET]
 
 
-def test_a_lambda_without_a_run_opens_next_to_one_of_the_same_problem(page, opened, store, kept, switched, begun):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", select_ratio=0.1)
+def test_a_lambda_without_a_run_is_posed_and_solved_where_nothing_else_does(
+    page, opened, store, kept, switched, begun, monkeypatch
+):
     app = page(PAGE, corpus=opened.key)
     # by the menu, as without a pointer
     app.selectbox(key=opening_panel.MENU).set_value("facility-0.7").run()
     ((script, link),) = switched
-    assert script == "app.py" and "run" not in link and len(begun) == 1
-    assert (begun[0].objective, begun[0].lamb, begun[0].select_ratio) == ("facility", 0.7, 0.3)
-    assert (link["objective"], link["ratio"], link["lambda"]) == ("facility", "0.3", "0.7")
-    alike = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", lamb=0.2)
-    app = page(PAGE, corpus=opened.key)
-    app.selectbox(key=opening_panel.MENU).set_value("facility-0.7").run()
-    assert switched[-1][1]["run"] == alike.id and switched[-1][1]["lambda"] == "0.7" and len(begun) == 1
+    assert script == "app.py" and link == {"corpus": opened.key, "objective": "facility", "lambda": "0.7"} and not begun
+    monkeypatch.setattr(opening_panel.lambda_points, "refusal", lambda settings: "it takes a run")
+    app.session_state[opening_panel.CELL] = ("facility-0.7", "t1")
+    app.run()
+    assert [(asked.objective, asked.lamb, asked.select_ratio) for asked in begun] == [("facility", 0.7, 0.3)]
 
 
 def test_a_simple_baseline_is_offered_as_a_run(page, opened, store, kept, switched, begun):
@@ -322,7 +321,7 @@ def begun(monkeypatch, opened, store):
     """The settings of the runs that were started."""
     settings_begun = []
 
-    def begin(opened, runs, settings, rules, name=""):
+    def begin(opened, runs, settings, name="", continued=False):
         settings_begun.append(settings)
         return finish_run(store, opened.corpus, opened.config, opened.corpus.quality, estimator="soft-quality")
 

@@ -1,4 +1,4 @@
-"""The form of Runs starts at the problem of the current selection, and keeps what is chosen until that is another."""
+"""The form of Runs shows the problem of the view, and changes it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from datamask.dashboard.shell import session
 from datamask.runs.run_queue import run_queue
 from tests.making.runs import finish_run
+from tests.pages.reading import view
 
 RUNS, LONG = "pages/runs.py", 240.0
 FORM = ("lamb", "objective", "select_ratio")
@@ -33,12 +33,15 @@ def test_it_starts_at_the_shown_run_and_at_a_moved_lambda(page, opened, run):
     assert app.slider(key="form_lamb").value == 0.37
 
 
-def test_what_is_chosen_stays_until_the_problem_is_another(page, opened, run):
+def test_what_it_says_is_the_view(page, opened, run):
     app = page(RUNS, corpus=opened.key, run=run.id)
-    app.slider(key="form_lamb").set_value(0.2).run()
-    assert form(app.run()) == (0.2, "pairwise", 0.4)
-    app.session_state[session.LAMBDA] = 0.9
-    assert form(app.run()) == (0.9, "pairwise", 0.4)
+    app.number_input(key="form_select_ratio").set_value(0.2).run()
+    assert form(app.run()) == (0.7, "pairwise", 0.2)
+    address = {name: app.query_params[name] for name in app.query_params}
+    assert "run" not in address
+    again = page(RUNS, **{name: value if isinstance(value, str) else value[0] for name, value in address.items()})
+    assert form(again) == (0.7, "pairwise", 0.2), "a reload forgot the form"
+    assert form(view(app, lamb=0.9)) == (0.9, "pairwise", 0.2)
 
 
 def test_without_a_run_it_starts_in_the_middle(page, opened, mapped):

@@ -89,7 +89,8 @@ def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, 
 
 def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened, store, explained):
     runs = stored(opened, store)
-    app = page("pages/frontier.py", corpus=opened.key)
+    middle = next(run for run in runs if run.config.selection.lamb == 0.5)
+    app = page("pages/frontier.py", corpus=opened.key, run=middle.id)
     assert {run.id for run in runs} <= drawn(app)
     assert [metric.value for metric in app.metric] == [words.percent(math.sqrt(0.5))] * 2
     assert "quality costs 1 % diversity" in text_of(app)

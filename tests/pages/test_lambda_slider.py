@@ -21,7 +21,7 @@ from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.runs import finish_run
-from tests.pages.reading import map_data, parcels
+from tests.pages.reading import map_data, parcels, view
 
 LONG = 240.0
 
@@ -75,10 +75,7 @@ def problem_of(opened, run=None) -> str:
 
 def at(app, lamb):
     """The page once the slider was let go there."""
-    app.session_state[lambda_slider.AT] = lamb
-    app.run()
-    assert not app.exception, app.exception[0].message
-    return app
+    return view(app, lamb=lamb)
 
 
 def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, opened, store, mapped):
@@ -393,7 +390,7 @@ def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lambda_slider.st, "session_state", state)
             lambda_slider._asked("explore_map", None)
-        assert state[lambda_slider.AT] is None, nonsense
+        assert state["view"].lamb is None, nonsense
     assert json.dumps(parcels(app)["slider"]["at"]) == "0.5"
 
 
@@ -403,7 +400,7 @@ def test_a_question_is_taken_note_of_once_whatever_comes_with_it_or_before_its_c
     state: dict = {"m_ear": {"asked": [first]}, lambda_slider.HEARD: 0}
     monkeypatch.setattr(lambda_slider.st, "session_state", state)
     # a button that was pressed with it is called before it
-    assert lambda_slider.chosen("m") == 0.9 and lambda_slider.AT not in state
+    assert lambda_slider.chosen("m") == 0.9 and state["view"].lamb is None
     # the server was busy: the browser's second question came in the place of its first
     taken = []
     monkeypatch.setattr(lambda_slider, "take_sight", lambda *sight: taken.append(sight[-1]))
@@ -413,16 +410,16 @@ def test_a_question_is_taken_note_of_once_whatever_comes_with_it_or_before_its_c
     monkeypatch.setattr(lambda_slider.live, "session", lambda corpus, settings, cache_dir: begun.append(settings))
     lambda_slider._asked("m", beside)
     assert begun == ["problem"]  # by the lambda, not by where the map was moved to
-    assert state[lambda_slider.AT] == 0.9 and state[lambda_slider.TURN] == 3 and taken == ["UMAP.1,2,3"]
+    assert state["view"].lamb == 0.9 and state[lambda_slider.TURN] == 3 and taken == ["UMAP.1,2,3"]
     state["m_ear"]["asked"] = [first, second, home]
     assert lambda_slider.chosen("m") is None
     lambda_slider._asked("m", beside)
-    assert state[lambda_slider.AT] is None and state[lambda_slider.TURN] == 5 and len(taken) == len(begun) == 1
+    assert state["view"].lamb is None and state[lambda_slider.TURN] == 5 and len(taken) == len(begun) == 1
     # a session that began after the page: what was asked of the one before it is not asked again
     del state[lambda_slider.HEARD]
     state["m_ear"]["asked"] = [first, second, home, again]
     lambda_slider._asked("m", beside)
-    assert state[lambda_slider.AT] == 0.25 and len(taken) == 1
+    assert state["view"].lamb == 0.25 and len(taken) == 1
     state["m_ear"]["asked"] = None  # a trigger is gone with the drawing it brought
     assert lambda_slider.chosen("m") == 0.25 and lambda_slider.chosen("another") == 0.25
 
@@ -438,10 +435,8 @@ def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapp
     assert "lambda" not in app.query_params
     # a link that brings another run brings its lambda too
     other = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.8)
-    app.session_state[lambda_slider.AT] = 0.2
-    app.run()
+    at(app, 0.2)
     app.query_params.update({"run": other.id, "lambda": "0.12"})
-    del app.session_state["address_taken"]  # as such a link does
     state = parcels(app.run())["slider"]
     assert (state["home"], state["at"], state["touched"]) == (0.8, 0.12, True)
     nonsense = page(corpus=opened.key, run=run.id, **{"lambda": "7"})

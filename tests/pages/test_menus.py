@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.shell.menus import REMEMBERED
 from tests.making.runs import finish_run
 
@@ -26,83 +25,15 @@ class Seen:
         assert not app.exception
 
 
-def test_the_address_keeps_the_id_when_the_words_of_the_run_change(page, opened, store):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="older")
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="newer")
-    app = page("pages/export.py", corpus=opened.key, run=run.id)
-    seen = Seen(app, "run_choice")
-    run.relabel("newest")
-    app.run()
-    assert app.selectbox(key="run_choice").options != seen.words
-    seen.send(app, "run_choice", 0)
-    assert app.query_params["run"] == run.id
-    assert app.session_state["run_choice"] == run.id
-
-
 @pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("app.py", "explore_run")])
-def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store, script, key):
-    runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(3)]
-    app = page(script, corpus=opened.key, run=runs[2].id)
+def test_a_name_that_a_run_no_longer_has_chooses_none(page, opened, store, script, key):
+    runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(2)]
+    app = page(script, corpus=opened.key, run=runs[1].id)
     seen = Seen(app, key)
-    place = next(place for place, words in enumerate(seen.words) if words.startswith("run 0"))
     runs[0].relabel("another name")
     app.run()
-    assert not any(words.startswith("run 0") for words in app.selectbox(key=key).options)
-    seen.send(app, key, place)
-    assert app.query_params["run"] == runs[0].id
-
-
-@pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("app.py", "explore_run")])
-def test_what_a_browser_asked_before_it_knew_that_the_run_of_the_address_ended_is_no_choice(
-    page, opened, store, script, key
-):
-    of_corpus = (store, opened.corpus, opened.config, opened.corpus.quality)
-    older = finish_run(*of_corpus, name="older")
-    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(), "newer"))
-    app = page(script, corpus=opened.key, run=run.id)
-    assert app.selectbox(key=key).value == older.id
-    finish_run(*of_corpus, run=run)
-    # as a browser does that was told nothing of it yet, AppTest sends along what the menu stood at
-    before = app._tree.get_widget_states()
-    app.run()
-    assert app.query_params["run"] == run.id and app.selectbox(key=f"{key}_1").value == run.id
-    for _ in range(3):
-        # and goes on to until it has drawn the answer
-        app._run(before)
-        assert app.query_params["run"] == run.id and app.selectbox(key=f"{key}_1").value == run.id
-    app.run()
-    assert app.query_params["run"] == run.id
-    app.selectbox(key=f"{key}_1").select(older.id).run()
-    assert app.query_params["run"] == older.id and app.selectbox(key=f"{key}_1").value == older.id
-
-
-@pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("app.py", "explore_run")])
-def test_a_choice_that_meets_the_move_is_kept(page, opened, store, script, key):
-    of_corpus = (store, opened.corpus, opened.config, opened.corpus.quality)
-    oldest, _ = finish_run(*of_corpus, name="oldest"), finish_run(*of_corpus, name="older")
-    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(), "newer"))
-    app = page(script, corpus=opened.key, run=run.id)
-    finish_run(*of_corpus, run=run)
-    app.selectbox(key=key).select(oldest.id)
-    chosen = app._tree.get_widget_states()
-    app._run()  # another drawing moves the menu
-    app._run(chosen)
-    assert app.query_params["run"] == oldest.id
-    shown = [box.value for box in app.selectbox if (box.key or "").startswith(key)]
-    assert shown == [oldest.id]
-
-
-def test_where_the_run_of_the_map_is_put_away_a_browser_that_does_not_know_brings_it_not_back(page, opened, store):
-    of_corpus = (store, opened.corpus, opened.config, opened.corpus.quality)
-    older, run = finish_run(*of_corpus, name="older"), finish_run(*of_corpus, name="newer")
-    app = page(corpus=opened.key)
-    assert app.selectbox(key="explore_run").value == run.id
-    run.relabel(archived=True)
-    before = app._tree.get_widget_states()
-    app.run()
-    assert app.selectbox(key="explore_run_1").value == older.id
-    app._run(before)
-    assert "run" not in app.query_params and app.selectbox(key="explore_run_1").value == older.id
+    seen.send(app, key, 1)
+    assert app.query_params["run"] == runs[1].id
 
 
 def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map.filters import Among, Filters
 from datamask.dashboard.runs import listing
@@ -16,7 +16,7 @@ from datamask.dashboard.tradeoff import spots
 from datamask.dashboard.workspace import keeping
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.making.runs import finish_run
-from tests.pages.reading import menu, titles
+from tests.pages.reading import menu, titles, view
 
 LONG = 240.0
 
@@ -43,9 +43,8 @@ def solved(app, store):
     return run
 
 
-def test_without_a_run_it_solves_what_the_form_was_left_with(page, opened, store, mapped):
-    app = page(corpus=opened.key)
-    app.session_state["form_values"] = {"objective": "pairwise", "select_ratio": 0.2, "way": "learn"}
+def test_without_a_run_it_solves_the_problem_of_the_address(page, opened, store, mapped):
+    app = page(corpus=opened.key, objective="pairwise", select_ratio="0.2")
     run = solved(app, store)
     selection = run.config.selection
     assert (selection.objective, selection.select_ratio, selection.estimator) == ("pairwise", 0.2, "relaxed")
@@ -61,20 +60,24 @@ def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules
         store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7, select_ratio=0.4
     )
     app = page(corpus=opened.key, run=first.id)
-    app.session_state["form_values"] = {"objective": "facility", "select_ratio": 0.2}
     run = solved(app, store)
     assert (run.config.selection.objective, run.config.selection.lamb) == ("pairwise", 0.7)
-    app.session_state[lambda_slider.AT] = 0.12
+    view(app, lamb=0.12)
     source = np.array(opened.corpus.metadata["source"].to_pylist())
     app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("web",)),)))
     app.run()
     app.button(key="rule_pin").click().run()
-    app.session_state[lambda_slider.AT] = 0.12
+    assert "run" not in app.query_params, "the problem is another one"
     run = solved(app, store)
     selection = run.config.selection
     assert (selection.objective, selection.lamb, selection.select_ratio) == ("pairwise", 0.12, 0.4)
     kept = run.rows()["selected"].to_numpy().astype(bool)
     assert kept[source == "web"].all() and not kept.all()
+    # a rule that is let go binds nothing any more
+    assert run.config.name.endswith("1 rule") and app.query_params["run"] in (run.id, [run.id])
+    app.button(key="rule_0").click().run()
+    free = solved(app, store)
+    assert free.config.selection == replace(selection, pin=None) and not free.config.name.endswith("rule")
 
 
 def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, store, mapped):
@@ -92,19 +95,19 @@ def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_sai
     shown = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="shown")
     other = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="other")
     app = page(corpus=opened.key, run=shown.id)
-    app.session_state[keeping.STARTED] = (other.id, "another that was shown")
+    app.session_state[keeping.STARTED] = (other.id, replace(app.session_state["view"], lamb=0.9))
     app.run()
     assert titles(app) == ["Selected by shown"] and keeping.STARTED not in app.session_state
     failed = store.create(other.config)
     with failed.writer() as writer:
         writer.set_status("failed", error="no room left")
-    app.session_state[keeping.STARTED] = (failed.id, shown.id)
+    app.session_state[keeping.STARTED] = (failed.id, app.session_state["view"])
     app.session_state["trouble"] = "A rule was refused."
     app.run()
     (warning,) = app.warning
     assert warning.value.replace("\\", "") == "A rule was refused. other: Failed. no room left"
     assert titles(app) == ["Selected by shown"]
-    app.session_state[keeping.STARTED] = ("of a run that was deleted", shown.id)
+    app.session_state[keeping.STARTED] = ("of a run that was deleted", app.session_state["view"])
     app.run()
     assert not app.exception and keeping.STARTED not in app.session_state
 
@@ -121,8 +124,7 @@ def test_two_presses_in_two_tabs_begin_one_run(page, opened, store, mapped, monk
 
 
 def test_a_run_that_ends_before_the_page_lists_it_is_shown(page, opened, store, mapped, monkeypatch):
-    app = page(corpus=opened.key)
-    app.session_state["form_values"] = {"objective": "pairwise", "select_ratio": 0.2}
+    app = page(corpus=opened.key, objective="pairwise", select_ratio="0.2")
     listed = listing.running
 
     def running(*args, **options):
@@ -160,7 +162,7 @@ def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
     assert discarded and titles(app) == ["Selected by R"]
     # and one that was started here: gone between the two looks at it
     monkeypatch.setattr(keeping, "arrive", lambda: None)
-    app.session_state[keeping.STARTED] = (other.id, shown.id)
+    app.session_state[keeping.STARTED] = (other.id, app.session_state["view"])
     app.run()
     assert not app.exception and [button for button in app.button if button.key == "map_solve"]
 

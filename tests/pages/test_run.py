@@ -27,8 +27,8 @@ def said(app):
     return " ".join(element.value for kind in kinds for element in app.get(kind)).replace("\u00a0", " ")
 
 
-def key(app, kind, name):
-    return getattr(app, kind)(key=f"form_{name}")
+def key(app, kind, name, method="form"):
+    return getattr(app, kind)(key=f"{method}_{name}")
 
 
 def create(store, opened, name="", **options):
@@ -69,10 +69,10 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
     assert key(app, "slider", "lamb").value == 0.5 and key(app, "number_input", "select_ratio").value == 0.3
     assert key(app, "selectbox", "estimator").value == "auto"
     assert "Automatic uses Relaxed (no masks)" in said(app)
-    assert key(app, "number_input", "n_epochs").value == catalogue.estimator("relaxed").defaults["n_epochs"]
+    assert key(app, "number_input", "n_epochs", "relaxed").value == catalogue.estimator("relaxed").defaults["n_epochs"]
     for name, value in catalogue.estimator("counterfactual").defaults.items():
         kind = "selectbox" if isinstance(value, str) else "number_input"
-        assert key(app, kind, f"learn_{name}").value == value, name
+        assert key(app, kind, name, "counterfactual").value == value, name
     assert {button.label for button in app.button} >= {"Solve", "Learn masks", "Paper's preset"}
     assert catalogue.objective("facility").sees in said(app)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader]
@@ -80,38 +80,26 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
     explained(app, 15)
 
 
-def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_takes(page, opened, store, monkeypatch):
+def test_automatic_follows_the_objective_and_each_method_keeps_what_was_typed(page, opened, store, monkeypatch):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/runs.py", corpus=opened.key)
-    key(app, "number_input", "n_epochs").set_value(7).run()
+    key(app, "number_input", "n_epochs", "relaxed").set_value(7).run()
     key(app, "selectbox", "objective").set_value("pairwise").run()
-    assert key(app, "number_input", "n_epochs").value == 7  # the same estimator: what was typed stays
-    key(app, "number_input", "learn_n_rollout").set_value(5).run()
+    assert key(app, "number_input", "n_epochs", "relaxed").value == 7
+    key(app, "number_input", "n_rollout", "counterfactual").set_value(5).run()
     key(app, "selectbox", "objective").set_value("disf").run()
     assert "Automatic uses Counterfactual (exact credit) for this objective. This objective has no solver" in said(app)
-    assert not [control for control in app.number_input if control.key == "form_n_epochs"]
-    app.button(key="start").click().run()
-    assert not app.exception and not app.error
-    assert store.list()[0].config.selection == SelectionConfig.from_options(objective="disf")
+    assert not [control for control in app.number_input if control.key == "relaxed_n_epochs"]
     key(app, "selectbox", "objective").set_value("facility").run()
-    assert key(app, "number_input", "n_epochs").value == 7
-
-
-def test_choosing_a_method_changes_no_value_that_a_person_typed(page, opened):
-    app = page("pages/runs.py", corpus=opened.key)
-    key(app, "number_input", "learn_n_rollout").set_value(5)
-    key(app, "number_input", "learn_n_epochs").set_value(9).run()
+    assert key(app, "number_input", "n_epochs", "relaxed").value == 7
     key(app, "selectbox", "learner").set_value("reinforce").run()
-    values = {name: key(app, "number_input", f"learn_{name}").value for name in ("n_rollout", "n_epochs", "max_lr")}
-    defaults = catalogue.estimator("reinforce").defaults
-    assert values == {"n_rollout": 5, "n_epochs": 9, "max_lr": defaults["max_lr"]}
+    group_size = key(app, "number_input", "n_rollout", "reinforce")
+    assert group_size.value == catalogue.estimator("reinforce").defaults["n_rollout"]
     # the preset is fixed; what it hides comes back
     app.button(key="paper_preset").click().run()
-    assert key(app, "number_input", "learn_n_rollout").value == 128
+    assert key(app, "number_input", "n_rollout", "paper_preset").value == 128
     key(app, "selectbox", "learner").set_value("counterfactual").run()
-    values = {name: key(app, "number_input", f"learn_{name}").value for name in ("n_rollout", "n_epochs", "max_lr")}
-    defaults = catalogue.estimator("counterfactual").defaults
-    assert values == {"n_rollout": 5, "n_epochs": 9, "max_lr": defaults["max_lr"]} and not app.exception
+    assert key(app, "number_input", "n_rollout", "counterfactual").value == 5 and not app.exception
 
 
 def test_the_four_settings_and_both_buttons_are_not_folded(page, opened):
@@ -119,8 +107,8 @@ def test_the_four_settings_and_both_buttons_are_not_folded(page, opened):
     folded = {
         control.key for fold in app.expander for kind in ("number_input", "selectbox") for control in fold.get(kind)
     }
-    assert {f"form_learn_{name}" for name in ("n_epochs", "partial", "init", "max_lr")} <= folded
-    shown = {"form_lamb", "form_select_ratio", "form_objective", "form_learn_n_rollout"}
+    assert {f"counterfactual_{name}" for name in ("n_epochs", "partial", "init", "max_lr")} <= folded
+    shown = {"form_lamb", "form_select_ratio", "form_objective", "counterfactual_n_rollout"}
     kinds = ("slider", "number_input", "selectbox")
     assert shown <= {control.key for kind in kinds for control in app.get(kind)} - folded
     assert not {"start", "learn"} & {button.key for fold in app.expander for button in fold.button}
@@ -130,11 +118,11 @@ def test_either_button_starts_its_own_way_with_its_own_steps(page, opened, store
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/runs.py", corpus=opened.key)
     key(app, "slider", "lamb").set_value(0.25)
-    key(app, "number_input", "n_epochs").set_value(7)
-    key(app, "selectbox", "polish").set_value("none")
+    key(app, "number_input", "n_epochs", "relaxed").set_value(7)
+    key(app, "selectbox", "polish", "relaxed").set_value("none")
     for name, value in {"n_rollout": 6, "n_epochs": 9, "partial": 0.5, "max_lr": 2.0, "min_lr": 0.5}.items():
-        key(app, "number_input", f"learn_{name}").set_value(value)
-    key(app, "selectbox", "learn_init").set_value("quality").run()
+        key(app, "number_input", name, "counterfactual").set_value(value)
+    key(app, "selectbox", "init", "counterfactual").set_value("quality").run()
     app.button(key="start").click().run()
     app.button(key="learn").click().run()
     assert not app.exception and not app.error
@@ -150,8 +138,39 @@ def test_either_button_starts_its_own_way_with_its_own_steps(page, opened, store
         min_lr=0.5,
         init="quality",
     )
-    # rules are held against the way that was taken last
-    assert app.session_state["form_values"]["way"] == "learn"
+
+
+def test_a_run_under_way_is_watched_and_the_current_selection_stays(page, opened, store, mapped, monkeypatch):
+    monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
+    options = {"objective": "pairwise", "select_ratio": 0.4}
+    first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="first", **options)
+    finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="second", lamb=0.9)
+    app = page("pages/runs.py", corpus=opened.key, run=first.id)
+    app.button(key="learn").click().run()
+    begun = store.list()[0]
+    assert (begun.config.selection.select_ratio, begun.status().state) == (0.4, "queued")
+    assert app.query_params["run"] == first.id and app.query_params["watch"] == begun.id
+    assert ticked(app) == [begun.config.name] and "run first" in said(app)
+    assert "Download 96 ids (λ 0.5)" in [button.proto.label for button in app.get("download_button")]
+    # a reload shows the run that is under way, beside the same selection
+    again = page("pages/runs.py", corpus=opened.key, run=first.id, watch=begun.id)
+    assert ticked(again) == [begun.config.name] and "run first" in said(again)
+
+
+def test_learning_continues_from_an_earlier_run_only_where_that_is_asked_for(page, opened, store, monkeypatch):
+    monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
+    earlier = finish_run(
+        store, opened.corpus, opened.config, opened.corpus.quality, estimator="counterfactual", name="earlier"
+    )
+    app = page("pages/runs.py", corpus=opened.key, run=earlier.id, **{"lambda": "0.4"})
+    app.button(key="learn").click().run()
+    assert "start_from" not in store.list()[0].facts()
+    box = app.checkbox(key="learn_continue")
+    assert box.label == "Continue from earlier" and not box.value
+    box.check().run()
+    app.slider(key="form_lamb").set_value(0.45).run()
+    app.button(key="learn").click().run()
+    assert not app.exception and store.list()[0].facts()["start_from"] == earlier.id
 
 
 def test_every_objective_can_be_chosen_and_says_what_it_sees(page, opened):
@@ -174,12 +193,12 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     app = page("pages/runs.py", corpus=opened.key)
     key(app, "slider", "lamb").set_value(0.25)
     key(app, "selectbox", "objective").set_value("pairwise")
-    key(app, "number_input", "learn_n_epochs").set_value(5)
+    key(app, "number_input", "n_epochs", "counterfactual").set_value(5)
     key(app, "selectbox", "device").set_value("cpu")
     key(app, "text_input", "name").set_value("mine *bold*").run()
     app.button(key="learn").click().run()
     assert not app.exception
-    run = store.get(app.query_params["run"])
+    run = store.get(app.query_params["watch"])
     assert run.config.selection == SelectionConfig.from_options(
         objective="pairwise", lamb=0.25, n_epochs=5, device="cpu", estimator="counterfactual"
     )
@@ -213,22 +232,22 @@ def test_the_paper_preset_is_one_click_the_papers_and_cannot_be_changed(page, op
     app = page("pages/runs.py", corpus=opened.key)
     app.button(key="paper_preset").click().run()
     for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
-        control = key(app, "number_input", f"learn_{name}")
+        control = key(app, "number_input", name, "paper_preset")
         assert control.value == PAPER_PRESET[name] and control.disabled
-    assert key(app, "selectbox", "learn_init").value == PAPER_PRESET["init"]
+    assert key(app, "selectbox", "init", "paper_preset").value == PAPER_PRESET["init"]
     app.button(key="learn").click().run()
     assert store.list()[0].config.selection == SelectionConfig.from_options(preset="paper")
     key(app, "selectbox", "learner").set_value("reinforce").run()
-    assert not key(app, "number_input", "learn_n_rollout").disabled
+    assert not key(app, "number_input", "n_rollout", "reinforce").disabled
 
 
 def test_another_learner_brings_its_own_defaults(page, opened):
     app = page("pages/runs.py", corpus=opened.key)
     key(app, "selectbox", "learner").set_value("reinforce").run()
-    assert key(app, "number_input", "learn_max_lr").value == catalogue.estimator("reinforce").defaults["max_lr"]
+    assert key(app, "number_input", "max_lr", "reinforce").value == catalogue.estimator("reinforce").defaults["max_lr"]
     key(app, "selectbox", "estimator").set_value("random").run()
     assert not app.exception and "neither λ nor the objective" in said(app)
-    assert not [n for n in app.number_input if n.key == "form_n_epochs"]
+    assert not [n for n in app.number_input if n.key == "relaxed_n_epochs"]
     assert app.button(key="start").label == "Start"
 
 
@@ -250,9 +269,10 @@ def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store
 @pytest.mark.parametrize("columns", [(), ("edu",), ("edu", "dclm")])
 def test_the_form_offers_what_so_many_quality_columns_allow(columns):
     def form(columns):
+        from datamask.config import SelectionConfig
         from datamask.dashboard.runs import form_panel
 
-        form_panel.run_form(quality_columns=columns)
+        form_panel.run_form(SelectionConfig.from_options(), print, quality_columns=columns)
 
     app = AppTest.from_function(form, default_timeout=60, args=(columns,)).run()
     labels = app.selectbox(key="form_estimator").options
@@ -262,25 +282,9 @@ def test_the_form_offers_what_so_many_quality_columns_allow(columns):
     ]
 
 
-def test_settings_by_a_column_that_menus_do_not_offer_fill_the_form_all_the_same():
-    def form():
-        import streamlit as st
-
-        from datamask.config import SelectionConfig
-        from datamask.dashboard.runs import form_panel
-
-        if "filled" not in st.session_state:
-            st.session_state["filled"] = True
-            form_panel.use_settings(SelectionConfig.from_options(estimator="top-quality:dclm"))
-        form_panel.run_form(quality_columns=("edu",))
-
-    app = AppTest.from_function(form, default_timeout=60).run()
-    assert not app.exception and app.selectbox(key="form_estimator").value == "top-quality:dclm"
-
-
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):
     app = page("pages/runs.py", corpus=opened.key)
-    key(app, "number_input", "learn_min_lr").set_value(5.0).run()
+    key(app, "number_input", "min_lr", "counterfactual").set_value(5.0).run()
     assert app.error[0].value.startswith("Last step size must be") and len(app.error) == 1
     # the other way has no such setting
     assert app.button(key="learn").disabled and not app.button(key="start").disabled
@@ -470,7 +474,7 @@ def test_the_settings_of_a_run_fill_the_form(page, opened, store):
     app = page("pages/runs.py", corpus=opened.key, run=run.id)
     app.button(key="use_settings").click().run()
     assert not app.exception
-    assert key(app, "slider", "lamb").value == 0.9 and key(app, "number_input", "learn_n_rollout").value == 16
+    assert key(app, "slider", "lamb").value == 0.9 and key(app, "number_input", "n_rollout", "reinforce").value == 16
     assert key(app, "selectbox", "learner").value == "reinforce" and key(app, "selectbox", "estimator").value == "auto"
     assert key(app, "selectbox", "objective").value == run.config.selection.objective
     assert key(app, "number_input", "cosine").value == 0.97
@@ -497,7 +501,7 @@ def test_a_control_mounted_anew_starts_at_its_value(page, opened):
     key(app, "selectbox", "collapse").set_value("exact").run()
     # what a browser shows, and sends back, until it hears otherwise
     assert key(app, "number_input", "select_ratio").proto.default == 0.2
-    group_size = key(app, "number_input", "learn_n_rollout")
+    group_size = key(app, "number_input", "n_rollout", "counterfactual")
     assert group_size.proto.default == group_size.value
     menu = key(app, "selectbox", "collapse")
     assert menu.proto.options[menu.proto.default] == menu.options[menu.index] == "Keep the best of exact duplicates"

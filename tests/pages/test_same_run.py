@@ -52,4 +52,5 @@ def test_a_run_that_ends_meanwhile_does_not_take_the_place_of_the_one_that_is_sh
     assert titles(app.switch_page("app.py").run()) == ["Selected by before"]
     (before,) = [run for run in store.list() if run.config.name == "before"]
     before.relabel(archived=True)
-    assert titles(app.run()) == ["Selected by after"]
+    assert titles(app.run()) == ["Selected by before"]
+    assert titles(page(corpus=opened.key)) == ["Selected by after"]

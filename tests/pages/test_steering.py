@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from datamask.dashboard.map.filters import Among, Between, Filters
 from datamask.dashboard.runs import outcome, provenance
 from datamask.runs.run_queue import run_queue
 from tests.making.runs import finish_run
+from tests.pages.reading import view
 
 PATIENCE = 240
 
@@ -39,7 +41,7 @@ def started(app, store):
     """The run that Start makes, ended."""
     app.button(key="start").click().run()
     assert not app.exception and not app.error, [error.value for error in app.error]
-    run = store.get(app.query_params["run"])
+    run = store.get(app.query_params["watch"])
     deadline = time.monotonic() + PATIENCE
     while run.status().active and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -48,10 +50,10 @@ def started(app, store):
 
 
 def on_run_page(page, app, opened):
-    again = page("pages/runs.py", corpus=opened.key, rules=app.query_params["rules"])
+    again = page("pages/runs.py", corpus=opened.key, objective="facility", rules=app.query_params["rules"])
     again.selectbox(key="form_objective").set_value("pairwise")
     again.selectbox(key="form_device").set_value("cpu")
-    again.number_input(key="form_n_epochs").set_value(5).run()
+    again.number_input(key="relaxed_n_epochs").set_value(5).run()
     return again
 
 
@@ -137,22 +139,21 @@ def test_impossible_rules_are_refused_where_they_are_made_until_one_is_removed(p
     assert not rule_labels(app) and "rules" not in app.query_params
 
 
-def test_explore_holds_rules_against_the_settings_of_the_run_page(page, opened, store, mapped):
+def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, mapped):
     app = page(corpus=opened.key)
     searched(app, "sample").button(key="clear_all").click().run()
     draw = Between("quality", float(np.sort(opened.corpus.quality)[-80]), 1e9)
     app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((draw,)))
     app.run().button(key="rule_pin").click().run()
     assert "names 80 rows, but only 72 are to be selected" in said_impossible(app) and start_link(app).proto.disabled
-    app.session_state["form_values"] = {"select_ratio": 0.5}
-    app.run()
+    problem = app.session_state["view"].problem
+    view(app, problem=replace(problem, select_ratio=0.5))
     assert not app.error and not start_link(app).proto.disabled
-    app.session_state["form_values"] = {"amount": "tokens", "budget": "50"}
-    app.run()
+    view(app, problem=replace(problem, budget=50.0))
     assert "the budget is 50" in said_impossible(app)
     # a quota on a group that is banned, and quotas beside a budget
-    app.button(key="rule_0").click()
-    app.session_state["form_values"] = {}
+    app.button(key="rule_0").click().run()
+    view(app, problem=problem, rules="")
     app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("code",)),)))
     app.run().button(key="rule_ban").click().run()
     assert not app.error
@@ -160,8 +161,7 @@ def test_explore_holds_rules_against_the_settings_of_the_run_page(page, opened, 
     app.number_input(key="quota_low_code").set_value(50.0).run()
     app.button(key="rule_quota").click().run()
     assert "must have at least 36 members, but 0 may be selected" in said_impossible(app)
-    app.session_state["form_values"] = {"amount": "tokens", "budget": "2k"}
-    app.run()
+    view(app, problem=replace(problem, budget=2000.0))
     assert "is a share of the rows" in said_impossible(app)
 
 

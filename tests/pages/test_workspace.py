@@ -26,6 +26,7 @@ from datamask.dashboard.workspace.workspace import Workspace
 from datamask.pages.export import selection_panel
 from datamask.runs import ablation_results
 from datamask.runs.execute import execute
+from datamask.runs.rule_book import RuleBook
 from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
 from tests.making.ablations import ROBUST, made_result
@@ -202,7 +203,9 @@ def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened
     settings = SelectionConfig.from_options(objective="pairwise", device="cpu")
     behind = ready(opened, store, settings)
     (point,) = [point for point in behind.solved[1] if point.answer.lamb == 0.9]
-    workspace = Workspace(opened, None, [], {}, [], lambda_points.settings_of(settings), 0.9, Filters())
+    workspace = Workspace(
+        opened, None, [], {}, [], RuleBook(""), "", lambda_points.settings_of(settings), 0.9, Filters()
+    )
     known = along.known(workspace)
     drawn = currently.selection(workspace, lambda_point.of_solved(point))
     assert drawn.gap is not None
@@ -320,12 +323,7 @@ def test_runs_shows_the_learned_run_of_that_lambda_and_says_which(page, opened, 
         store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", select_ratio=0.25,
         estimator="counterfactual", lamb=0.9, name="learned",
     )  # fmt: skip
-    app = page("pages/runs.py", corpus=opened.key)
-    app.session_state["opened_on_run"] = run.id
-    app.session_state["explore_lambda_of"] = (opened.corpus.fingerprint, run.id)
-    app.session_state["explore_lambda"] = 0.9
-    app.run()
-    assert not app.exception
+    app = page("pages/runs.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
     assert any(
         "learned" in c.value and "is not the current selection" in c.value and "λ 0" in c.value for c in app.caption
     )

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from datamask.ablation.methods import settings_of
-from datamask.ablation.result import AblationResult, Method
+from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation import tables
-from datamask.dashboard.data.openings import OpenCorpus
-from datamask.dashboard.frame import address
-from datamask.dashboard.runs import candidates
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.tradeoff.evidence_track import TARGET
 from datamask.dashboard.workspace import method_panel
-from datamask.runs.store import Run
+from datamask.dashboard.workspace.workspace import pose, read
+from datamask.runs.rule_book import RuleBook
 
 CELL, MENU, MAP = "ablation_cell", "ablation_method", "ablation_heat_map"
 """In the session: the method and target that were asked for last; the menu of methods; the heat map."""
@@ -50,23 +47,27 @@ def controls(result: AblationResult) -> None:
     method = next((method for method in result.methods if method.name == name), None)
     if method is None:
         return
-    opened = session.opened_or_stop()
-    runs, _ = candidates.candidates(session.store().list(), opened.corpus.fingerprint)
+    workspace = read(session.opened_or_stop())
     if any(facts.name == target for facts in result.targets):
         st.session_state[TARGET] = target
     ratio = result.question.ratio
-    stored = method_panel.stored_run(runs, settings_of(method, ratio, len(opened.corpus)))
+    settings = settings_of(method, ratio, len(workspace.corpus))
+    stored = method_panel.stored_run(workspace.runs, settings)
     if stored is not None:
-        _go({"run": stored.id})
+        views.choose_run(stored.id)
+        _go()
     elif method.along_lambda:
-        _go(_at_lambda(opened, runs, method, ratio))
+        pose(settings, RuleBook(workspace.corpus.fingerprint))
+        if lambda_points.refusal(settings):  # nothing solves it at once
+            method_panel.open_method(workspace, method, ratio)
+        _go()
     elif pressed(
         f"Run {method.label}",
         key="ablation_run_method",
         icon=":material/play_arrow:",
     ):
-        method_panel.open_method(opened, runs, method, ratio)
-        _go({})
+        method_panel.open_method(workspace, method, ratio)
+        _go()
 
 
 def _method_chosen() -> None:
@@ -76,19 +77,6 @@ def _method_chosen() -> None:
         st.session_state[MENU] = None
 
 
-def _at_lambda(opened: OpenCorpus, runs: Sequence[Run], method: Method, ratio: float) -> dict[str, str]:
-    """The address of a lambda that no stored run has: next to a run of the same problem, or of one that is started."""
-    settings = settings_of(method, ratio, len(opened.corpus))
-    link = {"objective": method.objective, "ratio": f"{ratio:g}", "lambda": f"{method.lamb:g}"}
-    problem = lambda_points.settings_of(settings)
-    alike = next((run for run in runs if lambda_points.posed_alike(problem, run.config.selection)), None)
-    if alike is not None:
-        return {**link, "run": alike.id}
-    method_panel.open_method(opened, runs, method, ratio)
-    return link
-
-
-def _go(link: dict[str, str]) -> None:
+def _go() -> None:
     del st.session_state[CELL]
-    address.take_again()
-    st.switch_page("app.py", query_params={**session.link_parameters(), **link})
+    st.switch_page("app.py", query_params=session.link_parameters())

@@ -15,6 +15,7 @@ from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import menus, session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.tradeoff.ends import other_version
@@ -157,7 +158,7 @@ def _choose(lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str])
         spot.run_id: (line, spot) for line in lines for spot in line.spots
     }
     by_run |= {spot.run_id: (None, spot) for spot in named}
-    line, spot = by_run.get(st.query_params.get("run", ""), (None, None))
+    line, spot = by_run.get(views.now().run, (None, None))
     how = st.segmented_control(
         "Choose a point by",
         (CLICK, LAMBDA, KEEP),
@@ -249,7 +250,7 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         proved = tables.proof_words(spot)
         if proved:
             st.caption(proved)
-        parameters = {**session.link_parameters(), "run": spot.run_id}
+        parameters = views.address_of_run(spot.run_id)
         with st.container(gap=None):
             st.page_link("app.py", label="Show on the map", icon=":material/scatter_plot:", query_params=parameters)
             st.page_link("pages/export.py", label="Export", icon=":material/download:", query_params=parameters)
@@ -304,7 +305,7 @@ def _clicked() -> None:
     if run_id:
         st.session_state["frontier_how"] = CLICK
         st.session_state[CHOSEN] = True
-        session.choose_run(str(run_id))
+        views.choose_run(str(run_id))
 
 
 def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
@@ -355,5 +356,5 @@ def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:
             "app.py",
             label=f"Show on the map {words.plain(run_id, 60)}",
             icon=":material/scatter_plot:",
-            query_params={**session.link_parameters(), "run": run_id},
+            query_params=views.address_of_run(run_id),
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from datamask.ablation.cost import expected_seconds, first_question
@@ -14,7 +12,6 @@ from datamask.analyses.ablation import ablation_job
 from datamask.analyses.ablation import form_panel as ablation_form
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.canvas_map import carry
 from datamask.dashboard.map.parcels import pack
@@ -22,8 +19,8 @@ from datamask.dashboard.shell import session
 from datamask.dashboard.tradeoff import below_random, evidence_track
 from datamask.dashboard.tradeoff.evidence_track import TARGET
 from datamask.dashboard.workspace import method_panel
+from datamask.dashboard.workspace.workspace import Workspace
 from datamask.runs import ablation_results
-from datamask.runs.store import Run
 
 
 def track_of(corpus: Corpus, settings: SelectionConfig) -> Track:
@@ -44,14 +41,10 @@ def send(name: str, corpus: Corpus, settings: SelectionConfig, selected: Selecti
     carry(name, "evidence", pack(evidence_track.header(shown, offers(shown), instead)))
 
 
-def controls(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run]) -> None:
-    """Draw the target and what its result offers; without a result the button that finds out.
-
-    Args:
-        settings: of the slider's problem, at the lambda that *Solve* would take. runs: finished ones on the corpus.
-    """
-    corpus = opened.corpus
-    if said := below_random.warning(corpus, settings, runs, session.store().cache_dir):
+def controls(workspace: Workspace) -> None:
+    """Draw the target and what its result offers; without a result the button that finds out."""
+    corpus, settings = workspace.corpus, workspace.asked
+    if said := below_random.warning(corpus, settings, workspace.runs, session.store().cache_dir):
         st.caption(f":material/warning: {said}", width="content")
     shown = track_of(corpus, settings)
     if shown.result is None:
@@ -85,10 +78,10 @@ def controls(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run])
         )
     for offer in found:
         if offer.method is not None and not offer.moves:
-            _run(opened, settings, runs, offer.method)
+            _run(workspace, offer.method)
 
 
-def _run(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run], method: Method) -> None:
+def _run(workspace: Workspace, method: Method) -> None:
     """The button that shows a method's selection, or starts it."""
     st.button(
         f"Run {method.label}",
@@ -96,7 +89,7 @@ def _run(opened: OpenCorpus, settings: SelectionConfig, runs: Sequence[Run], met
         icon=":material/play_arrow:",
         type="tertiary",
         on_click=method_panel.open_method,
-        args=(opened, tuple(runs), method, settings.select_ratio),
+        args=(workspace, method, workspace.settings.select_ratio),
     )
 
 

@@ -31,6 +31,7 @@ from datamask.dashboard.map.parcels import pack
 from datamask.dashboard.map.places import Places, cut
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.components import component
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.tradeoff import below_random, lambda_points, live
@@ -64,8 +65,8 @@ PREPARE, STOP, HOME, SIGHT = "prepare", "stop", "home", "sight"
 BEGUN_BY_MOVING = 100_000
 """Up to this many rows letting go of the slider begins what solves for it; above it takes minutes, and a press."""
 
-AT, TURN = session.LAMBDA, "explore_lambda_turn"
-"""Of the session: the lambda that was chosen, or None; the last question of the browser."""
+TURN = "explore_lambda_turn"
+"""Of the session: the last question of the browser."""
 
 HEARD = "explore_lambda_heard"
 """Of the session: the number of the last question of the browser that was taken note of."""
@@ -97,7 +98,7 @@ class Beside:
     @property
     def workspace(self) -> Workspace:
         """The corpus and the problem, at the lambda that is chosen now: the page may be older."""
-        return replace(self.current.workspace, lamb=st.session_state.get(AT))
+        return replace(self.current.workspace, lamb=views.now().lamb)
 
     @property
     def corpus(self) -> Corpus:
@@ -189,7 +190,7 @@ def chosen(name: str) -> float | None:
     Where letting go of the slider and the press of a button reach a busy server together, Streamlit calls the button
     first: what is not taken note of yet counts here too.
     """
-    lamb = st.session_state.get(AT)
+    lamb = views.now().lamb
     for question in _unheard(name):
         lamb = _lambda_after(question.get("wants"), lamb)
     return lamb
@@ -231,7 +232,7 @@ def _asked(name: str, beside: Beside) -> None:
         elif wants == SIGHT:
             take_sight(name, beside.corpus.fingerprint, question.get("sight"))
         else:
-            st.session_state[AT] = _lambda_after(wants, st.session_state.get(AT))
+            views.change(lamb=_lambda_after(wants, views.now().lamb))
             if _lambda_after(wants, None) is not None and answers(beside.workspace):
                 live.session(beside.corpus, beside.workspace.settings, session.store().cache_dir)
 

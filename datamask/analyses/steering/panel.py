@@ -1,8 +1,4 @@
-"""Rules for the next run: made from what the Map shows, listed with a way to remove each, obeyed by the Runs page.
-
-The list is kept beside the runs under a name made from its content, and the name stands in the URL (``?rules=...``):
-it survives a reload, travels with a link, and two people never overwrite each other's.
-"""
+"""The rules of the view: made from what the Map shows, listed with a way to remove each, obeyed by all it selects."""
 
 from __future__ import annotations
 
@@ -11,18 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
-from datamask.config import Quota, SelectionConfig
-from datamask.corpus import Corpus
+from datamask.config import Quota
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import columns as linked_columns
 from datamask.dashboard.linked.brushing import Linked
 from datamask.dashboard.map.filters import Among
-from datamask.dashboard.runs import form_panel
 from datamask.dashboard.shell import session
+from datamask.dashboard.workspace import rules as kept_rules
+from datamask.dashboard.workspace.workspace import Workspace, pose
 from datamask.errors import DatamaskError
-from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleStore, share_words
-
-KEY = "rules"
+from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, share_words
 
 SAID = {PIN: "Pinned", BAN: "Banned", GIVEN: "You have", QUOTA: "Quota"}
 ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inventory_2:", QUOTA: ":material/percent:"}
@@ -36,30 +30,19 @@ OFFERS = {
 }
 
 
-def book(corpus: Corpus) -> RuleBook:
-    """The rules for the next run on this corpus; none where those in the URL are of another corpus."""
-    name = st.query_params.get(KEY) or st.session_state.get(KEY)
-    rule_book = _rule_store().load(name) if name else None
-    if rule_book is None or rule_book.fingerprint != corpus.fingerprint:
-        return RuleBook(corpus.fingerprint)
-    if name and st.query_params.get(KEY) != name:
-        st.query_params[KEY] = name
-    return rule_book
-
-
-def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda: None) -> None:
+def offer(workspace: Workspace, view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda: None) -> None:
     """Buttons that make a rule of the samples that are shown, and the rules made so far.
 
     Args:
         passing: bool ``(N,)``.
         beside: draws what else there is to do with them, on the same line.
     """
-    corpus, count = view.corpus, int(passing.sum())
+    count = int(passing.sum())
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            "**In the next run**",
+            "**Rules**",
             width="content",
-            help="Filter rows, then press a rule for the next run. "
+            help="Filter rows, then press a rule. "
             + " ".join(f"*{label.removesuffix(' {:,}')}*: {about}" for label, about in OFFERS.values())
             + " *Quota*: limit the share of a group in the selection.",
         )
@@ -72,7 +55,7 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
                     icon=ICONS[kind],
                     type="tertiary",
                     on_click=_add_rows,
-                    args=(corpus, kind, passing, description),
+                    args=(workspace, kind, passing, description),
                 )
         else:
             st.caption("Filter rows to pin or ban them.", width="content")
@@ -83,19 +66,19 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
                 icon=ICONS[QUOTA],
                 type="tertiary",
             ):
-                _quota(view, columns)
+                _quota(workspace, view, columns)
         beside()
         # on the same line: what is made of these buttons is seen without scrolling
-        reason = _made(corpus)
-    refused(reason)
+        _made(workspace)
+    refused(workspace.reason)
 
 
-def _made(corpus: Corpus) -> str:
-    """The rules made so far, and the ways to a run under them; gives why there is none, "" where there is."""
-    if not book(corpus).rules:
-        return ""
-    reason = _reason_now(corpus)
-    listed(corpus)
+def _made(workspace: Workspace) -> None:
+    """The rules made so far, and the ways to a run under them."""
+    if not workspace.rules.rules:
+        return
+    reason = workspace.reason
+    listed(workspace)
     st.page_link(
         "pages/runs.py",
         label="Start a run under these rules",
@@ -110,24 +93,22 @@ def _made(corpus: Corpus) -> str:
             icon=":material/tune:",
             query_params=session.link_parameters(),
         )
-    return reason
 
 
-def listed(corpus: Corpus, heading: str = "") -> RuleBook:
+def listed(workspace: Workspace, heading: str = "") -> None:
     """The rules made so far, each with a button that removes it; nothing where there is none."""
-    rule_book = book(corpus)
-    if rule_book.rules and heading:
+    book = workspace.rules
+    if book.rules and heading:
         st.markdown(heading)
-    for place, rule in enumerate(rule_book.rules):
+    for place, rule in enumerate(book.rules):
         st.button(
             words.plain(rule_line(rule), 120),
             key=f"rule_{place}",
             icon=":material/close:",
             type="tertiary",
-            on_click=_keep,
-            args=(rule_book.without(place),),
+            on_click=pose,
+            args=(workspace.asked, book.without(place)),
         )
-    return rule_book
 
 
 def rule_line(rule: Rule) -> str:
@@ -137,43 +118,18 @@ def rule_line(rule: Rule) -> str:
     return f"{SAID[rule.kind]} {rule.count:,}: {rule.said}"
 
 
-def applied(settings: SelectionConfig, corpus: Corpus) -> tuple[SelectionConfig, str]:
-    """The settings under the rules, and ""; where nothing can obey them the settings as they were, and the reason."""
-    rule_book = book(corpus)
-    if not rule_book.rules:
-        return settings, ""
-    try:
-        return _rule_store().applied(settings, rule_book, corpus), ""
-    except DatamaskError as error:
-        return settings, str(error)
-
-
 def refused(reason: str) -> None:
     """Say why no selection can obey the rules; nothing where there is no reason."""
     if reason:
         st.error(f"No selection satisfies these rules. {words.sentence(reason)}.", icon=":material/rule:")
 
 
-def _reason_now(corpus: Corpus) -> str:
-    """Why the next run, as its form is set, cannot obey the rules; "" where it can."""
-    try:
-        settings = form_panel.remembered()
-    except DatamaskError as error:
-        return str(error)
-    return _reason(corpus.identity, repr(settings), repr(book(corpus)), settings, corpus)
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def _reason(identity: str, settings: str, rules: str, _settings: SelectionConfig, _corpus: Corpus) -> str:
-    return applied(_settings, _corpus)[1]
-
-
-def _quota(view: Linked, columns: list[str]) -> None:
+def _quota(workspace: Workspace, view: Linked, columns: list[str]) -> None:
     corpus = view.corpus
     conditions = [condition for condition in view.filters.conditions if isinstance(condition, Among)]
     shown = {name: linked_columns.shown_name(corpus, name) for name in columns}
     among = next((condition for condition in conditions if condition.name in shown.values()), None)
-    bound = next((rule.quota for rule in book(corpus).of(QUOTA) if rule.quota is not None), None)
+    bound = next((rule.quota for rule in workspace.rules.of(QUOTA) if rule.quota is not None), None)
     if bound is not None:  # quotas divide the selection by one column
         columns = [name for name in columns if name == bound.column] or columns
     start = next((place for place, name in enumerate(columns) if among is not None and shown[name] == among.name), 0)
@@ -216,7 +172,7 @@ def _quota(view: Linked, columns: list[str]) -> None:
         icon=":material/add:",
         disabled=low > high,
         on_click=_add_quota,
-        args=(corpus, column, value, count),
+        args=(workspace, column, value, count),
     )
 
 
@@ -229,17 +185,17 @@ def _columns(view: Linked) -> list[str]:
     ]
 
 
-def _add_rows(corpus: Corpus, kind: str, passing: np.ndarray, description: str) -> None:
+def _add_rows(workspace: Workspace, kind: str, passing: np.ndarray, description: str) -> None:
     rows = np.flatnonzero(passing)
     try:
-        rule = Rule(kind, description[:200], len(rows), _rule_store().keep_rows(corpus, rows))
+        rule = Rule(kind, description[:200], len(rows), kept_rules.store().keep_rows(workspace.corpus, rows))
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
-    _keep(book(corpus).adding(rule))
+    pose(workspace.asked, workspace.rules.adding(rule))
 
 
-def _add_quota(corpus: Corpus, column: str, value: str, count: int) -> None:
+def _add_quota(workspace: Workspace, column: str, value: str, count: int) -> None:
     # read now, not when the button was drawn: a number typed just before the press was not drawn yet
     low, high = (st.session_state[f"quota_{end}_{value}"] / 100 for end in ("low", "high"))
     try:
@@ -247,22 +203,4 @@ def _add_quota(corpus: Corpus, column: str, value: str, count: int) -> None:
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
-    _keep(book(corpus).adding(rule))
-
-
-def _keep(changed: RuleBook) -> None:
-    """Make these the rules for the next run."""
-    try:
-        name = _rule_store().save(changed) if changed.rules else None
-    except DatamaskError as error:
-        st.session_state["trouble"] = str(error)
-        return
-    st.session_state[KEY] = name
-    if name is None:
-        st.query_params.pop(KEY, None)
-    else:
-        st.query_params[KEY] = name
-
-
-def _rule_store() -> RuleStore:
-    return RuleStore(session.runs_dir())
+    pose(workspace.asked, workspace.rules.adding(rule))

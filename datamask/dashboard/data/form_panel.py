@@ -386,7 +386,6 @@ def _open(config: CorpusConfig, title: str, *, ours: bool = False) -> None:
             _say(error)
             return
     session.choose_opening(session.all_openings().start(config, title))
-    session.choose_run(None)
     st.rerun()
 
 

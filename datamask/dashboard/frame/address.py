@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
@@ -102,7 +102,6 @@ RATIO = _number("frontier_ratio", 0.3, 0.0001, 0.9999)
 LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3")
 
 EVERYWHERE: dict[str, Part[Any]] = {
-    "lambda": replace(_number(session.LAMBDA, None, 0.0, 1.0), beside=session.LAMBDA_OF),
     "search": _filters(shared_view.search_of, shared_view.search_text),
     "where": _filters(shared_view.where_of, shared_view.where_text),
     "region": Part(

@@ -14,6 +14,7 @@ from datamask.dashboard.drawing.signs import signed
 from datamask.dashboard.frame import address
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.workspace import keeping, strip_panel
@@ -146,6 +147,7 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
         The current selection, which the page shows; None where no corpus is open.
     """
     settled()
+    views.read()
     keeping.arrive()  # before the menu, whose links name the run that is shown
     st.set_page_config(
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
@@ -156,7 +158,7 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     opening = session.current_opening()
     opened = None if opening is None else opening.opened
     workspace = None if opened is None else workspaces.read(opened)
-    address.follow(title)  # once more: a λ that was chosen beside another run is let go
+    views.write()
     with st.container(gap="xxsmall"):
         _menu(question, about, title, opening)
         current = strip_panel.show(workspace)
@@ -277,7 +279,7 @@ def _running_live(drawn: tuple[str, ...]) -> None:
         for run_id in drawn:
             job = busy[run_id]
             if _under_way(run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,)):
-                st.switch_page("pages/runs.py", query_params={**session.link_parameters(), "run": run_id})
+                st.switch_page("pages/runs.py", query_params={**session.link_parameters(), "watch": run_id})
 
 
 def _under_way(

@@ -1,15 +1,15 @@
-"""The Run form: every choice of a `SelectionConfig` as a control with label, help text and the catalogue's default.
+"""The Run form: the problem of the view, and how it is searched for, as controls with label, help text and default.
 
-What to select is asked once, and two ways lead to it. *Solve* takes the quickest estimator that comes with a proof, or
-another one that draws no masks, chosen under More settings. *Learn masks* is the paper's way: its number of masks
-stands above the buttons, its other settings are folded below them. Options that both have (steps, polish) are two
-controls each, since their defaults differ. Another method brings its own defaults, and leaves what a person typed.
+What to select is a part of the view: its controls show it and change it. Two ways lead to a selection. *Solve* takes
+the quickest estimator that comes with a proof, or another one that draws no masks, chosen under More settings. *Learn
+masks* is the paper's way: its number of masks stands above the buttons, its other settings are folded below them. Each
+method has controls of its own, which start at its defaults.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, SelectionConfig
+from datamask.config.selection import PROBLEM, RULES
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import objective_help, outcome
 from datamask.dashboard.shell import option_control
@@ -49,32 +50,12 @@ MASKS = "n_rollout"
 FIRST = ("n_epochs", "partial", "init", "max_lr", "min_lr")
 """Options of a learner that come first where they are folded, in pairs."""
 
-TYPED = "form_typed"
-"""Of the session: by control the value that a person chose in the place of a method's default."""
-
-FOLLOWED, FILLED = "form_followed", "form_filled"
-"""Of the session: the problem that the form has started at, as values of its controls; names of those filled since."""
-
-DEFAULTS: dict[str, Any] = {
-    "amount": "rows",
-    "cosine": 0.95,
-    "name": "",
-    "training": "",
-    "way": SOLVE,
-    **{name: option.default for name, option in OPTIONS.items() if option.help and not option.owners},
-    "estimator": catalogue.AUTO,
-    "budget": "",
-    **{name: next(iter(option.owners.values())) for name, option in OPTIONS.items() if option.owners},
-    **catalogue.estimator(catalogue.auto(OPTIONS["objective"].default)).defaults,
-    "learner": LEARNERS[0],
-    **{
-        f"learn_{name}": next(option.owners[owner] for owner in LEARNERS if owner in option.owners)
-        for name, option in OPTIONS.items()
-        if set(option.owners) & set(LEARNERS)
-    },
-}
-"""Of every control; those of the solver's own options are automatic's, else the first estimator's that has them; those
-of the learner's are the first learner's that has them."""
+OTHERS = tuple(
+    name
+    for name, option in OPTIONS.items()
+    if option.control is not None and not option.owners and name not in (*PROBLEM, *RULES)
+)
+"""Options of every method that do not pose the problem, as far as the form draws them by the table."""
 
 HELP = {
     **{name: option.help for name, option in OPTIONS.items() if option.help},
@@ -105,36 +86,9 @@ class RunForm:
     place: DeltaGenerator
 
 
-def _key(name: str) -> str:
-    return f"form_{name}"
-
-
-def _prepare() -> None:
-    """Give every control its remembered value: Streamlit forgets a control's state when another page is shown."""
-    remembered = st.session_state.setdefault("form_values", {})
-    for name, value in DEFAULTS.items():
-        st.session_state.setdefault(_key(name), remembered.get(name, value))
-
-
-def _now(name: str) -> Any:
-    """A control's value, to be passed as its default too: a browser that mounts a control anew starts it there.
-
-    Without it, a number would fall to its least value and a menu to its first line, unasked, when a run begins or ends.
-    """
-    return st.session_state[_key(name)]
-
-
-def _place_of(name: str, options: Sequence[str]) -> int:
-    """Where a menu's present choice stands among its options."""
-    value = _now(name)
-    return list(options).index(value) if value in options else 0
-
-
-def _remember() -> None:
-    values = st.session_state["form_values"]
-    for name in DEFAULTS:
-        if _key(name) in st.session_state:
-            values[name] = st.session_state[_key(name)]
+def _key(name: str, method: str = "") -> str:
+    """Key of a control: of the form, or of one of its methods."""
+    return f"{method.replace(' ', '_')}_{name}" if method else f"form_{name}"
 
 
 def _resolved(estimator: str, objective: str) -> str:
@@ -153,49 +107,11 @@ def _draws_masks(estimator: str) -> bool:
     return estimator == PAPER or estimator in LEARNERS
 
 
-def _estimator_changed(before: str) -> None:
-    """Another estimator brings its own defaults. `before`: the one until now, as `_resolved` gives it."""
-    after = _resolved(st.session_state[_key("estimator")], st.session_state[_key("objective")])
-    if after != before:
-        _change_method(before, after)
-
-
-def _learner_changed(before: str) -> None:
-    """Another learner brings its own defaults. `before`: the one until now."""
-    _change_method(before, st.session_state[_key("learner")], "learn_")
-
-
-def _take_preset(before: str) -> None:
-    st.session_state[_key("learner")] = PAPER
-    _learner_changed(before)
-
-
-def _change_method(before: str, after: str, prefix: str = "") -> None:
-    """Give the options of a method their defaults, and those that a person changed their own values.
-
-    Args:
-        before, after: methods. prefix: of the controls; empty for those of Solve.
-    """
-    state = st.session_state
-    typed = state.setdefault(TYPED, {})
-    # a learner that automatic takes is at its defaults, and has its own controls; the preset is fixed
-    if before != PAPER and (prefix or not _draws_masks(before)):
-        for name, default in _options_of(before).items():
-            # Streamlit forgets a control that is not drawn
-            if (value := state.get(_key(prefix + name), default)) != default:
-                typed[prefix + name] = value
-            else:
-                typed.pop(prefix + name, None)
-    if prefix or not _draws_masks(after):
-        for name, default in _options_of(after).items():
-            state[_key(prefix + name)] = default if after == PAPER else typed.get(prefix + name, default)
-
-
-def _estimators(columns: Sequence[str]) -> list[str]:
+def _estimators(columns: Sequence[str], objective: str) -> list[str]:
     """Automatic, the estimators of the objective that draw no masks, and by each of several columns."""
     names: list[str] = [catalogue.AUTO]
     for entry in catalogue.ESTIMATORS:
-        if entry.name in LEARNERS or not entry.selects_by(st.session_state[_key("objective")]):
+        if entry.name in LEARNERS or not entry.selects_by(objective):
             continue
         names.append(entry.name)
         if entry.by_column and len(columns) > 1:
@@ -204,150 +120,132 @@ def _estimators(columns: Sequence[str]) -> list[str]:
     return names if current in names or current is None else [*names, current]
 
 
-def _follow(problem: SelectionConfig) -> None:
-    """Start the form at the objective, the size and the lambda of a problem. What is chosen since stays until that part
-    of the problem is another one.
-    """
+def use_method(config: SelectionConfig) -> None:
+    """Have the form search as a run does. For a button's `on_click`."""
     state = st.session_state
-    before, filled = state.get(FOLLOWED, {}), state.pop(FILLED, ())
-    note_problem(problem)
-    if any(catalogue.is_own(name) for name in catalogue.objective_terms(problem.objective)):
-        return  # one that the form cannot run
-    solver = _resolved(state[_key("estimator")], state[_key("objective")])
-    for name, value in state[FOLLOWED].items():
-        if name not in filled and (name not in before or before[name] != value):
-            state[_key(name)] = value
-    _estimator_changed(solver)
-
-
-def note_problem(problem: SelectionConfig) -> None:
-    """The form stands at this problem already: a run of its own is no reason to change it."""
-    values: dict[str, Any] = {"objective": problem.objective, "lamb": problem.lamb}
-    if problem.budget is None:
-        values |= {"amount": "rows", "select_ratio": problem.select_ratio}
-    else:
-        values |= {"amount": "tokens", "budget": tokens_text(problem.budget)}
-    st.session_state[FOLLOWED] = values
-
-
-def use_settings(config: SelectionConfig) -> None:
-    """Fill the form with a run's settings. For a button's `on_click`."""
-    values = {k: v for k, v in config.to_dict().items() if k in DEFAULTS and v is not None}
-    learner = PAPER if config.preset == "paper" else config.estimator
-    if _draws_masks(learner):
-        own = {name: values.pop(name) for name in LEARNER_OPTIONS if name in values}
-        values |= {f"learn_{name}": value for name, value in own.items()}
-        values |= {"learner": learner, "way": LEARN}
-        del values["estimator"]  # the other way is left as it is
-        if learner == PAPER:
-            del values["scale"]
-    elif config.estimator == catalogue.IMPORTED.name:
-        del values["estimator"]  # how its ids were found is not known
-    else:
-        values["way"] = SOLVE
-        if config.estimator == catalogue.auto(config.objective):
-            values["estimator"] = catalogue.AUTO
-    if config.collapse not in ("none", "exact"):
-        values |= {"collapse": "near", "cosine": float(config.collapse)}
-    values["amount"] = "rows" if config.budget is None else "tokens"
-    if config.budget is not None:
-        values["budget"] = tokens_text(config.budget)
-    _fill(values)
-
-
-def _fill(values: Mapping[str, Any]) -> None:
-    """Set controls, wherever the form is drawn next: where it starts at another problem then, these stay."""
-    state = st.session_state
-    for name, value in values.items():
-        state[_key(name)] = value
-        state.setdefault("form_values", {})[name] = value
-    state[FILLED] = {*state.get(FILLED, ()), *values}
-
-
-def choose_way(way: str) -> None:
-    """Remember which way was taken last: rules are held against it. For a button's `on_click`."""
-    st.session_state[_key("way")] = way
-    st.session_state.setdefault("form_values", {})["way"] = way
-
-
-def _objectives() -> list[str]:
-    """The catalogue's objectives, and a weighted sum where a run with one was loaded into the form."""
-    names = [entry.name for entry in catalogue.OBJECTIVES]
-    current = st.session_state.get(_key("objective"))
-    return names if current in names or current is None else [*names, current]
+    method = PAPER if config.preset == "paper" else config.estimator
+    if _draws_masks(method):
+        state[_key("learner")] = method
+    elif method != catalogue.IMPORTED.name:  # how imported ids were found is not known
+        state[_key("estimator")] = catalogue.AUTO if method == catalogue.auto(config.objective) else method
+    if method not in (PAPER, catalogue.IMPORTED.name):
+        state.update({_key(name, method): getattr(config, name) for name in _options_of(method)})
+    state.update({_key(name): getattr(config, name) for name in (*OTHERS, "seed", "device")})
 
 
 def run_form(
+    problem: SelectionConfig,
+    pose: Callable[[SelectionConfig], None],
     quality_columns: Sequence[str] = (),
     tokens: float | None = None,
-    problem: SelectionConfig | None = None,
 ) -> RunForm:
     """Draw the controls in the present column.
 
     Args:
+        problem: of the view, with its rules and λ. pose: called with another one, in which only what a control says has
+            changed.
         quality_columns: the open corpus's. tokens: all of its rows' together; None: they have no lengths.
-        problem: the current selection's, at its lambda, which the form starts at; None: it stays as it is.
     """
-    _prepare()
-    if problem is not None:
-        _follow(problem)
-    state = st.session_state
+    _show(problem, tokens)
+
+    def changed() -> None:
+        try:
+            pose(_posed(problem))
+        except OptionError as error:
+            st.session_state["trouble"] = str(error)
+
     with st.container(gap=None):
-        st.slider("Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"])
+        lamb = problem.lamb
+        st.slider("Balance λ", 0.0, 1.0, lamb, step=0.05, key=_key("lamb"), help=HELP["lamb"], on_change=changed)
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
-    training = _amount(tokens)
-    estimator = _resolved(state[_key("estimator")], state[_key("objective")])
+    training = _amount(tokens, changed)
+    names = [entry.name for entry in catalogue.OBJECTIVES]
+    names += [] if problem.objective in names else [problem.objective]
     with st.container(gap="xxsmall"):
-        objectives = _objectives()
         st.selectbox(
             "Diversity objective",
-            objectives,
-            _place_of("objective", objectives),
+            names,
+            names.index(problem.objective),
             key=_key("objective"),
             help=objective_help.text(),
             format_func=outcome.objective_choice,
-            on_change=_estimator_changed,
-            args=(estimator,),
+            on_change=changed,
         )
-        st.caption(_sees(state[_key("objective")]))
-    _control(MASKS, disabled=_now("learner") == PAPER, prefix="learn_")
+        st.caption(_sees(problem.objective))
+    learner = str(_now("learner", LEARNERS[0]))
+    _control(MASKS, learner)
     place = st.container()
     with st.expander("Settings of Learn masks"):
         _learner()
     with st.expander("More settings"):
-        _solver(quality_columns)
+        estimator = _solver(quality_columns, problem.objective)
         st.markdown("**Both**")
-        _control("scale")
-        _corpus_options()
-    _remember()
-    values = {key: state[_key(key)] for key in DEFAULTS if _key(key) in state}
+        _problem_options(changed)
+        _other_options()
     chosen = {}
     refused = []
-    for way in (SOLVE, LEARN):
+    for way, method in ((SOLVE, estimator), (LEARN, learner)):
         try:
-            chosen[way] = _selection({**values, "way": way})
+            chosen[way] = _selection(problem, method)
         except OptionError as error:
             refused.append(words.sentence(error))
     for sentence in dict.fromkeys(refused):
         place.error(sentence, icon=":material/error:")
+    state = st.session_state
     solver = "Solve" if state[_key("estimator")] == catalogue.AUTO else "Start"
     return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, state[_key("name")].strip(), training, place)
 
 
+def _now(name: str, default: Any, method: str = "") -> Any:
+    """A control's value, to be passed as its default too: a browser that mounts a control anew starts it there.
+
+    Without it, a number would fall to its least value and a menu to its first line when a run begins or ends.
+    """
+    return st.session_state.get(_key(name, method), default)
+
+
+def _show(problem: SelectionConfig, tokens: float | None) -> None:
+    """Put the controls of the problem where the view is."""
+    near = problem.collapse not in ("none", "exact")
+    values = {name: getattr(problem, name) for name in PROBLEM} | {
+        "lamb": problem.lamb,
+        "amount": "rows" if problem.budget is None else "tokens",
+        "collapse": "near" if near else problem.collapse,
+        "cosine": float(problem.collapse) if near else 0.95,
+    }
+    values["budget"] = "" if problem.budget is None else tokens_text(problem.budget)
+    for name, value in values.items():
+        st.session_state[_key(name)] = value
+
+
+def _posed(problem: SelectionConfig) -> SelectionConfig:
+    """The problem as the controls say it.
+
+    Raises:
+        OptionError: they contradict each other.
+    """
+    state = st.session_state
+    values = {name: state.get(_key(name), getattr(problem, name)) for name in (*PROBLEM, "lamb")}
+    if state[_key("amount")] == "rows":
+        del values["budget"]
+    elif values["budget"]:
+        del values["select_ratio"]
+    if values["collapse"] == "near":
+        values["collapse"] = f"{state.get(_key('cosine'), 0.95):g}"
+    return SelectionConfig.from_options(**values)
+
+
 def _learner() -> None:
     """The learner and its settings, but for the number of masks."""
-    learner = str(_now("learner"))
-    learners = [*LEARNERS, PAPER]
-    st.selectbox(
+    learner = st.selectbox(
         "Learner",
-        learners,
-        _place_of("learner", learners),
+        learners := [*LEARNERS, PAPER],
+        learners.index(_now("learner", LEARNERS[0])),
         key=_key("learner"),
         format_func=_estimator_label,
-        on_change=_learner_changed,
-        args=(learner,),
+        persist_state="session",
     )
     st.caption(_estimator_about(learner))
     st.button(
@@ -355,64 +253,76 @@ def _learner() -> None:
         key="paper_preset",
         type="tertiary",
         icon=":material/description:",
-        on_click=_take_preset,
-        args=(learner,),
+        on_click=st.session_state.update,
+        args=({_key("learner"): PAPER},),
     )
-    options, fixed = _options_of(learner), learner == PAPER
-    _controls_of(FIRST, options, "learn_", fixed, in_pairs=True)
-    _controls_of([name for name in LEARNER_OPTIONS if name not in (MASKS, *FIRST)], options, "learn_", fixed)
+    _controls_of(FIRST, learner, in_pairs=True)
+    _controls_of([name for name in LEARNER_OPTIONS if name not in (MASKS, *FIRST)], learner)
 
 
-def _solver(quality_columns: Sequence[str]) -> str:
-    """What Solve takes, and its settings; in a few words what it takes now."""
-    estimators = _estimators(quality_columns)
-    before = _resolved(_now("estimator"), st.session_state[_key("objective")])
+def _solver(quality_columns: Sequence[str], objective: str) -> str:
+    """What Solve takes, and its settings; the estimator that it takes now."""
+    estimators = _estimators(quality_columns, objective)
+    if _now("estimator", catalogue.AUTO) not in estimators:  # of another objective, or of other columns
+        st.session_state[_key("estimator")] = catalogue.AUTO
     chosen = st.selectbox(
         "Method of Solve",
         estimators,
-        _place_of("estimator", estimators),
+        estimators.index(_now("estimator", catalogue.AUTO)),
         key=_key("estimator"),
         help=HELP["estimator"],
         format_func=_estimator_label,
-        on_change=_estimator_changed,
-        args=(before,),
+        persist_state="session",
     )
-    estimator = _resolved(chosen, st.session_state[_key("objective")])
+    estimator = _resolved(chosen, objective)
     about = f"Automatic uses {_estimator_label(estimator)} for this objective. " if chosen == catalogue.AUTO else ""
     if _draws_masks(estimator):
         st.caption(f"{about}This objective has no solver with a proof, so *Solve* learns masks.")
     else:
         st.caption(about + _estimator_about(estimator))
-        _controls_of(LEARNER_OPTIONS, _options_of(estimator))
+        _controls_of(LEARNER_OPTIONS, estimator)
     if not catalogue.estimator(estimator).guided:
         st.caption("This method uses neither λ nor the objective.")
-    return _estimator_label(estimator)
+    return estimator
 
 
-def _amount(tokens: float | None) -> float | None:
+def _amount(tokens: float | None, changed: Callable[[], None]) -> float | None:
     """How much to select: a share of the rows, or tokens where samples have lengths.
 
     Returns:
         The tokens that are trained on; None where that was not said.
     """
     if not tokens:
-        st.session_state[_key("amount")] = "rows"
-        _ratio()
+        _ratio(changed)
         return None
-    st.segmented_control("How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"))
+
+    def measured() -> None:
+        if st.session_state[_key("amount")] == "tokens":
+            st.session_state[_key("budget")] = tokens_text(float(f"{0.3 * tokens:.2g}"))
+        changed()
+
+    amount = st.session_state[_key("amount")]
+    st.segmented_control("How much", AMOUNTS, default=amount, required=True, key=_key("amount"), on_change=measured)
     selected, trained = st.columns(2, gap="small")
     with selected:
-        if st.session_state[_key("amount")] == "tokens":
-            st.session_state[_key("budget")] = _now("budget") or tokens_text(float(f"{0.3 * tokens:.2g}"))
+        if amount == "tokens":
             st.text_input(
                 "Token budget",
+                st.session_state[_key("budget")],
                 key=_key("budget"),
                 help=f"{HELP['budget']} The corpus has {words.short(tokens)}.",
                 placeholder="150M",
+                on_change=changed,
             )
         else:
-            _ratio()
-    text = trained.text_input("Training tokens", key=_key("training"), help=HELP["training"], placeholder="optional")
+            _ratio(changed)
+    text = trained.text_input(
+        "Training tokens",
+        key=_key("training"),
+        help=HELP["training"],
+        placeholder="optional",
+        persist_state="session",
+    )
     try:
         return parse_tokens(text) if text.strip() else None
     except OptionError:
@@ -420,118 +330,115 @@ def _amount(tokens: float | None) -> float | None:
         return None
 
 
-def _ratio() -> None:
+def _ratio(changed: Callable[[], None]) -> None:
     st.number_input(
         "Select ratio",
         0.0001,
         0.9999,
-        _now("select_ratio"),
+        st.session_state[_key("select_ratio")],
         step=0.05,
         format="%.4g",
         key=_key("select_ratio"),
         help=HELP["select_ratio"],
+        on_change=changed,
     )
 
 
-def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False, prefix: str = "") -> None:
-    option_control.draw(OPTIONS[name], _now(prefix + name), _key(prefix + name), place, disabled)
+def _control(name: str, method: str, place: DeltaGenerator | None = None) -> None:
+    """A control of a method's own option; the preset's are fixed."""
+    value, fixed = _now(name, _options_of(method)[name], method), method == PAPER
+    option_control.draw(OPTIONS[name], value, _key(name, method), place, disabled=fixed, persist_state="session")
 
 
-def _controls_of(
-    names: Iterable[str], options: Mapping[str, Any], prefix: str = "", fixed: bool = False, in_pairs: bool = False
-) -> None:
-    """The controls of those options that the estimator has: number fields in two columns, choices below them.
+def _controls_of(names: Iterable[str], method: str, in_pairs: bool = False) -> None:
+    """The controls of those options that the method has: number fields in two columns, choices below them.
 
     Args:
         in_pairs: choices stand in the two columns too.
     """
+    options = _options_of(method)
     offered = [name for name in names if name in options and OPTIONS[name].control is not None]
     paired = [name for name in offered if in_pairs or isinstance(OPTIONS[name].kind, (Number, Whole))]
     columns = st.columns(2) if paired else ()
     for place, name in zip(itertools.cycle(columns), paired):
-        _control(name, place, fixed, prefix)
+        _control(name, method, place)
     for name in offered:
         if name not in paired:
-            _control(name, None, fixed, prefix)
+            _control(name, method)
 
 
-def _corpus_options() -> None:
-    """What every estimator has: which rows may be selected, the seed, the device, the name."""
-    for name, option in OPTIONS.items():
-        if option.control is not None and not option.owners and name != "scale":
-            _copies() if name == "collapse" else _control(name)
+def _problem_options(changed: Callable[[], None]) -> None:
+    """Which rows may be selected and how values are scaled: the rest of the problem."""
+    for name in PROBLEM:
+        if name == "collapse":
+            _copies(changed)
+        elif OPTIONS[name].control is not None:
+            option_control.draw(OPTIONS[name], st.session_state[_key(name)], _key(name), on_change=changed)
+
+
+def _other_options() -> None:
+    """What every method has besides: options of the table, the seed, the device, the name of the run."""
+    for name in OTHERS:
+        value = _now(name, OPTIONS[name].default)
+        option_control.draw(OPTIONS[name], value, _key(name), persist_state="session")
     left, right = st.columns(2)
-    left.number_input("Seed", 0, 2**53 - 1, _now("seed"), step=1, key=_key("seed"), help=HELP["seed"])
-    devices = DEVICES if _now("device") in DEVICES else (*DEVICES, _now("device"))
+    seed = _now("seed", OPTIONS["seed"].default)
+    left.number_input("Seed", 0, 2**53 - 1, seed, step=1, key=_key("seed"), help=HELP["seed"], persist_state="session")
+    device = _now("device", DEVICES[0])
+    devices = DEVICES if device in DEVICES else (*DEVICES, device)
     right.selectbox(
         "Device",
         devices,
-        _place_of("device", devices),
+        devices.index(device),
         key=_key("device"),
         help=HELP["device"],
         accept_new_options=True,
+        persist_state="session",
     )
-    st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic")
+    st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic", persist_state="session")
 
 
-def _copies() -> None:
+def _copies(changed: Callable[[], None]) -> None:
     """What becomes of copies, and from which cosine on two rows are copies of each other."""
     st.selectbox(
         OPTIONS["collapse"].label,
         tuple(COLLAPSE),
-        _place_of("collapse", tuple(COLLAPSE)),
+        tuple(COLLAPSE).index(st.session_state[_key("collapse")]),
         key=_key("collapse"),
         help=HELP["collapse"],
         format_func=COLLAPSE.__getitem__,
+        on_change=changed,
     )
     if st.session_state[_key("collapse")] == "near":
         st.number_input(
             "Cosine of semantic duplicates",
             0.5,
             1.0,
-            _now("cosine"),
+            st.session_state[_key("cosine")],
             step=0.01,
             format="%.3g",
             key=_key("cosine"),
             help=HELP["cosine"],
+            on_change=changed,
         )
 
 
-def remembered(way: str | None = None) -> SelectionConfig:
-    """The settings the form was left with, or its defaults, without drawing it: what the next run will be.
-
-    Args:
-        way: `SOLVE` or `LEARN`; None: the one that was taken last.
-
-    Raises:
-        OptionError: they contradict each other.
-    """
-    values = {**DEFAULTS, **st.session_state.get("form_values", {})}
-    return _selection(values if way is None else {**values, "way": way})
-
-
-def _selection(values: Mapping[str, Any]) -> SelectionConfig:
-    """The settings of the way that is among the values."""
-    if own := [name for name in catalogue.objective_terms(values["objective"]) if catalogue.is_own(name)]:
+def _selection(problem: SelectionConfig, method: str) -> SelectionConfig:
+    """The settings of a run that searches for the problem with a method."""
+    if own := [name for name in catalogue.objective_terms(problem.objective) if catalogue.is_own(name)]:
         raise OptionError(
             f"{own[0]} is your own objective. Solve it on the command line with `python -m datamask select ... "
             f"--objective {own[0]}`, or choose another objective here"
         )
-    learns = values["way"] == LEARN
-    estimator = values["learner"] if learns else _resolved(values["estimator"], values["objective"])
-    amount = "budget" if values["amount"] == "tokens" else "select_ratio"
-    options = {name: values[name] for name, option in OPTIONS.items() if name in values and not option.owners}
-    del options["budget" if amount == "select_ratio" else "select_ratio"]
-    collapse = values["collapse"]
-    options |= {"estimator": estimator, "collapse": f"{values['cosine']:g}" if collapse == "near" else collapse}
-    if estimator == PAPER:
+    options = {name: getattr(problem, name) for name in (*PROBLEM, *RULES, "lamb")}
+    if problem.budget is not None:
+        del options["select_ratio"]
+    options |= {name: st.session_state[_key(name)] for name in (*OTHERS, "seed", "device")}
+    if method == PAPER:
         return SelectionConfig.from_options(**{**options, **PAPER_PRESET, "preset": "paper"})
-    own_options = _options_of(estimator)
-    if learns:
-        own_options = {name: values[f"learn_{name}"] for name in own_options}
-    elif not _draws_masks(estimator):
-        own_options = {name: values[name] for name in own_options}
-    return SelectionConfig.from_options(**options, **own_options)
+    defaults = _options_of(method)
+    own_options = {name: st.session_state.get(_key(name, method), default) for name, default in defaults.items()}
+    return SelectionConfig.from_options(**options, **own_options, estimator=method)
 
 
 def _sees(objective: str) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import streamlit as st
 
-from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import label_panel, listing
-from datamask.dashboard.shell import menus, session
+from datamask.dashboard.shell import view as views
 from datamask.runs.store import Run
 
 LISTED = 200
 """Runs offered in the list; a browser's menu of more than that is of no use."""
 
 CHOICE = "run_choice"
-"""Key of the list of runs, until the program moves it."""
+"""Key of the list of runs."""
 
 
 def choose(runs: Sequence[Run], run: Run | None) -> None:
@@ -25,17 +24,20 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
         offered.setdefault(run.id, run)
     if not offered:
         return
-    # the words are made once: a run may change its state while the list is being drawn, or before one is chosen
-    lines = listing.unlike({run_id: _line(listed) for run_id, listed in offered.items()})
-    key = menus.moved_to(CHOICE, run.id if run is not None else None, lines)
+    names = listing.unlike({run_id: listing.name_of(listed) for run_id, listed in offered.items()})
+    if run is not None:
+        st.session_state[CHOICE] = run.id
+    else:
+        st.session_state.pop(CHOICE, None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Run",
             list(offered),
-            key=key,
-            format_func=lines.__getitem__,
+            None if run is None else list(offered).index(run.id),
+            key=CHOICE,
+            format_func=names.__getitem__,
             on_change=_chosen,
-            args=(key,),
+            args=(offered,),
             label_visibility="collapsed",
             placeholder="Choose a run",
         )
@@ -44,13 +46,8 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
                 label_panel.edit(run, listing.tags_of(runs))
 
 
-def _line(run: Run) -> str:
-    status = run.status()
-    return f"{listing.name_of(run)}  ·  {status.state}, {words.ago(status.created)}"
-
-
-def _chosen(key: str) -> None:
-    """Take the chosen run, by whatever words the browser saw it under; what was never in the menu changes nothing."""
-    run_id = menus.chosen_in(CHOICE, key)
-    if run_id is not None:
-        session.choose_run(run_id)
+def _chosen(offered: Container[str]) -> None:
+    """Take the chosen run; a browser may still send the old name of one."""
+    run_id = st.session_state.get(CHOICE)
+    if run_id is not None and run_id in offered:
+        views.choose_run(run_id)

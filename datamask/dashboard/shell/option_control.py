@@ -10,16 +10,16 @@ from streamlit.delta_generator import DeltaGenerator
 from datamask.options import Choice, Flag, Option
 
 
-def draw(option: Option, value: Any, key: str, place: DeltaGenerator | None = None, disabled: bool = False) -> Any:
+def draw(option: Option, value: Any, key: str, place: DeltaGenerator | None = None, **about: Any) -> Any:
     """Draw an option that has a `control`; what the reader chose.
 
     Args:
         value: where the control starts.
         key: of the control.
-        place: a column or container; None: where the page stands.
+        place: a column or container; None: where the page stands. about: further arguments of the control.
     """
     drawing = st if place is None else place
-    about: dict[str, Any] = {"key": key, "help": option.help or None, "disabled": disabled}
+    about = {"key": key, "help": option.help or None, **about}
     if isinstance(option.kind, Choice):
         meanings = option.kind.meanings
         choices = tuple(meanings)

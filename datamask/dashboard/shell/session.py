@@ -1,7 +1,6 @@
 """What a browser session is looking at: the runs folder, the open corpus, the chosen run.
 
-The run's id and the corpus's key stand in the URL (``?run=...&corpus=...``), because a reload is a new session: what is
-not in the URL or on disk is lost. Handles are anchored in the process by the modules that own them, not in Streamlit's
+Which they are is in the `view`. Handles are anchored in the process by the modules that own them, not in Streamlit's
 caches, which any visitor may clear for everyone.
 """
 
@@ -14,7 +13,6 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +28,7 @@ from datamask.dashboard.data.openings import OpenCorpus, Opening, Openings, open
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import candidates
 from datamask.dashboard.shell import background, code_field
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.loopback import on_loopback
 from datamask.errors import DatamaskError, InputError, StoreError
 from datamask.files import RealRoots
@@ -41,16 +40,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_OPENED, _OUTSIDE, _VISITOR, _OPENED_ON = "opened_runs", "corpus_outside", "visitor", "opened_on_run"
+_OPENED, _OUTSIDE, _VISITOR = "opened_runs", "corpus_outside", "visitor"
 SAMPLE = "DATAMASK_SAMPLE"
 """Variable of the environment; ``off``: the demo is not opened by itself."""
 
 SHOWN = "page_shown"
 """Of the session state: the title of the page that is drawn."""
-
-LAMBDA, LAMBDA_OF = "explore_lambda", "explore_lambda_of"
-"""Of the session state: the lambda that was chosen, None until somebody moves it; the corpus and run that it was chosen
-beside, with which it is let go."""
 
 AGAINST = "explore_against"
 """Of the session state: the id of the run that the Map holds the current selection against; without one it holds it
@@ -131,51 +126,32 @@ def dark() -> bool:
 
 
 def current_run() -> Run | None:
-    """The run named in the URL, or None; one that does not exist is said once and forgotten."""
-    run_id = st.query_params.get("run")
+    """The run that the view names, or None; one that does not exist is said once and forgotten."""
+    run_id = views.now().run
     if not run_id:
         return None
-    try:
-        # the store's own sentence names the folder on the server; and no file system has a longer name
-        run = store().get(run_id) if len(run_id) <= LONGEST_NAME else None
-    except (DatamaskError, OSError):
-        run = None
+    run = existing_run(run_id)
     if run is None:
-        del st.query_params["run"]
         # a page's frame says it
         st.session_state["trouble"] = f"Run {run_id[:80]} does not exist here. It may have been deleted."
+        views.choose_run("")
         return None
     st.session_state[_OPENED] = [run.id, *(other for other in opened_runs() if other != run.id)][:REMEMBERED]
     return run
 
 
+def existing_run(run_id: str) -> Run | None:
+    """The run of an id that an address or a session holds; None: there is none, or none any more."""
+    try:
+        # the store's own sentence names the folder on the server; and no file system has a longer name
+        return store().get(run_id) if run_id and len(run_id) <= LONGEST_NAME else None
+    except (DatamaskError, OSError):
+        return None
+
+
 def opened_runs() -> list[str]:
     """Ids of the runs that this session looked at, the latest first."""
     return st.session_state.get(_OPENED, [])
-
-
-def run_to_open(runs: Sequence[Run]) -> Run | None:
-    """The run that a page opens on where the address names none: the same one on every page, until it is gone.
-
-    Args:
-        runs: finished ones on the open corpus, newest first, of `candidates`.
-    """
-    before = st.session_state.get(_OPENED_ON)
-    run = next((run for run in runs if run.id == before), None) or candidates.first_shown(runs)
-    if run is not None:
-        st.session_state[_OPENED_ON] = run.id
-    return run
-
-
-def choose_run(run_id: str | None) -> None:
-    """Make a run the current one: it stands in the URL from now on. None: no run."""
-    before = st.query_params.to_dict()
-    after = {**{name: value for name, value in before.items() if name != "run"}, **({"run": run_id} if run_id else {})}
-    if st.session_state.get(LAMBDA_OF, (None, None))[1] != run_id:
-        st.session_state[LAMBDA] = None  # the run comes with its own
-        after.pop("lambda", None)
-    if after != before:
-        st.query_params.from_dict(after)  # in one change, which is one step of Back
 
 
 def stop_run(run_id: str) -> None:
@@ -187,16 +163,16 @@ def stop_run(run_id: str) -> None:
 
 
 def link_parameters() -> dict[str, str]:
-    """What a link to another page must carry along to keep the run, the corpus, λ and the rules for the next run."""
-    carried = {name: st.query_params[name] for name in ("run", "corpus", "rules") if name in st.query_params}
-    lamb = st.session_state.get(LAMBDA)
-    return carried if lamb is None else {**carried, "lambda": f"{lamb:g}"}
+    """What a link to another page must carry along: the view."""
+    return views.now().address
 
 
 def choose_opening(opening: Opening) -> None:
     """Make a corpus the one this session looks at."""
-    st.session_state["corpus_key"] = opening.key
-    st.query_params["corpus"] = opening.key
+    if views.now().corpus in ("", opening.key):
+        views.change(corpus=opening.key)
+    else:
+        views.show_corpus(opening.key)
 
 
 def current_opening() -> Opening | None:
@@ -205,7 +181,7 @@ def current_opening() -> Opening | None:
     Without any of these it is `first_opening`. A link that names no corpus is said once and forgotten. None also where
     the corpus lies outside the roots; `outside` then has the sentence.
     """
-    key = st.query_params.get("corpus") or st.session_state.get("corpus_key")
+    key = views.now().corpus
     st.session_state.pop(_OUTSIDE, None)
     opening, named = None, None
 
@@ -217,11 +193,9 @@ def current_opening() -> Opening | None:
     try:
         opening = all_openings().resume(key, check) if key else None
         if key and opening is None:
-            key = None
-            st.session_state.pop("corpus_key", None)
-            if st.query_params.pop("corpus", None):
-                st.warning("This server has never opened the corpus of this link. Choose a corpus on the Data page.")
-        if opening is None and st.query_params.get("run"):
+            views.change(corpus="")
+            st.warning("This server has never opened the corpus of this link. Choose a corpus on the Data page.")
+        if opening is None and views.now().run:
             run = current_run()
             # a run whose settings cannot be read is listed with its reason; it must not take the page down
             with contextlib.suppress(StoreError):
@@ -232,7 +206,7 @@ def current_opening() -> Opening | None:
             opening = first_opening()
     except Outside as error:
         st.session_state[_OUTSIDE] = (str(error), named)
-    if opening is not None and st.query_params.get("corpus") != opening.key:
+    if opening is not None:
         choose_opening(opening)
     return opening
 
@@ -302,6 +276,8 @@ def choose_corpus_of(run: Run) -> None:
     """Make a run's corpus the open one. For a button's `on_click`; what cannot be done is kept in `trouble`."""
     try:
         choose_opening(open_corpus_of(run))
+        if run.has_selection:
+            views.choose_run(run.id)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
 
@@ -342,7 +318,7 @@ def draw_outside() -> None:
         st.subheader("This corpus is not open", anchor=False)
         sentence, named = st.session_state[_OUTSIDE]
         code_field.refuse(sentence, named, roots(), visitor(), runs_dir(), "allow_outside")
-        if st.query_params.get("run"):
+        if views.now().run:
             st.page_link(
                 "pages/runs.py",
                 label="The run as stored in its folder",

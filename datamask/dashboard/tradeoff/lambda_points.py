@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.config.selection import PROBLEM, RULES
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import Ends, common_ends
@@ -24,21 +26,9 @@ from datamask.dashboard.map.parcels import pack
 from datamask.dashboard.map.places import Places, cut
 from datamask.dashboard.tradeoff import lambda_point, live
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
+from datamask.runs.rule_book import FOLDER
 
-POSED_BY = (
-    "objective",
-    "select_ratio",
-    "budget",
-    "scale",
-    "center",
-    "prune",
-    "collapse",
-    "pin",
-    "ban",
-    "given",
-    "quotas",
-    "neighbors",
-)
+POSED_BY = (*PROBLEM, *RULES)
 """Settings that say which selections there are; the others say how one of them is searched for."""
 
 GRID_SIZE = 22
@@ -131,14 +121,16 @@ def posed_alike(settings: SelectionConfig, other: SelectionConfig) -> bool:
     """Whether a stored run with `other` is a solution of the slider's problem, as the slider itself would solve it.
 
     Args:
-        settings: the slider's, of `settings_of`. Rules by files of ids are never alike: a file may have changed since.
+        settings: the slider's, of `settings_of`. Of rules by files of ids only those are alike that lie among the kept
+            ones, which never change.
     """
     if other.all_rows or other.scratch_dir is not None:  # of all rows, where settings ask of the open ones
         return False
     plain = (settings.objective, settings.estimator, settings.select_ratio, settings.budget)
     if (other.objective, other.estimator, other.select_ratio, other.budget) != plain:
         return False
-    return not (other.pin or other.ban or other.given) and settings_of(other) == settings
+    lists = [path for path in (other.pin, other.ban, other.given) if path is not None]
+    return all(Path(path).parent.name == FOLDER for path in lists) and settings_of(other) == settings
 
 
 def with_stored(points: Sequence[LambdaPoint], stored: Sequence[LambdaPoint]) -> list[LambdaPoint]:

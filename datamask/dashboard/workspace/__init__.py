@@ -1,7 +1,7 @@
 """The one current selection of a session: what every page shows, lists, reports and downloads.
 
-frame("Runs", ...)                  reads the workspace, draws its strip, gives `Current`
-workspace.workspace.read(opened)    corpus, runs on it, problem and λ, from address and session
+frame("Runs", ...)                  reads the view (dashboard.shell.view), draws the strip, gives `Current`
+workspace.workspace.read(opened)    the view on an open corpus: runs on it, the problem and its rules, λ
 workspace.along                     what is known of the problem along λ: stored runs, solved points, answers
 workspace.current                   the selection at the chosen λ, found in one function
 workspace.selection.Selection       its rows, its values, and what it is

@@ -10,7 +10,7 @@ from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace.along import SAME, Along
 from datamask.dashboard.workspace.selection import Selection, of_point, of_run
-from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
+from datamask.dashboard.workspace.workspace import Workspace
 
 WAITS = 1.0
 """Seconds that a page waits for the selection at a lambda, before it is drawn without it."""
@@ -39,7 +39,7 @@ def current(workspace: Workspace, seconds: float = WAITS) -> Current:
         seconds: that it may be waited for.
     """
     moved = workspace.run is None or workspace.lamb is not None
-    along = along_lambda.known(workspace, begin=True, stored=moved, near=wanted(workspace))
+    along = along_lambda.known(workspace, begin=True, stored=moved, near=workspace.wanted)
     point, waits = at(workspace, along, seconds)
     return Current(workspace, along, selection(workspace, point), waits)
 
@@ -47,18 +47,11 @@ def current(workspace: Workspace, seconds: float = WAITS) -> Current:
 def newest(current: Current) -> Selection | None:
     """The current selection as it is known by now: since the page was drawn, its proof may have become tighter."""
     workspace, drawn = current.workspace, current.selection
-    known = along_lambda.known(workspace, near=wanted(workspace))
+    known = along_lambda.known(workspace, near=workspace.wanted)
     point, _ = at(workspace, known, 0.0)
     now = selection(workspace, point)
     same = now is not None and drawn is not None and (now.key, now.lamb) == (drawn.key, drawn.lamb)
     return now if same else drawn
-
-
-def wanted(workspace: Workspace) -> float:
-    """The lambda that the workspace asks for."""
-    if workspace.lamb is not None:
-        return workspace.lamb
-    return MIDDLE if workspace.run is None else workspace.run.config.selection.lamb
 
 
 def at(workspace: Workspace, along: Along, seconds: float) -> tuple[LambdaPoint | None, bool]:
@@ -70,7 +63,7 @@ def at(workspace: Workspace, along: Along, seconds: float) -> tuple[LambdaPoint 
     run, lamb = workspace.run, workspace.lamb
     if workspace.refusal or (run is not None and lamb is None):
         return along.own, False
-    lamb = wanted(workspace)
+    lamb = workspace.wanted
     for point in along.points:
         if abs(point.lamb - lamb) < SAME:
             return point, False

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing, outcome
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.errors import DatamaskError
@@ -19,34 +21,33 @@ from datamask.runs.store import Run
 from datamask.runs.warm import warm_start
 
 STARTED = "explore_next_run"
-"""Of the session: the run that was started beside another, and the one that was shown then (None: none was)."""
+"""Of the session: the id of the run that was started last, and the view then."""
 
 
 def keep(workspace: Workspace, selection: Selection) -> None:
     """Start the run of a selection. For a button's `on_click`; what cannot be done is kept in `trouble`."""
-    start(workspace.opened, workspace.runs, selection.settings)
+    start(workspace, workspace.runs, selection.settings)
 
 
-def start(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, rules: int = 0) -> None:
-    """Start a run, unless one of these settings is under way, and show it once it has ended.
+def start(
+    workspace: Workspace, runs: Sequence[Run], settings: SelectionConfig, name: str = "", *, continued: bool = False
+) -> None:
+    """Start a run, unless one of these settings is under way, and show it once it has ended if the view is still this.
 
     What cannot be done is kept in `trouble`.
 
     Args:
-        runs: earlier ones on the corpus, to start from. rules: how many the run obeys.
+        runs: earlier ones on the corpus, to start from. name: empty: made from the settings.
+        continued: whether a learner starts where an earlier run ended.
     """
     try:
         with session.starting():
-            run = under_way(opened, settings) or begin(opened, runs, settings, rules)
+            run = under_way(workspace.opened, settings) or begin(workspace.opened, runs, settings, name, continued)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
-    note(run)
-
-
-def note(run: Run) -> None:
-    """Have a run that was started here be shown once it has ended."""
-    st.session_state[STARTED] = (run.id, st.query_params.get("run"))
+    st.session_state[STARTED] = (run.id, views.now())
+    views.change(watched=run.id)
 
 
 def started() -> Run | None:
@@ -71,15 +72,15 @@ def _noted() -> tuple[Run | None, bool]:
 
 
 def arrive() -> None:
-    """Show the run that was started here once it has ended, where nobody has gone on to another one meanwhile. Call it
-    before anything is drawn.
+    """Show the run that was started here once it has ended, unless the view has changed since. Call it before anything
+    is drawn.
     """
     if STARTED not in st.session_state:
         return
     run, active = _noted()
     if active:
         return
-    _, shown = st.session_state.pop(STARTED)
+    _, view = st.session_state.pop(STARTED)
     if run is None:
         return
     if not run.has_selection:
@@ -88,24 +89,29 @@ def arrive() -> None:
             trouble = st.session_state.get("trouble")
             failure = f"{listing.name_of(run)}: {story.heading}. {words.unmarked(story.text)}"
             st.session_state["trouble"] = f"{trouble} {failure}" if trouble else failure
-    elif st.query_params.get("run") == shown:
-        session.choose_run(run.id)
+    elif views.now() == view:
+        views.choose_run(run.id)
 
 
-def begin(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, rules: int, name: str = "") -> Run:
-    """Make a run and queue it.
+def begin(
+    opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, name: str = "", continued: bool = False
+) -> Run:
+    """Make a run and queue it. Solving starts from an earlier run by itself, which only changes how soon it ends.
 
     Args:
-        runs: earlier ones on the corpus, to start from. rules: how many it obeys. name: empty: made from the settings.
+        runs: earlier ones on the corpus, to start from. name: empty: made from the settings.
+        continued: whether a learner starts where an earlier run ended.
 
     Raises:
         StoreError: the runs folder cannot be written.
     """
+    rules = sum(path is not None for path in (settings.pin, settings.ban, settings.given)) + len(settings.quotas)
     name = name or outcome.proposed_name(
         settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, rules
     )
     run = session.store().create(RunConfig(opened.config, settings, name))
-    start_from = warm_start(settings, runs, opened.corpus.fingerprint)
+    learns = catalogue.estimator(settings.estimator).draws_masks
+    start_from = warm_start(settings, runs, opened.corpus.fingerprint) if continued or not learns else None
     if start_from is not None:
         with run.writer() as writer:
             writer.update_facts(start_from=start_from)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datamask.ablation.methods import equal, settings_of
 from datamask.ablation.result import Method
 from datamask.config import SelectionConfig
-from datamask.dashboard.data.openings import OpenCorpus
-from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import keeping
+from datamask.dashboard.workspace.workspace import Workspace
 from datamask.runs.store import Run
 
 
@@ -18,17 +18,17 @@ def stored_run(runs: Sequence[Run], settings: SelectionConfig) -> Run | None:
     return next((run for run in runs if equal(run.config.selection, settings)), None)
 
 
-def open_method(opened: OpenCorpus, runs: Sequence[Run], method: Method, ratio: float) -> None:
+def open_method(workspace: Workspace, method: Method, ratio: float) -> None:
     """Show the stored run of a method, or start one, which the Map shows once it has ended. For a button's `on_click`.
 
     What cannot be done is kept in `trouble`.
 
     Args:
-        runs: finished ones on the corpus, newest first. ratio: the select ratio.
+        workspace: the view on the open corpus. ratio: the select ratio.
     """
-    settings = settings_of(method, ratio, len(opened.corpus))
-    run = stored_run(runs, settings)
+    settings = settings_of(method, ratio, len(workspace.corpus))
+    run = stored_run(workspace.runs, settings)
     if run is not None:
-        session.choose_run(run.id)
+        views.choose_run(run.id)
         return
-    keeping.start(opened, runs, settings)
+    keeping.start(workspace, workspace.runs, settings)

@@ -120,11 +120,11 @@ def _watch(current: Current) -> None:
     """What is being solved; once it is there, the page is drawn with it."""
     settled()
     workspace = current.workspace
-    known = along.known(workspace, near=currently.wanted(workspace))
+    known = along.known(workspace, near=workspace.wanted)
     point, waits = currently.at(workspace, known, 0.0)
     if not waits or (point is not None and current.selection is None):
         st.rerun()
-    wanted = currently.wanted(workspace)
+    wanted = workspace.wanted
     job = None if known.behind is None else known.behind.job
     progress = "" if job is None or job.ended else f", {words.percent(job.share)} prepared"
     st.caption(f"solving λ {wanted:g}{progress}", width="content")
@@ -138,7 +138,7 @@ def _offer(current: Current) -> None:
     error = "" if current.along.behind is None else current.along.behind.error
     st.caption(words.plain(words.unmarked(error), 200) if error else "Nothing is selected yet.", width="content")
     st.button(
-        f"Solve λ {currently.wanted(workspace):g}{takes}",
+        f"Solve λ {workspace.wanted:g}{takes}",
         key="strip_solve",
         icon=":material/bolt:",
         type="tertiary",

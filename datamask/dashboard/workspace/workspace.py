@@ -1,13 +1,14 @@
-"""What a session works on: the open corpus, the shown run, the problem, λ and filter. From address and session."""
+"""The view on an open corpus: what of the stored runs and rules it names is there, and the problem that follows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from datamask.config import SelectionConfig
+from datamask.config.selection import RULES
 from datamask.corpus import Corpus
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.linked import brushing
@@ -15,7 +16,12 @@ from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.runs import candidates, listing
 from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import lambda_points
+from datamask.dashboard.workspace import rules as kept_rules
+from datamask.errors import DatamaskError
+from datamask.options import OPTIONS
+from datamask.runs.rule_book import RuleBook
 from datamask.runs.store import Run
 
 MIDDLE = 0.5
@@ -31,6 +37,7 @@ class Workspace:
         runs: the finished ones on the corpus, newest first, the shown one among them.
         names: what these are called, by id, each unlike the others; read once, as a run may be deleted meanwhile.
         refused: the run of the address with the reason why it cannot be shown; mostly empty.
+        rules: what the problem is posed under. reason: why nothing can obey them; empty where something can.
         settings: the problem: objective, select ratio or tokens, rules. Its lambda is the run's.
         lamb: the lambda that somebody chose; None: the run's own, or the middle where there is no run.
         filters: the conditions on the rows that are shown, regions on the map aside.
@@ -41,6 +48,8 @@ class Workspace:
     runs: Sequence[Run]
     names: Mapping[str, str]
     refused: Sequence[Refused]
+    rules: RuleBook
+    reason: str
     settings: SelectionConfig
     lamb: float | None
     filters: Filters
@@ -55,30 +64,67 @@ class Workspace:
         """Why lambda cannot be moved here, in a sentence; empty where it can."""
         if self.run is not None and self.run.whole is not None:
             return lambda_points.WHOLE
+        if self.reason:
+            return f"No selection satisfies these rules. {self.reason}"
         return lambda_points.refusal(self.settings)
+
+    @property
+    def wanted(self) -> float:
+        """The lambda that it asks for."""
+        if self.lamb is not None:
+            return self.lamb
+        return MIDDLE if self.run is None else self.run.config.selection.lamb
+
+    @property
+    def asked(self) -> SelectionConfig:
+        """The problem under its rules, at the lambda that the view asks for now: what a press solves."""
+        lamb = views.now().lamb
+        return replace(self.settings, lamb=self.wanted if lamb is None else lamb)
 
 
 def read(opened: OpenCorpus) -> Workspace:
-    """The workspace on an open corpus, as address and session have it.
+    """The view on an open corpus.
 
-    The run of the address is shown also where it was archived. Where it cannot be shown, or none is named, every page
-    opens on the same one.
+    The run that it names is shown also where it was archived. Where it cannot be shown, or neither a run nor a problem
+    was chosen yet, the first finished one is; what was chosen so for the visitor stays chosen.
     """
-    fingerprint = opened.corpus.fingerprint
-    runs, _ = candidates.candidates(session.store().list(), fingerprint)
+    corpus = opened.corpus
+    runs, _ = candidates.candidates(session.store().list(), corpus.fingerprint)
     named = session.current_run()
-    asked, refused = candidates.candidates([named] if named is not None else [], fingerprint, archived=True)
+    asked, refused = candidates.candidates([named] if named is not None else [], corpus.fingerprint, archived=True)
     runs += [run for run in asked if run.id not in {other.id for other in runs}]
-    run = next((run for run in runs if named is not None and run.id == named.id), None) or session.run_to_open(runs)
+    run = next((run for run in runs if named is not None and run.id == named.id), None)
+    view = views.now()
+    if run is None and view.problem is None:
+        run = candidates.first_shown(runs)
+        if run is not None and named is None:
+            views.change(run=run.id)
+        elif run is None and view.lamb is not None:
+            views.change(problem=lambda_points.settings_of(None))
     names = listing.unlike({other.id: listing.name_of(other) for other in runs})
-    settings = lambda_points.settings_of(None if run is None else run.config.selection)
-    return Workspace(opened, run, runs, names, refused, settings, _chosen(opened, run), brushing.kept(opened.corpus))
+    if run is not None:
+        book, reason = kept_rules.book_of_run(corpus, run), ""
+        settings = lambda_points.settings_of(run.config.selection)
+    else:
+        book = kept_rules.kept_book(corpus, view.rules)
+        settings, reason = kept_rules.applied(lambda_points.settings_of(view.problem), book, corpus)
+    return Workspace(opened, run, runs, names, refused, book, reason, settings, view.lamb, brushing.kept(corpus))
 
 
-def _chosen(opened: OpenCorpus, run: Run | None) -> float | None:
-    """The lambda that was chosen beside this run of this corpus; one that was chosen beside another is let go."""
-    beside, state = (opened.corpus.fingerprint, None if run is None else run.id), st.session_state
-    if state.setdefault(session.LAMBDA_OF, beside) != beside:
-        state[session.LAMBDA_OF], state[session.LAMBDA] = beside, None
-    lamb: float | None = state.get(session.LAMBDA)
-    return lamb
+def pose(settings: SelectionConfig, book: RuleBook) -> None:
+    """Have the view pose this problem under these rules. For callbacks; what cannot be done is kept in `trouble`.
+
+    Args:
+        settings: with its lambda; its own rules do not count.
+    """
+    try:
+        name = kept_rules.store().save(book) if book.rules else ""
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    views.pose(without_rules(lambda_points.settings_of(settings)), name, settings.lamb)
+
+
+def without_rules(settings: SelectionConfig) -> SelectionConfig:
+    """Settings without pins, bans, given rows and quotas."""
+    return replace(settings, **{name: OPTIONS[name].default for name in RULES})

@@ -11,6 +11,7 @@ import streamlit as st
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
 from datamask.dashboard.shell import background, downloads, session
+from datamask.dashboard.shell import view as views
 from datamask.evaluation.result import NO_RESULT
 from datamask.repeat_counts import MOST, Amount
 from datamask.runs import exports
@@ -42,7 +43,7 @@ def not_finished(run: Run) -> None:
             "pages/runs.py",
             label="Go to the run",
             icon=":material/arrow_forward:",
-            query_params={**session.link_parameters(), "run": run.id},
+            query_params=views.address_of_run(run.id),
         )
 
 

@@ -18,6 +18,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing, outcome
 from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell import view as views
 from datamask.errors import DatamaskError
 from datamask.evaluation.result import NO_RESULT
 from datamask.pages.export import whole_work
@@ -200,7 +201,7 @@ def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
             "pages/export.py",
             label="Export its ids",
             icon=":material/arrow_forward:",
-            query_params={**session.link_parameters(), "run": whole.id},
+            query_params=views.address_of_run(whole.id),
             width="content",
         )
     columns = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]

@@ -5,6 +5,7 @@ It stands in a module of its own, because app.py, whose page it is, is also what
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 import streamlit as st
@@ -36,9 +37,9 @@ from datamask.dashboard.map.layers import Selection as SelectedRows
 from datamask.dashboard.map.marks import Seen
 from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import chosen, menus, ordering, session
+from datamask.dashboard.shell import chosen, ordering, session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import along as along_lambda
-from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import compared_panel, instrument, next_run, welcome_panel
 from datamask.runs.store import Run
@@ -72,12 +73,11 @@ def show() -> None:
         _draw(current)
 
 
-def _take_run(key: str) -> None:
-    """Make the run chosen in the menu of that key the current one."""
-    chosen_id = menus.chosen_in(RUN, key)
-    if chosen_id is not None:
-        st.session_state[session.LAMBDA] = None  # the run comes with its own, also where it is shown already
-        session.choose_run(chosen_id)
+def _take_run(offered: Container[str]) -> None:
+    """Make the run chosen in the menu the current one; a browser may still send the old name of one."""
+    run_id = st.session_state.get(RUN)
+    if run_id is not None and run_id in offered:
+        views.choose_run(run_id)
 
 
 def _download(listed: texts_panel.Listing) -> None:
@@ -120,18 +120,23 @@ def _draw(current: Current) -> None:
             )
             instrument.fold_button()
         # a selection along λ that is no run was selected by none of the menu
-        key = menus.moved_to(RUN, run_id if own or selection is None else None, names)
+        standing = run_id if own or selection is None else ""
+        if standing:
+            st.session_state[RUN] = standing
+        else:
+            st.session_state.pop(RUN, None)
         st.selectbox(
             "Selected by",
             list(names),
-            key=key,
+            list(names).index(standing) if standing else None,
+            key=RUN,
             placeholder=f"{selection.name} (not a stored run)"
             if selection is not None and names
             else "no finished run yet",
             format_func=names.__getitem__,
             disabled=not names,
             on_change=_take_run,
-            args=(key,),
+            args=(names,),
         )
         # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
         with st.container():
@@ -301,12 +306,11 @@ def _draw(current: Current) -> None:
         )
         next_run.offer(current, MAP)
         compared_panel.offer(current, against)
-        settings = replace(current.workspace.settings, lamb=currently.wanted(current.workspace))
-        evidence_panel.controls(current.workspace.opened, settings, current.workspace.runs)
+        evidence_panel.controls(workspace)
     with page.conditions:
         filter_panel.conditions(view, MAP)
     with page.foot:
-        steering_panel.offer(view, passing, lambda: _download(listed))
+        steering_panel.offer(workspace, view, passing, lambda: _download(listed))
 
     shown_tabs = [
         *([DISTRIBUTIONS] if others else []),

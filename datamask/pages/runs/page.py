@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
 from datamask.analyses.run_lines import panel as lines_panel
-from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
-from datamask.dashboard.runs import candidates, cost, form_panel, listing
+from datamask.dashboard.runs import cost, form_panel, listing
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import lambda_points
-from datamask.dashboard.workspace.current import Current, wanted
+from datamask.dashboard.workspace.current import Current
+from datamask.dashboard.workspace.workspace import pose
 from datamask.pages.runs import run_panel, runs_panel, start_panel
 from datamask.runs.store import Run
 
@@ -35,15 +34,13 @@ def show(current: Current | None) -> None:
         current: what the page shows.
     """
     opening = session.current_opening()
-    run = session.current_run()
+    run = session.existing_run(views.now().watched) or _at_lambda(current) or session.current_run()
     if opening is None and run is None:
         session.open_corpus_or_stop()
 
     runs = listing.runs_on(session.store(), opening)
     if run is None and runs:
-        corpus = None if opening is None else opening.corpus
-        finished, _ = candidates.candidates(runs, None if corpus is None else corpus.fingerprint)
-        run = _at_lambda(current) or session.run_to_open(finished) or runs[0]
+        run = runs[0]
 
     st.html(PHONE)
     with st.container(horizontal=True, gap="large"):
@@ -54,17 +51,19 @@ def show(current: Current | None) -> None:
         if opening is None:
             if run is not None:
                 run_panel.no_corpus(run)
-        elif (opened := opening.opened) is None:
+        elif (opened := opening.opened) is None or current is None:
             session.draw_opening(opening)
         else:
             columns = opened.corpus.provenance.columns.get("quality") or ()
+            workspace = current.workspace
             form = form_panel.run_form(
+                workspace.asked,
+                lambda problem: pose(problem, workspace.rules),
                 columns,
                 cost.token_total(opened.corpus),
-                _problem(current),
             )
             with form.place:
-                start_panel.start(opened, runs, form)
+                start_panel.start(workspace, runs, form)
 
     with picture:
         shown = runs_panel.choose(runs, run, opening)
@@ -77,16 +76,6 @@ def show(current: Current | None) -> None:
                 run_panel.other_corpus(shown[0])
             _another(shown[0], current)
             run_panel.show(shown[0])
-
-
-def _problem(current: Current | None) -> SelectionConfig | None:
-    """The problem of the current selection at its lambda; None while the address names a run that has none yet."""
-    named = session.current_run()
-    if current is None or (
-        named is not None and (current.workspace.run is None or current.workspace.run.id != named.id)
-    ):
-        return None
-    return replace(current.workspace.settings, lamb=wanted(current.workspace))
 
 
 def _at_lambda(current: Current | None) -> Run | None:

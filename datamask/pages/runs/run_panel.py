@@ -18,6 +18,9 @@ from datamask.dashboard.data.openings import title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel, listing, outcome, provenance
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
+from datamask.dashboard.workspace.rules import book_of_run
+from datamask.dashboard.workspace.workspace import pose
 from datamask.errors import DatamaskError
 from datamask.runs.health import learning
 from datamask.runs.store import Run
@@ -166,7 +169,7 @@ def _numbers(run: Run) -> None:
     if (graph := run.graph()) is not None and graph.approximate:
         st.caption(f"Nearest rows. {outcome.neighbors(run)}")
     with st.container(horizontal=True):
-        parameters = {**session.link_parameters(), "run": run.id}
+        parameters = views.address_of_run(run.id)
         st.page_link(
             "app.py",
             label="Show on the map",
@@ -298,8 +301,8 @@ def _settings(run: Run) -> None:
             key="use_settings",
             icon=":material/content_copy:",
             type="tertiary",
-            on_click=form_panel.use_settings,
-            args=(run.config.selection,),
+            on_click=_use_settings,
+            args=(run,),
         )
     with st.expander("Command line of this run"):
         st.code(provenance.command(run), language="bash", wrap_lines=True)
@@ -312,3 +315,10 @@ def _resume(run_id: str) -> None:
         session.run_queue().resume(run_id)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
+
+
+def _use_settings(run: Run) -> None:
+    form_panel.use_method(run.config.selection)
+    opening = session.current_opening()
+    if opening is not None and opening.corpus is not None:
+        pose(run.config.selection, book_of_run(opening.corpus, run))

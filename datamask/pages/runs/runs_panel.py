@@ -21,6 +21,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import label_panel, listing, runs_table
 from datamask.dashboard.runs.runs_table import COUNT, MOMENT, NUMBER, SECONDS, SHARE, TAGS, TEXT
 from datamask.dashboard.shell import session, tables
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.folders import DeletedRun
@@ -218,9 +219,18 @@ def _chosen() -> None:
         ticked = [ids[row] for row in sorted(selection["rows"]) if row < len(ids)]
     st.session_state[_DRAWN] = (key, ids, cell)
     st.session_state[TICKED] = ticked
-    if len(ticked) == 1 or (ticked and "run" not in st.query_params):
+    if len(ticked) == 1:
         st.session_state[_SHOWN] = ticked[0]
-        session.choose_run(ticked[0])
+        _show(ticked[0])
+
+
+def _show(run_id: str) -> None:
+    """Show a run: a finished one on the open corpus is the current selection from now on."""
+    run, opening = session.existing_run(run_id), session.current_opening()
+    if run is not None and run.has_selection and listing.is_on(run, opening):
+        views.choose_run(run_id)
+    else:
+        views.change(watched=run_id)
 
 
 def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
@@ -289,8 +299,10 @@ def _delete(ids: Sequence[str]) -> None:
 def _let_go(ids: Sequence[str]) -> None:
     """These are shown no longer."""
     st.session_state[TICKED] = [run_id for run_id in st.session_state.get(TICKED, ()) if run_id not in ids]
-    if st.query_params.get("run") in ids or st.session_state.get(_SHOWN) in ids:
-        session.choose_run(None)
+    if views.now().watched in ids:
+        views.change(watched="")
+    if views.now().run in ids:
+        views.choose_run("")
 
 
 def _restore(ids: Sequence[str]) -> None:
@@ -298,7 +310,7 @@ def _restore(ids: Sequence[str]) -> None:
         for run_id in ids:
             session.store().restore(run_id)
         if ids:
-            session.choose_run(ids[0])
+            _show(ids[0])
     st.session_state[_LAST_DELETED] = []
     st.session_state.pop("restore_runs", None)
 

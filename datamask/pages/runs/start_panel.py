@@ -1,9 +1,8 @@
-"""The rules of the next run, what it will cost either way, and the two buttons that start it."""
+"""The rules, what a run will cost either way, and the two buttons that start it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import streamlit as st
 
@@ -11,80 +10,85 @@ from datamask.analyses.steering import panel as steering_panel
 from datamask.config import SelectionConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.runs import cost, form_panel
+from datamask.dashboard.runs import cost, form_panel, listing
 from datamask.dashboard.runs.form_panel import RunForm
 from datamask.dashboard.shell import session
-from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.tradeoff import below_random
 from datamask.dashboard.workspace import keeping
+from datamask.dashboard.workspace.workspace import Workspace
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
+from datamask.runs.warm import warm_start
 
 
-def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
+def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
     """Draw the rules, the estimate and the two buttons; pressing one makes a run, queues it, and shows it.
 
     Args:
-        opened: the open corpus. runs: earlier runs on it, newest first, to estimate from.
+        workspace: the view on the open corpus. runs: earlier runs on it, newest first, to estimate from.
         form: what the form says.
     """
-    corpus = opened.corpus
+    opened, corpus = workspace.opened, workspace.corpus
     with st.container(gap="xxsmall"):
-        rules = steering_panel.listed(corpus, "**Rules for the next run**")
+        steering_panel.listed(workspace, "**Rules**")
+        steering_panel.refused(workspace.reason)
     ready: dict[str, SelectionConfig] = {}
     prices: dict[str, cost.Cost] = {}
-    refused: list[str] = []
     wrong: list[str] = []
     for way, settings in ((form_panel.SOLVE, form.solve), (form_panel.LEARN, form.learn)):
-        if settings is None:
-            continue
-        settings, reason = steering_panel.applied(settings, corpus)
-        if reason:
-            refused.append(reason)
+        if settings is None or workspace.reason:
             continue
         try:
             prices[way] = _price(settings, opened, runs)
             ready[way] = settings
         except DatamaskError as error:
             wrong.append(words.sentence(error))
-    for reason in dict.fromkeys(refused):
-        steering_panel.refused(reason)
     for sentence in dict.fromkeys(wrong):
         st.error(sentence, icon=":material/error:")
     if prices:
-        solve, learn = prices.get(form_panel.SOLVE), prices.get(form_panel.LEARN)
+        solve, learned = prices.get(form_panel.SOLVE), prices.get(form_panel.LEARN)
         about = [f"*{WAYS[way]}*: {HELP[way]}" for way in prices]
         st.markdown(
-            cost.sentence_of_two(solve, learn, len(corpus)),
-            help="  \n".join([*about, cost.details_of_two(solve, learn)]),
+            cost.sentence_of_two(solve, learned, len(corpus)),
+            help="  \n".join([*about, cost.details_of_two(solve, learned)]),
         )
         if form.training is not None:
             times = max(corpus.provenance.total_rows, len(corpus)) / max(corpus.provenance.rows_read, len(corpus))
-            st.markdown(cost.epochs_of_two(solve, learn, form.training, times))
+            st.markdown(cost.epochs_of_two(solve, learned, form.training, times))
         solving = ready.get(form_panel.SOLVE)
         if solving is not None and (said := below_random.warning(corpus, solving, runs, session.store().cache_dir)):
             st.caption(f":material/warning: {said}")
-    chosen_way = None
+    learn = ready.get(form_panel.LEARN)
+    start_from = None if learn is None else warm_start(learn, runs, corpus.fingerprint)
+    before = next((run for run in runs if run.id == start_from), None)
+    if before is not None:
+        st.checkbox(
+            f"Continue from {words.named(listing.name_of(before), 60)}",
+            key=CONTINUE,
+            help="Learning masks starts where this run ended. It takes fewer steps, and its curve starts higher.",
+        )
     columns = st.columns(2, gap="small")
     for place, way, label, icon in (
         (columns[0], form_panel.SOLVE, form.solver, ":material/bolt:"),
         (columns[1], form_panel.LEARN, "Learn masks", ":material/school:"),
     ):
         with place:
-            # a press may have been on its way while the settings came to contradict each other
-            if _button(way, label, icon, way not in ready) and way in ready:
-                chosen_way = way
-    if chosen_way is None:
+            st.button(
+                label,
+                key=KEYS[way],
+                type="primary",
+                icon=icon,
+                width="stretch",
+                disabled=way not in ready,
+                on_click=_start,
+                args=(workspace, runs, ready.get(way), form.name),
+            )
+
+
+def _start(workspace: Workspace, runs: Sequence[Run], settings: SelectionConfig | None, name: str) -> None:
+    if settings is None:  # pressed while the settings came to contradict each other
         return
-    settings = ready[chosen_way]
-    try:
-        run = keeping.begin(opened, runs, settings, len(rules.rules), form.name)
-    except DatamaskError as error:
-        st.error(words.sentence(error), icon=":material/error:")
-    else:
-        form_panel.note_problem(settings)
-        session.choose_run(run.id)
-        st.rerun()
+    keeping.start(workspace, runs, settings, name, continued=bool(st.session_state.get(CONTINUE)))
 
 
 def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -> cost.Cost:
@@ -102,21 +106,12 @@ def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -
 
 KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
 
+CONTINUE = "learn_continue"
+"""Of the session: whether Learn masks continues from an earlier run."""
+
 WAYS = {form_panel.SOLVE: "Solve", form_panel.LEARN: "Learn masks"}
 
 HELP = {
     form_panel.SOLVE: "selects with the method chosen as *Method of Solve* under *More settings*.",
     form_panel.LEARN: "samples candidate subsets (masks), scores them and learns which rows to keep.",
 }
-
-
-def _button(way: str, label: str, icon: str, disabled: bool) -> bool:
-    return pressed(
-        label,
-        KEYS[way],
-        partial(form_panel.choose_way, way),
-        type="primary",
-        icon=icon,
-        width="stretch",
-        disabled=disabled,
-    )

@@ -1,0 +1,167 @@
+"""The view: what a visitor has chosen, as one value. Every page shows it, and every button acts on it.
+
+`read` takes it once at the start of a drawing: from the address where that has changed since it was written, as at a
+link or a step back; else from the session. Controls change it (`change`, `choose_run`, `pose`), and the address follows
+when the page is drawn next. Anybody may edit an address, so what it says is checked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import streamlit as st
+
+from datamask.config import SelectionConfig
+from datamask.config.selection import PROBLEM
+from datamask.errors import OptionError
+from datamask.options import OPTIONS, Tokens
+from datamask.runs.formats import parse_json
+
+POSED_BY = (*PROBLEM, "seed")
+"""Options that stand in the address; λ and rules have parts of their own."""
+
+_VIEW, _WRITTEN = "view", "view_written"
+
+
+@dataclass(frozen=True)
+class View:
+    """What a visitor has chosen.
+
+    Attributes:
+        corpus: key of its opening; empty: the server's first.
+        run: id of the stored run that is shown; it poses the problem. Empty: `problem` does.
+        problem: what is to be selected, without λ and rules; None: nobody has chosen it yet.
+        rules: name of the list of pins, bans, given rows and quotas, beside `problem`; empty: no rules.
+        lamb: λ; None: the run's own, or the middle.
+        watched: id of the run that the Runs page shows while it is under way. It is not the current selection.
+    """
+
+    corpus: str = ""
+    run: str = ""
+    problem: SelectionConfig | None = None
+    rules: str = ""
+    lamb: float | None = None
+    watched: str = field(default="", compare=False)
+
+    @property
+    def address(self) -> dict[str, str]:
+        """What stands in the address of a page that shows it."""
+        problem = {} if self.problem is None or self.run else _texts_of(self.problem)
+        parts = {"corpus": self.corpus, "run": self.run, **problem, "watch": self.watched}
+        parts["rules"] = "" if self.run else self.rules
+        parts["lambda"] = "" if self.lamb is None else f"{self.lamb:g}"
+        return {name: text for name, text in parts.items() if text}
+
+
+NAMES = ("corpus", "run", *POSED_BY, "watch", "rules", "lambda")
+"""Of the parts of an address that the view stands in."""
+
+
+def read() -> View:
+    """The view, at the start of a drawing.
+
+    A browser sends its address with all it asks for, also before it knows of a change that the server has written. So
+    what was written stays known until the browser has sent the latest of it: an older one until then is no step back.
+    """
+    asked = {name: st.query_params[name] for name in NAMES if name in st.query_params}
+    written: list[dict[str, str]] = st.session_state.get(_WRITTEN, [])
+    if written and asked == written[-1]:
+        st.session_state[_WRITTEN] = [asked]
+    elif _VIEW not in st.session_state or (asked and asked not in written):
+        st.session_state[_VIEW] = view_of(asked)
+    return now()
+
+
+def write() -> None:
+    """Bring the address to the view."""
+    address = now().address
+    written: list[dict[str, str]] = st.session_state.setdefault(_WRITTEN, [])
+    if not written or written[-1] != address:
+        written.append(address)
+    for name in NAMES:
+        if name in st.query_params and name not in address:
+            del st.query_params[name]
+    if any(st.query_params.get(name) != text for name, text in address.items()):
+        st.query_params.update(address)
+
+
+def now() -> View:
+    """The view as it is now, callbacks and earlier panels of this drawing included."""
+    view: View = st.session_state.setdefault(_VIEW, View())
+    return view
+
+
+def change(**parts: Any) -> None:
+    """Change some parts of the view."""
+    st.session_state[_VIEW] = replace(now(), **parts)
+
+
+def choose_run(run_id: str) -> None:
+    """Show a finished run: it comes with its own problem, rules and λ. Empty: the first that a page would show."""
+    change(run=run_id, problem=None, rules="", lamb=None, watched="")
+
+
+def address_of_run(run_id: str) -> dict[str, str]:
+    """The address of the view with this run in the place of what poses the problem. For links."""
+    return replace(now(), run=run_id, lamb=None, watched="").address
+
+
+def show_corpus(key: str) -> None:
+    """Show another corpus, about which nothing was chosen yet."""
+    st.session_state[_VIEW] = View(key)
+
+
+def pose(problem: SelectionConfig, rules: str, lamb: float) -> None:
+    """Choose the problem itself, in the place of a run's.
+
+    Args:
+        problem: options of `POSED_BY`. rules: name of a kept list, or empty. lamb: λ.
+    """
+    change(run="", problem=problem, rules=rules, lamb=lamb)
+
+
+def view_of(address: dict[str, str]) -> View:
+    """The view that an address names; parts that cannot be read are left out."""
+    return View(
+        address.get("corpus", ""),
+        address.get("run", ""),
+        _problem_of(address),
+        address.get("rules", ""),
+        _lambda_of(address.get("lambda", "")),
+        address.get("watch", ""),
+    )
+
+
+def _texts_of(problem: SelectionConfig) -> dict[str, str]:
+    """The options that differ from their defaults, and always the objective, which says that a problem was chosen."""
+    values = {name: getattr(problem, name) for name in POSED_BY}
+    if problem.budget is not None:
+        del values["select_ratio"]
+    return {
+        name: "true" if value is True else OPTIONS[name].kind.text(value)
+        for name, value in values.items()
+        if name == "objective" or value != OPTIONS[name].default
+    }
+
+
+def _problem_of(address: dict[str, str]) -> SelectionConfig | None:
+    if address.get("run") or "objective" not in address:
+        return None
+    values = {}
+    try:
+        for name in (name for name in POSED_BY if name in address):
+            kind = OPTIONS[name].kind
+            values[name] = address[name] if kind.is_text or isinstance(kind, Tokens) else parse_json(address[name])
+        return SelectionConfig.from_options(**values)
+    except (OptionError, ValueError):
+        return None
+
+
+def _lambda_of(text: str) -> float | None:
+    try:
+        lamb = float(text)
+    except ValueError:
+        return None
+    return lamb if math.isfinite(lamb) and 0 <= lamb <= 1 else None
