@@ -1,11 +1,10 @@
 """A cluster of Ray of three nodes that share a folder, which loses a node in each phase of a solution and gets another.
 
-    python -m tests.out_of_core.losing_nodes KIND[,KIND] FOLDER [NODES]
+    python -m tests.out_of_core.losing_nodes FOLDER [NODES]
 
-KIND: facility or pairwise; several share the cluster, one after the other. NODES: how many each loses at most. Prints
-a line of JSON for each: ``kind``; ``same``, whether the rows are those that one process selects; ``phases``, how many
-could lose a node; ``lost``, how many nodes were; ``repeated``, how many tasks were begun more than once, and ``most``,
-how often one was at most.
+NODES: how many it loses at most. Prints a line of JSON: ``same``, whether the rows are those that one process selects;
+``phases``, how many could lose a node; ``lost``, how many nodes were; ``repeated``, how many tasks were begun more than
+once, and ``most``, how often one was at most.
 """
 
 from __future__ import annotations
@@ -26,23 +25,16 @@ from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import ONE_THREAD
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.scratch import Scratch
-from datamask.out_of_core.streamed_dual import solve
 from tests.making.shards import SerialEngine, clustered, scratch_of
 from tests.out_of_core.watched import WatchedEngine
-from tests.recipes.test_stepping import _any_recipe
 
 STORE = 78_643_200
 """Bytes: the least that Ray allows."""
 
 
-def facility(scratch: Scratch, engine: Engine) -> np.ndarray:
+def solved(scratch: Scratch, engine: Engine) -> np.ndarray:
     config = SelectionConfig.from_options(objective="facility", lamb=0.4)
     return solve_facility(scratch, config, 50, engine, listed_rows=300).selected
-
-
-def pairwise(scratch: Scratch, engine: Engine) -> np.ndarray:
-    recipe = _any_recipe(np.random.default_rng(2), scratch.dim)
-    return solve(scratch, recipe, 60, block_rows=4_096, engine=engine).selected(scratch.rows)
 
 
 def parent(process: int) -> int:
@@ -66,45 +58,38 @@ def lose_nodes(cluster: Cluster, engine: WatchedEngine, solving: Future) -> int:
     return lost
 
 
-def outcome_of(kind: str, folder: Path, cluster: Cluster, most: int) -> dict[str, int | bool]:
+def outcome(folder: Path, cluster: Cluster, most: int) -> dict[str, int | bool]:
     """What a solution came to whose cluster loses nodes meanwhile."""
-    solved = {"facility": facility, "pairwise": pairwise}[kind]
     features, quality = clustered(600, seed=3)
     expected = solved(scratch_of(folder / "here", features, quality), SerialEngine())
     scratch = scratch_of(folder / "there", features, quality)
-    every = kind == "pairwise"
     inner = open_engine("ray", address=cluster.address)
     # nodes can be added in the main thread alone
-    with (
-        WatchedEngine(inner, folder / "notes", hang=0, every=every, most=most) as engine,
-        ThreadPoolExecutor(1) as pool,
-    ):
+    with WatchedEngine(inner, folder / "notes", hang=0, most=most) as engine, ThreadPoolExecutor(1) as pool:
         solving = pool.submit(solved, scratch, engine)
         lost = lose_nodes(cluster, engine, solving)
         begun = engine.begun()
     times = Counter((each.phase, each.number) for each in begun)
     return {
         "same": bool(np.array_equal(solving.result(), expected)),
-        "phases": len({each.phase if every else each.name for each in begun}),
+        "phases": len({each.name for each in begun}),
         "lost": lost,
         "repeated": sum(count > 1 for count in times.values()),
         "most": max(times.values()),
     }
 
 
-def main(kinds: str, folder: Path, most: int = 1000) -> None:
+def main(folder: Path, most: int = 1000) -> None:
     # the node of the driver computes nothing
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE})
     # while it is the only one: a driver on a node that is lost would be lost with it
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": ONE_THREAD})
     for _ in range(2):
         cluster.add_node(num_cpus=1, object_store_memory=STORE)
-    for kind in kinds.split(","):
-        (folder / kind).mkdir()
-        print(json.dumps({"kind": kind, **outcome_of(kind, folder / kind, cluster, most)}), flush=True)
+    print(json.dumps(outcome(folder, cluster, most)), flush=True)
     ray.shutdown()
     cluster.shutdown()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -18,7 +18,6 @@ from datamask.polling import no_poll
 from datamask.recipes.scoring import Scorer
 from datamask.work.context import Work
 from tests.making.shards import SerialEngine, clustered, scratch_of
-from tests.out_of_core.test_engines import NEEDS_RAY
 from tests.out_of_core.watched import WatchedEngine
 from tests.recipes.test_stepping import KINDS, _any_recipe
 
@@ -59,10 +58,9 @@ def test_tasks_in_any_order_come_to_what_threads_come_to(kind, scratch):
     assert not (scratch.folder / FOLDER).exists()
 
 
-@pytest.mark.parametrize("name", ["local", pytest.param("ray", marks=NEEDS_RAY)])
-def test_a_worker_that_dies_costs_one_task(name, scratch, tmp_path):
+def test_a_worker_that_dies_costs_one_task(scratch, tmp_path):
     expected = solved(scratch)
-    with WatchedEngine(open_engine(name, workers=2), tmp_path / "notes", die=7) as engine:
+    with WatchedEngine(open_engine("local", workers=2), tmp_path / "notes", die=7) as engine:
         assert same(solved(scratch, engine), expected)
     times = Counter(each.number for each in engine.begun())
     assert times.pop(7) == len(expected.passes) + 1

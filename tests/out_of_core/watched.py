@@ -26,8 +26,7 @@ def task(argument: dict[str, Any]) -> dict[str, Any]:
     """Do ``task`` of ``argument``, and note in the file ``notes`` that it is begun.
 
     ``die``: a number whose task kills its process when it is begun for the first time; ``hang``: one that waits then,
-    until it is killed: in the first phase of each name that has it, or, with ``every``, in every phase, but no more
-    often than ``most`` says.
+    until it is killed: in the first phase of each name that has it, but no more often than ``most`` says.
     """
     inner, notes = argument["argument"], Path(argument["notes"])
     name, phase, number = argument["task"].rpartition(":")[2], inner["output"], inner["number"]
@@ -36,8 +35,7 @@ def task(argument: dict[str, Any]) -> dict[str, Any]:
     if number == argument.get("die") and not before:
         os.kill(os.getpid(), signal.SIGKILL)
     hung = notes.with_suffix(".hung")
-    first = not [each for each in before if each.phase == phase or not argument.get("every")]
-    if first and number == argument.get("hang") and len(begun(hung)) < argument["most"]:
+    if not before and number == argument.get("hang") and len(begun(hung)) < argument["most"]:
         note(hung, f"{name} {phase} {number} {os.getpid()}")
         time.sleep(600)
     return function_of(argument["task"])(inner)

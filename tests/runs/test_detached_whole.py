@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.runs.detached import start_detached, start_run
+from datamask.out_of_core import solvers
+from datamask.runs.detached import start_detached
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.making.derivable_runs import shard
 from tests.making.run_folders import wait_for
+from tests.making.shards import SerialEngine
 from tests.out_of_core.test_engines import alive
 
 N, S = 3000, 300
@@ -55,7 +57,8 @@ def children(process: int) -> set[int]:
     return {int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()}
 
 
-def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(settings, tmp_path):
+def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(solvers, "engine_of", lambda config: SerialEngine())
     whole = RunStore(tmp_path / "runs").create(settings)
     execute(whole)
 
@@ -63,6 +66,7 @@ def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(
     driver = start_detached(run)
     folder = Path(settings.selection.scratch_dir) / f"datamask-{run.id}"
     wait_for(lambda: len(written(folder)) >= 12)
+    assert run.status().state == "running" and "rows" in run.whole
     workers = children(driver)
     os.kill(driver, signal.SIGKILL)
     assert workers
@@ -86,15 +90,3 @@ def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(
     assert not again and set(before) & set(later)
     assert run.selection().equals(whole.selection())
     wait_for(lambda: not folder.exists())  # the last thing that the driver does
-
-
-def test_it_is_watched_and_stopped_by_its_folder(settings, tmp_path):
-    run = start_run(settings, tmp_path / "runs")
-    folder = Path(settings.selection.scratch_dir) / f"datamask-{run.id}"
-    wait_for(lambda: len(written(folder)) >= 3)
-    assert run.status().state == "running" and "rows" in run.whole
-    run.request_stop()
-    wait_for(lambda: not run.status().active)
-    assert run.status().state == "stopped" and str(folder) in run.status().message
-    RunStore(tmp_path / "runs").remove(run.id)
-    assert not folder.exists()
