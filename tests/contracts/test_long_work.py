@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,15 +46,21 @@ def corpus(config) -> Corpus:
     return open_corpus(config)
 
 
-@pytest.fixture
-def world(tmp_path, config, corpus, monkeypatch) -> World:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    store = RunStore(tmp_path / "runs")
-    run = store.create(
-        RunConfig(config, SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu"))
-    )
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, config):
+    """A finished run, to be copied with its folder of runs and not written to."""
+    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
+    run = RunStore(tmp_path_factory.mktemp("finished") / "runs").create(RunConfig(config, settings))
     execute(run, Work(threads=1))
-    yield World(config, corpus, store, store.get(run.id))
+    return run
+
+
+@pytest.fixture
+def world(tmp_path, config, corpus, finished, monkeypatch) -> World:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    shutil.copytree(finished.path.parent, tmp_path / "runs")
+    store = RunStore(tmp_path / "runs")
+    yield World(config, corpus, store, store.get(finished.id))
     for job in worker().active():
         job.stop()
         assert job.wait(LONG)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 
 from datamask import memory, process
+from datamask.work import ledger as ledger_module
 from datamask.work.ledger import Ledger, ledger
 
 
@@ -20,7 +22,11 @@ def memory_of(monkeypatch: pytest.MonkeyPatch, folder: Path, nbytes: int) -> Non
 
 
 def own_ledger(monkeypatch: pytest.MonkeyPatch, its: Ledger) -> Ledger:
-    """Give this process another ledger: in its own one the corpora of other tests may stand."""
+    """Give this process another ledger: in its own one the corpora of other tests may stand.
+
+    Where memory is short it collects what this test made: to look through all tests before takes a second each time.
+    """
+    monkeypatch.setattr(ledger_module, "collect", gc.collect)
     ledger()
     monkeypatch.setitem(process._holder().things, "memory ledger", its)
     return its

@@ -16,6 +16,12 @@ def store(tmp_path):
     return RunStore(tmp_path / "runs")
 
 
+@pytest.fixture(scope="session")
+def tiny_store(tmp_path_factory):
+    """A runs folder for runs of sample_data/tiny: its graph and the ends of its scales are made once."""
+    return RunStore(tmp_path_factory.mktemp("tiny") / "runs")
+
+
 @pytest.fixture
 def fake_execute(monkeypatch):
     """Runs do what their name says, see `helpers.fake_execute`."""

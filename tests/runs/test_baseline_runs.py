@@ -32,12 +32,10 @@ def one_thread(monkeypatch):
 
 
 @pytest.fixture
-def start(tmp_path):
-    store = RunStore(tmp_path / "runs")
-
+def start(tiny_store):
     def create(**options):
         options = {"objective": "pairwise", "device": "cpu", "select_ratio": 0.1, **options}
-        return store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(**options)))
+        return tiny_store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(**options)))
 
     return create
 

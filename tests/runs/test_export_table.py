@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mimetypes
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -22,20 +23,34 @@ from tests.making.run_folders import config, finished
 every = pytest.mark.parametrize("export", EXPORTS, ids=lambda export: export.name)
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Two shards, some rows of which a run really selected."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A folder with two shards, and a run which really selected some of their rows: to be copied."""
+    tmp_path = tmp_path_factory.mktemp("source")
     rng = np.random.default_rng(0)
     for name in "ab":
         features = list(rng.normal(size=(20, 3)).astype(np.float32))
         table = {"id": [f"{name}{k}" for k in range(20)], "quality": rng.normal(size=20), "feature_arr": features}
         pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
-    corpus = CorpusConfig((str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")))
-    selection = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.5, device="cpu")
-    run = RunStore(tmp_path / "runs").create(RunConfig(corpus, selection))
-    execute(run)
-    return run
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path)
+        run = RunStore("runs").create(
+            RunConfig(
+                CorpusConfig(("a.parquet", "b.parquet")),
+                SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.5, device="cpu"),
+            )
+        )
+        execute(run)
+    return tmp_path, run.id
+
+
+@pytest.fixture
+def run(source, tmp_path, monkeypatch):
+    """The run in a folder of its own, which is worked in."""
+    folder, run_id = source
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True, copy_function=shutil.copy2)
+    monkeypatch.chdir(tmp_path)
+    return RunStore(tmp_path / "runs").get(run_id)
 
 
 def _path(export: Export, folder):

@@ -38,10 +38,9 @@ def one_thread(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """One folder for all, so that anchors are computed once."""
-    return RunStore(tmp_path_factory.mktemp("health") / "runs")
+@pytest.fixture
+def store(tiny_store):
+    return tiny_store
 
 
 def learned(store, **options):

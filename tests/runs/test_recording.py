@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from datamask import catalogue
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.runs import recording
 from datamask.runs.execute import execute
-from datamask.runs.store import RunStore
 from datamask.work.context import Work
+from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 ESTIMATORS = [entry.name for entry in catalogue.ESTIMATORS]
@@ -27,10 +29,9 @@ PAIRS = [
 ENOUGH = 10
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """One store, so that the graph and the ends of the scales are made once."""
-    return RunStore(tmp_path_factory.mktemp("runs"))
+@pytest.fixture
+def store(tiny_store):
+    return tiny_store
 
 
 def start(store, estimator, objective, **options):
@@ -52,10 +53,40 @@ def known(metrics, name):
     return column[np.isfinite(column)]
 
 
+@pytest.fixture(scope="module")
+def raw():
+    """The row of each id, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
+    table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
+    x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
+    return (
+        {id_: row for row, id_ in enumerate(table["chunk_id"].to_pylist())},
+        table["quality_score"].to_numpy().astype(np.float64),
+        x / np.linalg.norm(x, axis=1, keepdims=True),
+    )
+
+
+def of_definition(objective, x, members):
+    if objective == "pairwise":
+        s, size = x[members].sum(0), len(members)
+        return -(s @ s - (x[members] ** 2).sum()) / (size * (size - 1))
+    return truth.OBJECTIVES[objective](x, members)
+
+
 @pytest.mark.parametrize(("estimator", "objective"), PAIRS)
-def test_a_finished_run_has_ten_points_unless_it_took_fewer_steps(store, estimator, objective):
+def test_a_finished_run_has_ten_points_and_reports_the_values_of_the_written_ids(store, raw, estimator, objective):
+    """Ten, unless it took fewer steps; values recomputed in float64 with plain numpy, to 1e-4 relative."""
     run = start(store, estimator, objective)
     summary = execute(run, Work(threads=1)).to_dict()
+    place, quality, x = raw
+    members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
+    value = of_definition(objective, x, members)
+    assert len(set(members)) == summary["selected"] == 120
+    assert summary["quality"] == pytest.approx(quality[members].mean(), rel=1e-4)
+    assert summary["diversity"] == pytest.approx(value, rel=1e-4)
+    assert summary["joint"] == pytest.approx(0.4 * quality[members].mean() + 0.6 * value, rel=1e-4)
+    ends = summary["anchors"]["diversity"][objective]
+    share = (value - ends["random"]) / (ends["best"] - ends["random"])
+    assert summary["calibrated"]["diversity"] == pytest.approx(share, rel=1e-3)
     metrics = run.metrics()
     lines = metrics.get("step", np.zeros(0))
     taken = summary["steps"] + sum(int(known(metrics, name).max(initial=0)) for name in ("swaps", "dual_steps"))

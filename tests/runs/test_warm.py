@@ -26,12 +26,12 @@ from tests.making.runs import finish_run, write_shard
 
 TINY = CorpusConfig((str(Path(__file__).parents[2] / "sample_data" / "tiny"),))
 CASES = [
-    ("relaxed", "pairwise"),
-    ("relaxed", "facility"),
-    ("relaxed", "disf_fixed"),
-    ("counterfactual", "facility"),
-    ("counterfactual", "disf_fixed"),
-    ("counterfactual", "pairwise:0.5,facility:0.5"),
+    ("relaxed", "pairwise", ("rules", "lambda", "size")),
+    ("relaxed", "facility", ("rules",)),
+    ("relaxed", "disf_fixed", ("size",)),
+    ("counterfactual", "facility", ("size",)),
+    ("counterfactual", "disf_fixed", ("rules",)),
+    ("counterfactual", "pairwise:0.5,facility:0.5", ("lambda", "size")),
 ]
 AS_GOOD = 0.006
 """Joint values of two seeds differ by about so much on this small a corpus."""
@@ -55,8 +55,10 @@ def ran(pool, config, start_from=None):
     return run
 
 
-@pytest.mark.parametrize("estimator, objective", CASES)
-def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(pool, tmp_path, estimator, objective):
+@pytest.mark.parametrize("estimator, objective, changes", CASES)
+def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(
+    pool, tmp_path, estimator, objective, changes
+):
     config = SelectionConfig.from_options(estimator=estimator, objective=objective, select_ratio=0.2, device="cpu")
     parent = ran(pool, config)
     assert parent.facts()["warm_from"] is None and "warm" not in dict(provenance.table(parent).values).get("start", "")
@@ -72,8 +74,9 @@ def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(pool, 
     share = float(np.mean([source[row] == largest for row in np.flatnonzero(inside)]))
     quota = Quota("source", largest, round(share + 0.02, 2), round(share + 0.05, 2))
     ruled = {"pin": str(tmp_path / "pin.txt"), "ban": str(tmp_path / "ban.txt"), "quotas": (quota,)}
-    for changed in (ruled, {"lamb": 0.6}, {"select_ratio": 0.22, "ban": ruled["ban"]}):
-        now = replace(config, **changed)
+    options = {"rules": ruled, "lambda": {"lamb": 0.6}, "size": {"select_ratio": 0.22, "ban": ruled["ban"]}}
+    for change in changes:
+        now = replace(config, **options[change])
         warm, cold = ran(pool, now, parent.id), ran(pool, now)
         assert warm.facts()["warm_from"] == warm.status().to_dict()["summary"]["warm_from"] == parent.id
         assert parent.id in dict(provenance.table(warm).values)["start"] and cold.facts()["warm_from"] is None
@@ -139,7 +142,7 @@ def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
     assert run.rows()["selected"].equals(whole.rows()["selected"])
 
 
-@pytest.mark.parametrize("estimator, objective", CASES[:3])
+@pytest.mark.parametrize("estimator, objective", [case[:2] for case in CASES[:3]])
 def test_stopped_before_its_first_step_it_still_knows_its_start(pool, estimator, objective):
     """The run that it starts from may be put away in the meantime."""
     config = SelectionConfig.from_options(estimator=estimator, objective=objective, select_ratio=0.2, device="cpu")

@@ -26,7 +26,7 @@ NEARLY_EQUAL = [("float16", 30.0), ("float32", 30.0), ("float64", 1000.0), ("flo
 def test_no_selection_is_above_the_bound_and_values_are_those_of_the_definition(objective, kind, offset, tmp_path):
     """All selections of few rows, which nearly coincide: rounded to float16 they would be others."""
     rng = np.random.default_rng(8)
-    for case in range(3):
+    for case in range(2):
         rows, size = int(rng.integers(8, 12)), int(rng.integers(2, 7))
         features, quality = (rng.normal(size=(rows, 3)) + offset).astype(kind), rng.normal(size=rows)
         lamb = float(rng.choice([0.0, 0.3, 0.7]))
@@ -57,9 +57,7 @@ def _isotropic(rng, rows, dim):
 
 
 # Where features have no common direction many selections are nearly the best, and swaps end at another in each home.
-@pytest.mark.parametrize(
-    ("made", "center", "near"), [(_clouds, False, 1e-6), (_clouds, True, 1e-5), (_isotropic, False, 3e-4)]
-)
+@pytest.mark.parametrize(("made", "center", "near"), [(_clouds, True, 1e-5), (_isotropic, False, 3e-4)])
 def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path, monkeypatch):
     """Also where the sample is a tenth of the rows: the best end contains 1 / (S - 1)."""
     monkeypatch.setattr(solvers, "BLOCK_ROWS", FEW)
@@ -77,8 +75,7 @@ def test_the_ends_of_the_scales_are_those_in_memory(made, center, near, tmp_path
     assert outside["calibrated"]["joint"] >= inside["calibrated"]["joint"] - 1e-5
 
 
-@pytest.mark.parametrize("lamb", [0.0, 0.5])
-@pytest.mark.parametrize("made", [_clouds, _isotropic])
+@pytest.mark.parametrize(("made", "lamb"), [(_clouds, 0.5), (_isotropic, 0.0)])
 def test_facility_selects_the_rows_that_it_selects_in_memory(made, lamb, tmp_path):
     """On features that rounding changes, the more the fewer dimensions: tens of the 200 rows were others in memory.
 
@@ -105,10 +102,7 @@ def _offset(rng, rows, dim):
     ("made", "size", "center", "rows"),
     [
         (_heavy, 20, False, 400),
-        (_heavy, 300, True, None),
-        (_offset, 20, True, 400),
-        (_offset, 400, False, None),
-        (_clouds, 20, False, None),
+        (_offset, 400, True, None),
         (_clouds, 400, True, 400),
     ],
 )

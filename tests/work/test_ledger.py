@@ -20,6 +20,12 @@ from datamask.work.ledger import KEPT_FREE, Ledger, in_words
 MIB = 1 << 20
 
 
+@pytest.fixture(autouse=True)
+def nothing_to_collect(monkeypatch):
+    """No cycles here, and to look for some takes a second each time after thousands of tests."""
+    monkeypatch.setattr(module, "collect", lambda: None)
+
+
 class Owner:
     """Something that can be collected."""
 
@@ -198,8 +204,7 @@ def kill(thread: threading.Thread) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Killed))
 
 
-def test_fifty_owners_killed_at_random_leave_nothing_and_lock_nobody_out(monkeypatch):
-    monkeypatch.setattr(module, "collect", lambda: None)  # no cycles here, and a second each after thousands of tests
+def test_fifty_owners_killed_at_random_leave_nothing_and_lock_nobody_out():
     ledger, rng = made(), random.Random(7)
     cache = Cache(ledger)
     everything: list[object] = []  # keeps what the dead leave behind, as a traceback would
