@@ -94,8 +94,8 @@ def visible(page: Page, address: str, path: str, whole: bool = False) -> list[st
     for _ in range(60):
         page.wait_for_function(STILL, timeout=LONG)
         pieces = page.evaluate(VISIBLE, whole)
-        # twice the same: nothing is being drawn any more
-        if pieces == before:
+        # twice the same: nothing is being drawn any more; and no work is under way, which every page could stop
+        if pieces == before and "Stop" not in pieces:
             break
         before = pieces
         page.wait_for_timeout(PAUSE)

@@ -50,6 +50,7 @@ def written(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.timeout(900)
 def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: Page):
+    """The second time Start is pressed while the target's texts are on their way."""
     shard, target = written(tmp_path / "corpus")
     opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
     opening.wait(LONG / 1000)
@@ -87,16 +88,25 @@ def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: P
         main.get_by_role("button", name="Dismiss").click()
         expect(main.get_by_role("button", name="Continue")).to_have_count(0)
 
-        # a page opened anew has the first choices again
+        # a page opened anew has the first choices again; its texts are held back on their way
+        uploads: list[Route] = []
+        page.route("**/_stcore/upload_file/**", lambda upload: uploads.append(upload) if held else upload.continue_())
+        held = True
         page.goto(f"{address}/evidence?corpus={opening.key}")
         choose(page, "Target", "My own texts")
         main.locator("input[type=file]").set_input_files(target)
-        expect(main.get_by_text("wanted.txt")).to_be_visible()
+        # the browser lists a file before it has sent it
+        expect(main.get_by_role("button", name="Cancel upload of wanted.txt")).to_be_visible()
         main.get_by_label("Seeds", exact=True).fill("6")
         main.get_by_label("Seeds", exact=True).press("Enter")
         main.get_by_text("Learned masks", exact=True).click()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
         main.get_by_role("button", name="Start").click()
+        expect(main.get_by_text("The ablation starts when they are uploaded")).to_be_visible()
+        page.wait_for_function(STILL)
+        held = False
+        for upload in uploads:
+            upload.continue_()
         expect(main.get_by_text(re.compile("better than the best simple baseline, "))).to_be_visible()
         expect(menu.get_by_role("button", name="Stop")).to_have_count(0)
 
@@ -139,37 +149,3 @@ def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: P
                     continue
                 told = "better" if difference.high < 0 else "worse" if difference.low > 0 else "level"
                 assert (row[column] or "level") == told
-
-
-@pytest.mark.timeout(600)
-def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_there(tmp_path, browser_page: Page):
-    shard, target = written(tmp_path / "corpus")
-    opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
-    opening.wait(LONG / 1000)
-    on_their_way: list[Route] = []
-    held = True
-
-    def hold(upload: Route) -> None:
-        # a browser sends it when it can: what comes after the others were let go passes by itself
-        if held:
-            on_their_way.append(upload)
-        else:
-            upload.continue_()
-
-    with served(tmp_path) as address:
-        page = browser_page
-        page.route("**/_stcore/upload_file/**", hold)
-        main = page.get_by_test_id("stMain")
-        page.goto(f"{address}/evidence?corpus={opening.key}")
-        choose(page, "Target", "My own texts")
-        main.locator("input[type=file]").set_input_files(target)
-        # the browser lists a file before it has sent it
-        expect(main.get_by_role("button", name="Cancel upload of wanted.txt")).to_be_visible()
-        main.get_by_role("button", name="Start").click()
-        expect(main.get_by_text("The ablation starts when they are uploaded")).to_be_visible()
-        page.wait_for_function(STILL)
-        held = False
-        for upload in on_their_way:
-            upload.continue_()
-        answered = main.get_by_text(re.compile("better than the best simple baseline, "))
-        expect(main.get_by_text("Comparing methods").or_(answered).first).to_be_visible()

@@ -25,9 +25,10 @@ N = 600
 LONG = 60_000
 
 
-@pytest.fixture
-def ready(tmp_path):
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory):
     """A run at lambda 0.5 and a confirmed ablation, on a corpus whose layout is there."""
+    tmp_path = tmp_path_factory.mktemp("dashboard")
     config = write_shard(tmp_path / "shard.parquet", N)
     corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
     settings = SelectionConfig.from_options(objective="facility", estimator="relaxed", device="cpu")

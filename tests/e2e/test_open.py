@@ -108,9 +108,25 @@ def shards(tmp_path_factory) -> Path:
     return folder
 
 
+def counting(folder: Path) -> str:
+    """The `PYTHONPATH` of a server that prints how many threads draw."""
+    (folder / "sitecustomize.py").write_text(COUNTING)
+    return os.pathsep.join((str(folder), str(ROOT)))
+
+
+def go_about(visitor: Visitor) -> None:
+    """Ask for pages faster than they are drawn, as a hasty visitor does, and wait for the last."""
+    visitor.draw_until("240", seconds=SECONDS)
+    for page in ("runs", "evidence", "", "runs", "export", ""):
+        visitor.ask(page)
+        time.sleep(0.05)
+    visitor.draw_until("240", seconds=SECONDS)
+
+
 def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too(tmp_path, shards):
-    port = free_port()
-    with answering(tmp_path, [*OPEN, str(shards), "--port", str(port)], port) as process:
+    """One thread draws for a visitor, whatever another program left among the variables."""
+    port, variables = free_port(), {"STREAMLIT_RUNNER_FAST_RERUNS": "true", "PYTHONPATH": counting(tmp_path)}
+    with answering(tmp_path, [*OPEN, str(shards), "--port", str(port)], port, **variables) as process:
         found = re.search(r"(http://127\.0\.0\.1:(\d+)/)\?corpus=([0-9a-f]{12}) ", printed(tmp_path))
         assert found and int(found[2]) == port
         assert len(re.findall(r"^datamask: \w{4}-\w{4} is the one-time code", printed(tmp_path), re.MULTILINE)) == 1
@@ -118,43 +134,26 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
             assert answer.status == 200
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
             visitor.draw_until("240 rows", seconds=SECONDS)  # the bare address opens the corpus of the command
-            visitor.draw_until("240", seconds=SECONDS)
-            visitor.draw_until("240", seconds=SECONDS)
-        assert server_note.address_of(tmp_path / "runs") == f"http://127.0.0.1:{port}/"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 0
+            go_about(visitor)
+            assert server_note.address_of(tmp_path / "runs") == f"http://127.0.0.1:{port}/"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 0
     assert not (tmp_path / "runs" / server_note.NOTE).exists()
+    assert re.findall(r"threads that draw: (\d+)", printed(tmp_path)) == ["1"]
     assert "Traceback" not in printed(tmp_path) and (tmp_path / "runs" / ".kept" / "openings").is_dir()
 
 
-def test_app_takes_paths_behind_two_hyphens(tmp_path, shards):
+def test_app_takes_paths_behind_two_hyphens_and_one_thread_draws_for_a_visitor(tmp_path, shards):
     port = free_port()
     words = [*RUN_APP, "--server.port", str(port), "--", str(shards / "*.parquet")]
-    with answering(tmp_path, words, port) as process:
+    with answering(tmp_path, words, port, PYTHONPATH=counting(tmp_path)) as process:
         assert f"http://127.0.0.1:{port}/?corpus=" in printed(tmp_path)
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
-            visitor.draw_until("240", seconds=SECONDS)
+            go_about(visitor)
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS)
-    assert "Traceback" not in printed(tmp_path)
-
-
-@pytest.mark.parametrize("program", ["open", "app.py"])
-def test_one_thread_draws_for_a_visitor_however_the_server_was_started(tmp_path, shards, program):
-    port = free_port()
-    words = [*OPEN, str(shards), "--port", str(port)]
-    variables = {"STREAMLIT_RUNNER_FAST_RERUNS": "true"}  # left over from another program
-    if program == "app.py":
-        words, variables = [*RUN_APP, "--server.port", str(port), "--", str(shards)], {}
-    (tmp_path / "sitecustomize.py").write_text(COUNTING)
-    variables["PYTHONPATH"] = os.pathsep.join((str(tmp_path), str(ROOT)))
-    with answering(tmp_path, words, port, **variables), Visitor(f"http://127.0.0.1:{port}") as visitor:
-        visitor.draw_until("240", seconds=SECONDS)
-        for page in ("runs", "evidence", "", "runs", "export", ""):
-            visitor.ask(page)
-            time.sleep(0.05)
-        visitor.draw_until("240", seconds=SECONDS)
     assert re.findall(r"threads that draw: (\d+)", printed(tmp_path)) == ["1"]
+    assert "Traceback" not in printed(tmp_path)
 
 
 def test_streamlits_variables_are_obeyed_and_without_a_path_nothing_is_opened(tmp_path):
@@ -167,16 +166,16 @@ def test_streamlits_variables_are_obeyed_and_without_a_path_nothing_is_opened(tm
         assert process.wait(SECONDS) == 0
 
 
-@pytest.mark.parametrize("program", [OPEN, [*RUN_APP, "--"]], ids=["open", "app.py"])
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (["no-such-folder"], "--input {}/no-such-folder does not exist"),
-        (["*.parquet"], "--input {}/*.parquet matches no file"),
+        ([*OPEN, "no-such-folder"], "--input {}/no-such-folder does not exist"),
+        ([*RUN_APP, "--", "*.parquet"], "--input {}/*.parquet matches no file"),
     ],
+    ids=["open", "app.py"],
 )
-def test_a_path_that_is_not_there_is_refused_in_one_sentence(tmp_path, program, words, sentence):
-    assert started(tmp_path, [*program, *words]).wait(SECONDS) == 2
+def test_a_path_that_is_not_there_is_refused_in_one_sentence(tmp_path, words, sentence):
+    assert started(tmp_path, words).wait(SECONDS) == 2
     lines = [line for line in printed(tmp_path).splitlines() if line.startswith("datamask: ")]
     assert lines == [f"datamask: {sentence.format(tmp_path)}"] and "Traceback" not in printed(tmp_path)
 
@@ -186,13 +185,11 @@ def test_a_port_that_somebody_else_has_is_refused_in_one_sentence(tmp_path):
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert started(tmp_path, [*OPEN, "--port", str(port)]).wait(SECONDS) == 2
-        first = printed(tmp_path)
         assert started(tmp_path, OPEN, STREAMLIT_SERVER_PORT=str(port)).wait(SECONDS) == 2
-        assert first == printed(tmp_path)
-        assert started(tmp_path, [*OPEN, "--port", "-1"]).wait(SECONDS) == 2
-        assert "--port -1 is not available (" in printed(tmp_path) and printed(tmp_path).count("\n") == 1
-    assert first.startswith(f"datamask: --port {port} is not available (") and first.count("\n") == 1
+    said = printed(tmp_path)
+    assert said.startswith(f"datamask: --port {port} is not available (") and said.count("\n") == 1
+    assert started(tmp_path, [*OPEN, "--port", "-1"]).wait(SECONDS) == 2
+    assert "--port -1 is not available (" in printed(tmp_path) and printed(tmp_path).count("\n") == 1
 
 
 def test_options_of_the_command_are_none_of_app(tmp_path):
