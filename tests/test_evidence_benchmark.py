@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
 import numpy as np
@@ -169,93 +168,6 @@ def test_holm_and_the_smallest_effect_hold_what_they_promise():
     effect = np.median([one.smallest_effect(0.05, 0.8) for one in outcomes([0.0] * 300)])
     found = np.mean([one.verdict == WORSE for one in outcomes([effect] * 300)])
     assert 0.65 < found < 0.95
-
-
-def made_results(asked: dict, shift: dict[str, float], noise: float = 0.0) -> dict:
-    """Results where each method differs from random by its shift on every target, a little more with each seed."""
-    rng = np.random.default_rng(7)
-    cells = {}
-    for arm in (name for group in asked["arms"] for name in group["names"]):
-        targets = asked["corpora"][arm.split("/")[0]]["targets"]
-        for seed in (0, 1, 2, 3, 4):
-            nats = {
-                name: [6 + seed + shift.get(name, 0.0) * (1 + 0.01 * seed) + noise * rng.normal() for _ in targets]
-                for name in methods_of(asked)
-            }
-            cells[f"{arm}/{seed}"] = {
-                "nats": nats,
-                "budget": 1_000,
-                "targets": list(targets),
-                "random_draws": [[6.0] * len(targets)] * 2,
-            }
-    return {"bigram": cells, "samples": {}}
-
-
-def test_the_document_says_what_holds_and_what_did_not_run():
-    asked = plan()
-    shift = dict.fromkeys(("facility 0.35", "facility 0.5", "facility 0.7"), -0.1)
-    results = made_results(asked, shift)
-    study = Evidence(results, asked)
-    written = document(study)
-    words = " ".join(written.split())
-    assert "every simple baseline holds" in words and "The hypothesis holds" in words
-    assert "worse on 0 and better on 25" in words
-    assert max(len(line) for line in written.splitlines() if not line.startswith(("|", "!"))) <= 120
-    assert "simple baseline held" in " ".join(readme_section(study).split())
-    for key in [key for key in results["bigram"] if key.startswith(("texts/", "films/ratings/stored/4"))]:
-        del results["bigram"][key]
-    for cell in results["bigram"].values():
-        del cell["nats"]["vendi 0.5"]
-    study = Evidence(results, asked)
-    written = " ".join(document(study).split())
-    assert "No cell ran of: texts of four kinds by rules" in written and "No cell has: Vendi λ 0.5" in written
-    assert study.not_run()["films/ratings/stored"] == [4, 5, 6, 7, 8, 9]
-    del results["bigram"]["papers/rules/stored/2"]["nats"]["vendi 0.7"]
-    del results["bigram"]["packages/use/stored/1"]["nats"]["masks 0.5"]
-    del results["bigram"]["packages/rules/stored/1"]["nats"]["masks 0.5"]
-    assert study.lacking() == {"masks 0.5": ["packages/use/stored/1"], "vendi 0.7": ["papers/rules/stored/2"]}
-    worse = Evidence(made_results(asked, dict.fromkeys(shift, 0.1)), asked)
-    assert "The hypothesis fails" in " ".join(document(worse).split())
-    assert "simple baseline failed" in " ".join(readme_section(worse).split())
-    picture = ElementTree.fromstring(drawn(worse))
-    assert len(picture.findall(".//{*}circle")) == 3 * 34 + 1
-
-
-def test_the_best_of_many_is_chosen_on_the_other_seeds_than_the_one_that_judges_it():
-    asked = plan()
-    study = Evidence(made_results(asked, {}, noise=0.1), asked)
-    found = study.contests(study.tested)
-    # nothing differs but by chance: on the very seeds that choose it, the best of twenty joint ones looks better
-    assert len(found) == 25 and abs(np.mean([one.outcome.mean for one in found])) < 0.05
-    one = found[0]
-    nats = [study.cells[f"{one.target.arm}/{seed}"]["nats"] for seed in range(5)]
-    sides = [
-        np.array([[of[name][one.target.place] for name in names] for of in nats])
-        for names in (study.joint, study.simple)
-    ]
-    best = [[np.delete(side, seed, axis=0).mean(axis=0).argmin() for seed in range(5)] for side in sides]
-    assert one.joint == Counter(study.joint[place] for place in best[0])
-    left_out = [[side[seed, place] for seed, place in enumerate(of)] for side, of in zip(sides, best, strict=True)]
-    expected = ttest_rel(*left_out).confidence_interval(0.95)
-    np.testing.assert_allclose([one.outcome.low, one.outcome.high], [expected.low, expected.high])
-
-
-def test_a_method_of_some_seeds_alone_is_compared_on_these():
-    asked = plan()
-    results = made_results(asked, {"top-quality": -0.2})
-    study = Evidence(results, asked)
-    before = study.regrets(study.tested)
-    for key, cell in results["bigram"].items():
-        if key.endswith(("/3", "/4")):
-            del cell["nats"]["masks 0.5"]
-    study = Evidence(results, asked)
-    after = study.regrets(study.tested)
-    assert list(after) == list(before)
-    for name in before:
-        # the shift grows with the seed
-        expected = 0.2 * (1 + 0.01 * (1 if name == "masks 0.5" else 2)) if name != "top-quality" else 0
-        np.testing.assert_allclose(after[name], expected, atol=1e-9)
-    assert "masks 0.5" not in study.complete("films/ratings/stored")
 
 
 def test_the_section_of_the_readme_is_replaced_and_nothing_else():

@@ -20,6 +20,9 @@ from tests.reference import truth
 N, D = 240, 6
 LAMBDAS = (0.0, 0.3, 0.5, 0.9, 0.99, 1.0)
 BETWEEN = (0.13, 0.41, 0.72, 0.97)
+COMPARED = (0.0, BETWEEN[1], 0.99)
+"""Where a run is made beside: at an end, twice in between, where little but quality counts."""
+
 EXACTLY = 1e-9
 
 
@@ -119,6 +122,8 @@ def test_rules_hold_exactly_and_values_are_those_of_a_run(corpus, ruled, tmp_pat
             reference = of_definition(corpus, objective, live, answer.mask)
             assert (answer.quality, answer.diversity) == pytest.approx(reference, abs=2e-5)
         assert answer.gap is not None and answer.gap >= 0
+        if answer.lamb not in COMPARED:
+            continue
         run = select(corpus, replace(config, lamb=answer.lamb), cache_dir=tmp_path)
         joint = run.summary["calibrated"]["joint"]
         assert joint <= answer.joint + answer.gap + 1e-6  # its bound holds for what the run found

@@ -88,11 +88,11 @@ def test_mean_reinforce_step_points_along_the_gradient(name, spread):
 
 
 @pytest.mark.parametrize("name", ["quality", "pairwise", "facility"])
-@pytest.mark.parametrize("spread", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("spread", [0.5, 2.0])
 def test_counterfactual_credit_weighted_by_its_variance_follows_the_gradient(name, spread):
     """In the median over problems: a single one of 8 samples, where S is fixed and small, can go down to 0.75."""
     cosines = []
-    for seed in range(12):
+    for seed in range(9):
         f, function = problem(name, seed, size=4)
         logits = np.random.default_rng(seed + 50).normal(size=N) * spread
         law = truth.plackett_luce(logits, 4)

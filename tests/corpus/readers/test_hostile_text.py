@@ -67,14 +67,27 @@ BAD_SHEETS = {
 }
 
 
+PACKED = (
+    ("half an object", ".jsonl"),
+    ("kinds mixed far away", ".jsonl"),
+    ("a value too many", ".csv"),
+    ("a quote that never closes", ".csv"),
+)
+"""What is looked at in packed files too: at their ends, and far into them."""
+
+
 def write(path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)
 
 
-@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
 @pytest.mark.parametrize(
-    ("case", "ending"), [*((case, ".jsonl") for case in BAD_LINES), *((case, ".csv") for case in BAD_SHEETS)]
+    ("case", "ending", "packing"),
+    [
+        *((case, ".jsonl", "") for case in BAD_LINES),
+        *((case, ".csv", "") for case in BAD_SHEETS),
+        *((case, ending, packing) for case, ending in PACKED for packing in (".gz", ".zst")),
+    ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(tmp_path, case, ending, packing):
     content, message = (BAD_LINES if ending == ".jsonl" else BAD_SHEETS)[case]
@@ -162,7 +175,7 @@ def test_ids_are_never_respelled_as_numbers(tmp_path, ids):
 LARGE = 2**60
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+@pytest.mark.parametrize(("ending", "far"), [(".jsonl", False), (".csv", False), (".jsonl", True)])
 @pytest.mark.parametrize(
     "qualities, fits",
     [
@@ -177,7 +190,6 @@ LARGE = 2**60
         ([2**63 - 1, 1, 2], True),
     ],
 )
-@pytest.mark.parametrize("far", [False, True])
 def test_qualities_keep_their_order_or_are_refused(tmp_path, ending, qualities, fits, far):
     rows = [(f"r{place}", quality) for place, quality in enumerate(qualities)]
     if far:  # the last lies in another part of the file
@@ -291,17 +303,21 @@ def test_values_nested_without_end_in_a_file_that_changed_do_no_harm(tmp_path):
 
 
 MEASURED = """
-import resource, sys
+import sys
 from datamask.corpus.readers.shard import open_shard
 from datamask.errors import InputError
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def peak():  # of this process alone: the system's own count of resources begins with that of the parent
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+
+before = peak()
 try:
     shard = open_shard(sys.argv[1])
     rows = sum(batch.num_rows for batch in shard.batches(None, None, 65536))
     print("rows", rows)
 except InputError as error:
     print("refused")
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+print((peak() - before) >> 10)
 """
 
 
@@ -318,16 +334,16 @@ def _wide_lists(value, count):
 
 
 BOMBS = {
-    "rows.jsonl.gz": lambda: b'{"id": 1}\n' * (8 << 20),
+    "rows.jsonl.gz": lambda: b'{"id": 1}\n' * (3 << 20),
     "keys.jsonl": lambda: b"".join(b'{"k%d": 1}\n' % i for i in range(100_000)),
-    "fields.jsonl": lambda: _wide_objects() + b"{}\n" * 8_000,
+    "fields.jsonl": lambda: _wide_objects() + b"{}\n" * 3_000,
     "lists.jsonl": lambda: _wide_lists(b"{}", 300_000),
     "nulls.jsonl": lambda: _wide_lists(b"null", 300_000),
     "one list.jsonl": lambda: _wide_lists(b"{}", 300_000).replace(b']}\n{"a": [', b",", 1),
     "many lists.jsonl": lambda: _wide_lists(b"{}", 30) + (b'{"a": [{},{},{},{},{}]}\n' * 10_000),
     "line.jsonl.gz": lambda: b" " * (300 << 20),
     "numbers.jsonl": lambda: b'{"v": [' + b"1," * (7 << 20) + b"1]}\n",
-    "rows.csv.gz": lambda: b"a,b\n" + b"1,\n" * (20 << 20),
+    "rows.csv.gz": lambda: b"a,b\n" + b"1,\n" * (8 << 20),
     "commas.csv": lambda: b"a\n" + b"," * (15 << 20),
 }
 """What is in files that want to be large in memory; made where it is needed, since together it is half a gigabyte."""
@@ -339,4 +355,4 @@ def test_memory_stays_bounded(tmp_path, name):
     path = write(tmp_path / name, gzip.compress(data, 1) if name.endswith(".gz") else data)
     out = subprocess.run([sys.executable, "-c", MEASURED, path], capture_output=True, text=True, check=True)
     told, mebibytes = out.stdout.splitlines()
-    assert int(mebibytes) < 500, f"{told}, {mebibytes} MiB"
+    assert int(mebibytes) < 350, f"{told}, {mebibytes} MiB"

@@ -55,8 +55,10 @@ def filled(values):
     return values
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".jsonl.zst"])
-@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize(
+    ("written", "ending"),
+    [*((written, ".jsonl") for written in WRITTEN), ("CRLF", ".jsonl.gz"), ("lines", ".jsonl.zst")],
+)
 @pytest.mark.parametrize("made", ROWS)
 def test_all_rows_are_those_of_the_json_module(tmp_path, monkeypatch, made, written, ending):
     path = tmp_path / f"in{ending}"
