@@ -11,13 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.out_of_core import solvers
 from datamask.runs.detached import start_detached
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.making.derivable_runs import shard
 from tests.making.run_folders import wait_for
-from tests.making.shards import SerialEngine
 from tests.out_of_core.test_engines import alive
 
 N, S = 3000, 300
@@ -57,8 +55,8 @@ def children(process: int) -> set[int]:
     return {int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()}
 
 
-def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(solvers, "engine_of", lambda config: SerialEngine())
+@pytest.mark.usefixtures("tasks_here")
+def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(settings, tmp_path):
     whole = RunStore(tmp_path / "runs").create(settings)
     execute(whole)
 

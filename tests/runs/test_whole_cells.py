@@ -1,4 +1,4 @@
-"""Facility location on all rows of a corpus out of core: an ordinary run folder, by blocks of cells in workers."""
+"""Facility location on all rows of a corpus out of core: an ordinary run folder, by blocks of cells."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tests.reference import truth
 
 ROWS = (900, 1, 1099)
 N, S, SAMPLE = sum(ROWS), 200, 600
+pytestmark = pytest.mark.usefixtures("tasks_here")
 
 
 @pytest.fixture(scope="module")
