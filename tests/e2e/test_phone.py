@@ -40,10 +40,17 @@ def test_the_menu_keeps_its_height_while_work_starts(tmp_path: Path, opening, br
                 seen.add(browser_page.evaluate(HEIGHT))
         assert all(len(seen) == 1 for seen in heights.values()), heights
         # both can be stopped, also with the keyboard
+        menu = browser_page.locator(".st-key-menu")
         for width in heights:
             browser_page.set_viewport_size({"width": width, "height": 800})
             browser_page.get_by_role("button", name="Stop", exact=True).last.focus()
             expect(browser_page.get_by_role("button", name="Stop", exact=True).last).to_be_in_viewport()
+            more = browser_page.locator(".st-key-menu_more button")
+            expect(more).to_be_visible(visible=width <= 1000)
+            expect(menu.get_by_role("link", name="Data")).to_be_visible(visible=width > 1000)
+        more.click()
+        browser_page.get_by_test_id("stPopoverBody").get_by_role("link", name="Data").click()
+        expect(browser_page.get_by_role("heading", level=1, name="Data", exact=True)).to_be_visible()
 
 
 def test_on_a_phone_the_menu_is_as_high_with_a_longer_name_and_in_another_font(tmp_path, opening, browser_page):  # noqa: F811

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import streamlit as st
@@ -33,6 +33,9 @@ PAGES: tuple[tuple[str, str, str], ...] = (
 """Script, label and icon of each page, in the order of the menu. No help texts: their bubbles would stay after the
 click and cover the next link."""
 
+FOLDED = 2
+"""The last pages, which stand under *More* in a window of at most 1,000 pixels."""
+
 KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
 """Which of nine samples the mark shows as selected: (column, row)."""
 
@@ -56,13 +59,17 @@ div:has(> .st-key-live):is(:hover, :focus-within) {overflow: visible; z-index: 9
 .st-key-live button p {position: absolute; width: 1px; height: 1px; clip-path: inset(50%)}
 .st-key-menu_corpus p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
 div:has(> .st-key-menu_corpus) {flex: 0 1 auto; min-width: 0}
+@media (min-width: 1001px) {div:has(> .st-key-menu_more) {display: none}}
+@media (max-width: 1000px) {div:has(> .st-key-menu_last) {display: none}}
 @media (min-width: 701px) {.st-key-menu_state {flex-wrap: nowrap}}
-@media (min-width: 1100px) {.st-key-menu {flex-wrap: nowrap} div:has(> .st-key-menu_state) {min-width: 0}}
+@media (min-width: 951px) {.st-key-menu {flex-wrap: nowrap} div:has(> .st-key-menu_state) {min-width: 0}}
+@media (max-width: 1250px) {
+.st-key-menu [data-testid="stPageLink"] span:has(> [data-testid="stIconMaterial"]) {display: none}
+}
 @media (max-width: 700px) {
 div:has(> .st-key-live) {position: fixed; bottom: 0; left: 0; width: 100%; height: auto; max-height: 8rem; z-index: 99;
 padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); border-top: 1px solid #8883}
 .st-key-live {width: 100%}
-.st-key-menu [data-testid="stPageLink"] span:has(> [data-testid="stIconMaterial"]) {display: none}
 [data-testid="stColumn"]:has([class*="st-key-below_"]) {order: 1}
 .st-key-compare {min-width: 100%}
 }
@@ -71,9 +78,9 @@ padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); b
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
 meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose height
 stays when work starts: one line stands beside the corpus, more of it opens below under the pointer, and on a phone
-it lies at the window's lower edge. There the links have no icons and the corpus one line, so that a wider font or a
-longer name wraps nothing; a result comes first, and the form for the next one below it; the menu of compared runs has a
-line of its own; and a heading that only screen readers meet. Pages work without it."""
+it lies at the window's lower edge. In a narrow window the links have no icons, and on a phone the corpus has one line,
+so that a wider font or a longer name wraps nothing; a result comes first, and the form for the next one below it; the
+menu of compared runs has a line of its own; and a heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
     ("Quality score", "the number in your quality column; higher is better"),
@@ -173,9 +180,12 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
 def _menu(question: str, about: str, heading: str, opening: Opening | None) -> None:
     with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
         st.image(_mark(), width=148, alt="datamask")
-        with st.container(horizontal=True, width="content", gap="xxsmall"):
-            for script, label, icon in PAGES:
-                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="content")
+        with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xxsmall"):
+            _links(PAGES[:-FOLDED])
+            with st.container(key="menu_last", horizontal=True, width="content", gap="xxsmall"):
+                _links(PAGES[-FOLDED:])
+            with st.container(key="menu_more", width="content"), st.popover("More", type="tertiary"):
+                _links(PAGES[-FOLDED:])
         with st.container(
             key="menu_state", horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"
         ):
@@ -193,6 +203,11 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None) -> N
         with st.container(key="unseen_title", width=1):
             st.title(heading, anchor=False)
             theme.follow()
+
+
+def _links(pages: Sequence[tuple[str, str, str]]) -> None:
+    for script, label, icon in pages:
+        st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="content")
 
 
 def _corpus(opening: Opening | None) -> None:
