@@ -82,7 +82,7 @@ def corpora(draw):
     return tables, options, ids, quality, expected, edges
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(corpora(), st.sampled_from([1, 900, shards.BATCH_BYTES]))
 def test_any_types_chunks_row_groups_and_files_give_the_same_rows(tmp_path_factory, made, batch_bytes):
     tables, options, ids, quality, features, edges = made

@@ -116,17 +116,6 @@ def test_a_page_of_another_program_of_this_machine_is_refused_on_every_route(add
         assert b"corsAllowedOrigins" not in ask(address, path, method=method, Origin=address)[2], path
 
 
-def test_a_page_that_the_operator_lists_may_ask(tmp_path):
-    with (
-        served(tmp_path, STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS="http://localhost:8888") as where,
-        Visitor(where, origin="http://localhost:8888") as visitor,
-    ):
-        visitor.draw()
-        assert visitor.elements
-        with pytest.raises(InvalidStatus), Visitor(where, origin="http://localhost:8889"):
-            pass
-
-
 def test_every_page_is_found_by_its_address_inside_the_frame(address):
     for script, label, _ in PAGES:
         name = "" if script == "app.py" else script.removeprefix("pages/").removesuffix(".py")
@@ -137,12 +126,6 @@ def test_every_page_is_found_by_its_address_inside_the_frame(address):
             assert [link.label for link in links][: len(PAGES)] == [other for _, other, _ in PAGES], label
             titles = [element.heading.body for element in visitor.elements if element.WhichOneof("type") == "heading"]
             assert titles[0] == label and not visitor.faults()
-
-
-def test_listed_names_pass_and_only_they(tmp_path):
-    with served(tmp_path, STREAMLIT_SERVER_ALLOWED_HOSTS="127.0.0.1 select.example.com") as where:
-        assert ask(where, "/", "select.example.com")[0] == ask(where, "/")[0] == 200
-        assert ask(where, "/", "localhost")[0] == 403
 
 
 def test_a_fault_is_a_number_for_the_visitor_and_a_traceback_in_the_log(tmp_path):
@@ -157,10 +140,19 @@ def test_a_fault_is_a_number_for_the_visitor_and_a_traceback_in_the_log(tmp_path
     assert f"fault {number}" in log and "/a/folder/of/the/server" in log
 
 
-def test_it_ends_when_told_although_somebody_is_there(tmp_path):
+def test_names_and_pages_that_the_operator_lists_pass_and_it_ends_when_told_although_somebody_is_there(tmp_path):
     """By a polite kill; test_open interrupts one."""
-    with serving(tmp_path) as (where, process), Visitor(where) as visitor:
+    listed = {
+        "STREAMLIT_SERVER_ALLOWED_HOSTS": "127.0.0.1 select.example.com",
+        "STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS": "http://localhost:8888",
+    }
+    with serving(tmp_path, **listed) as (where, process), Visitor(where, origin="http://localhost:8888") as visitor:
         visitor.draw()
+        assert visitor.elements
+        with pytest.raises(InvalidStatus), Visitor(where, origin="http://localhost:8889"):
+            pass
+        assert ask(where, "/", "select.example.com")[0] == ask(where, "/")[0] == 200
+        assert ask(where, "/", "localhost")[0] == 403
         process.send_signal(signal.SIGTERM)
         with pytest.raises(ConnectionClosed):
             while True:

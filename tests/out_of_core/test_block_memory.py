@@ -76,7 +76,7 @@ def raw_scratch(place: Path, rows: int, dim: int) -> Scratch:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own account of memory")
 def test_no_task_takes_more_than_was_said(tmp_path, monkeypatch):
-    rows, dim, part_rows = 90_000, 16, 8192
+    rows, dim, part_rows = 60_000, 16, 8192
     folders = [str(raw_scratch(tmp_path / str(count), count, dim).folder) for count in (3000, rows)]
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, str(part_rows), *folders], cwd=ROOT, capture_output=True, text=True

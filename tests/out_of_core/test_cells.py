@@ -8,12 +8,10 @@ import pytest
 from datamask.out_of_core import partition
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
-from datamask.out_of_core.engines.local import LocalEngine
 from datamask.out_of_core.partition import unit_float32
-from datamask.polling import no_poll
 from tests.making.shards import SerialEngine, clustered, scratch_of
 
-ROWS = 5000
+ROWS = 3000
 
 
 @pytest.fixture(scope="module")
@@ -110,20 +108,6 @@ def test_wherever_it_is_stopped_it_goes_on_from_there(tmp_path):
         calls += len(engine.calls)
         assert_same(outcome, expected)
     assert calls == len(unbroken.calls)
-
-
-def test_workers_list_the_same_and_load_no_torch(tmp_path):
-    features, quality = clustered(400, seed=4)
-    outcomes = []
-    for name, engine in (("here", SerialEngine()), ("workers", LocalEngine(2))):
-        cells = CellBlocks(scratch_of(tmp_path / name, features, quality), 120, 16)
-        with engine:
-            cells.prepare(engine)
-            outcomes.append(lists_of(cells))
-            if name == "workers":
-                (loaded,) = engine.run("tests.making.shards:loaded", [{}], poll=no_poll)
-    assert_same(*outcomes)
-    assert "numba" in loaded["modules"] and "torch" not in loaded["modules"]
 
 
 def test_parts_are_whole_cells_of_one_block():

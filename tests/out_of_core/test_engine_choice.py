@@ -10,6 +10,7 @@ from datamask.errors import OptionError
 from datamask.out_of_core.engines import open_engine
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.solvers import solver_for
+from datamask.polling import no_poll
 from tests.commands import run
 from tests.making.shards import SerialEngine, clustered, scratch_of
 
@@ -23,10 +24,12 @@ def solved(folder, engine) -> np.ndarray:
     return solve_facility(scratch, config, SIZE, engine, listed_rows=250).selected
 
 
-def test_three_workers_select_what_one_process_does(tmp_path):
+def test_three_workers_select_what_one_process_does_and_load_no_torch(tmp_path):
     """The rows of a cluster of Ray are compared in test_engines, while it loses nodes."""
     with open_engine("local", workers=3) as engine:
         selected = solved(tmp_path / "workers", engine)
+        (loaded,) = engine.run("tests.making.shards:loaded", [{}], poll=no_poll)
+    assert "numba" in loaded["modules"] and "torch" not in loaded["modules"]
     assert selected.sum() == SIZE and np.array_equal(selected, solved(tmp_path / "serial", SerialEngine()))
 
 

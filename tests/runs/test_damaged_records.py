@@ -183,7 +183,7 @@ def entries(record: object, above: tuple = ()) -> list[tuple]:
 
 
 @given(data=st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_entry_of_another_type_takes_no_list_down(store, done, data):
     name = data.draw(st.sampled_from(["status.json", "config.json", "label.json"]))
     path = done.path / name

@@ -14,7 +14,6 @@ import pytest
 from datamask import start_run
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import RunStateError
-from datamask.objectives import own
 from datamask.runs import store as store_module
 from datamask.runs.detached import LOG, start_detached
 from datamask.runs.execute import execute
@@ -64,8 +63,11 @@ sys.stdin.read()
 
 
 def test_it_ends_though_its_starter_and_all_of_its_group_are_killed(here):
+    """And it has an objective of one's own, which was named to the starter."""
+    example = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "own-objective.md").read_text(), re.DOTALL)[0]
+    (here / "spread.py").write_text(example)
     starter = subprocess.Popen(
-        [sys.executable, "-c", STARTER, *QUICK_WORDS],
+        [sys.executable, "-c", STARTER, "--objective", "spread:Spread", "--n_epochs", "3", "--device", "cpu"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -153,22 +155,34 @@ def test_bad_input_is_one_sentence_in_its_status_and_its_log(here):
     assert "nowhere" in (stored.path / LOG).read_text()
 
 
-def test_an_output_that_cannot_be_written_is_told_of_the_run_and_resume_writes_it(here, capsys):
+def test_from_python_nobody_ever_sees_it_interrupted_and_an_output_that_cannot_be_written_is_told(
+    here, tmp_path_factory, capsys, monkeypatch
+):
+    """Not while it is handed over; `resume` writes the output."""
+    monkeypatch.setattr(store_module, "QUEUE_GRACE", 0.0)
+    runs_dir = tmp_path_factory.mktemp("elsewhere")
     (here / "place").mkdir()
-    stored = start_run(settings(**QUICK), output="place/out.parquet")
+    stored = start_run(settings(**QUICK), runs_dir, output="place/out.parquet")
     (here / "place").rmdir()
     (here / "place").write_text("in the way")
-    wait_for(lambda: ended(stored))
+    assert stored.path.parent == runs_dir
+    seen = set()
+    while not seen & {"done", "failed", "interrupted"}:
+        seen.add(stored.status().state)
+    assert "interrupted" not in seen and "done" in seen
     wait_for(lambda: not is_held(stored.path / "queue"))
     assert stored.status().state == "done"
-    assert run("runs", "show", stored.id, "--runs_dir", str(stored.path.parent)) == 0
+    with pytest.raises(RunStateError, match="is done; only a new, stopped"):
+        start_detached(stored)
+    show = ["runs", "show", stored.id, "--runs_dir", str(runs_dir)]
+    assert run(*show) == 0
     shown = capsys.readouterr().out
     assert f"{here}/place/out.parquet is not written: " in shown and f"resume {stored.id}" in shown
     (here / "place").unlink()
-    assert run("resume", stored.id, "--runs_dir", str(stored.path.parent)) == 0
+    assert run("resume", stored.id, "--runs_dir", str(runs_dir)) == 0
     assert pq.read_metadata("place/out.parquet").num_rows == 72
     capsys.readouterr()
-    assert run("runs", "show", stored.id, "--runs_dir", str(stored.path.parent)) == 0
+    assert run(*show) == 0
     assert "not written" not in capsys.readouterr().out
 
 
@@ -196,22 +210,6 @@ def test_a_driver_that_is_killed_before_it_writes_the_output_leaves_word_of_that
     assert "out.parquet is not written: its driver ended before that" in capsys.readouterr().out
 
 
-def test_from_python_nobody_ever_sees_it_interrupted_while_it_is_handed_over(here, tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(store_module, "QUEUE_GRACE", 0.0)
-    runs_dir = tmp_path_factory.mktemp("elsewhere")
-    stored = start_run(settings(**QUICK), runs_dir, output="python.parquet")
-    assert stored.path.parent == runs_dir
-    seen = set()
-    while not seen & {"done", "failed", "interrupted"}:
-        seen.add(stored.status().state)
-    assert "interrupted" not in seen and "done" in seen
-    wait_for(lambda: not is_held(stored.path / "queue"))
-    assert stored.status().state == "done"
-    assert pq.read_metadata("python.parquet").num_rows == 72
-    with pytest.raises(RunStateError, match="is done; only a new, stopped"):
-        start_detached(stored)
-
-
 def test_what_waits_in_a_queue_is_not_started_twice(here):
     stored = RunStore("runs").create(settings(**QUICK))
     with stored.queued(), pytest.raises(RunStateError, match="already waiting in another queue"):
@@ -224,18 +222,6 @@ def test_what_has_ended_cannot_be_stopped(here, capsys):
         writer.finish("stopped", ending="stopped")
     assert run("runs", "stop", stored.id) == 2
     assert "there is nothing to stop" in capsys.readouterr().err
-
-
-def test_an_objective_of_ones_own_that_was_typed_reaches_the_driver(here, capsys, monkeypatch):
-    monkeypatch.setattr(own, "_permitted", set())
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    example = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "own-objective.md").read_text(), re.DOTALL)[0]
-    (here / "spread.py").write_text(example)
-    words = ["--objective", "spread:Spread", "--n_epochs", "3", "--device", "cpu"]
-    assert run("select", "in.parquet", "--output", "own.parquet", *words, "--detach") == 0
-    stored = RunStore("runs").get(capsys.readouterr().out.strip())
-    wait_for(lambda: ended(stored))
-    assert stored.status().state == "done", stored.status()
 
 
 def test_a_lock_that_is_not_held_cannot_be_handed_over(tmp_path):

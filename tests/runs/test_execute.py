@@ -160,10 +160,9 @@ def test_stopped_and_resumed_equals_unbroken(store, estimator):
     assert broken.selection().equals(whole.selection())
 
 
-@pytest.mark.parametrize("estimator", ["counterfactual", "reinforce"])
-def test_killed_and_resumed_equals_unbroken(store, estimator):
+def test_killed_and_resumed_equals_unbroken(store):
     """kill -9 in the middle: interrupted, then resumed from its last checkpoint to the same end."""
-    options = {"estimator": estimator, "objective": "disf", "n_epochs": 36, "n_rollout": 16, "partial": 0.3}
+    options = {"estimator": "counterfactual", "objective": "disf", "n_epochs": 36, "n_rollout": 16, "partial": 0.3}
     whole, broken = start(store, **options), start(store, **options)
     execute(whole, Work(threads=1))
     # it is killed anywhere from step 12 on, and waits at step 24 for a test that comes late
