@@ -11,6 +11,7 @@ import pyarrow as pa
 from datamask import cli
 
 ROOT = Path(cli.__file__).parents[2]
+TINY = str(ROOT / "sample_data" / "tiny")
 N, D = 240, 8
 FAST = ["--n_epochs", "12", "--device", "cpu"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +16,7 @@ from datamask.analyses.explanation.compute.explained_run import explainer_of
 from datamask.errors import RunStateError
 from datamask.runs.store import RunStore
 from tests import commands
-
-TINY = str(Path(__file__).parents[1] / "sample_data" / "tiny")
+from tests.commands import TINY
 
 
 @pytest.fixture(scope="module")

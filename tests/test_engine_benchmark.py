@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -13,8 +11,7 @@ from benchmarks.engine_table import sentences, table
 from datamask import CorpusConfig, SelectionConfig, open_corpus
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
-
-TINY = str(Path(__file__).parents[1] / "sample_data" / "tiny")
+from tests.commands import TINY
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from datamask.objectives import cache_name, load, own
 from datamask.runs.attempt import attempt
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
+from tests.commands import TINY
 
 ROOT = Path(__file__).parents[1]
-TINY = str(ROOT / "sample_data" / "tiny")
 CODE = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "own-objective.md").read_text(encoding="utf-8"), re.DOTALL)
 FAST = ["--n_epochs", "3", "--select_ratio", "0.1", "--json"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +19,7 @@ from datamask.evaluation.pool import Pool
 from datamask.objectives.facility import exact_lists
 from datamask.polling import no_poll
 from datamask.work.context import Work
-
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+from tests.commands import TINY
 
 
 @pytest.fixture(scope="module")

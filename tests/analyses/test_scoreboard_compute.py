@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +19,7 @@ from datamask.runs import stored_measures
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
-
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+from tests.commands import TINY
 
 
 @pytest.fixture(scope="module")

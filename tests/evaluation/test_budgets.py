@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +14,11 @@ from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from tests.commands import TINY
 from tests.making.pools import corpus_of
 from tests.reference import budgets
 
 N = 11
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
 
 def make(seed):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -14,9 +12,8 @@ from datamask.errors import OptionError, Stopped
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
 from datamask.work.context import Work
+from tests.commands import TINY
 from tests.reference import truth
-
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
 
 @pytest.fixture(scope="module")

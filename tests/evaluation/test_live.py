@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,10 +18,9 @@ from datamask.evaluation.frontier import frontier
 from datamask.evaluation.live import COARSE, GRID, Live, fits, open_live
 from datamask.evaluation.path_bounds import best_line, chord
 from datamask.evaluation.pool import Pool
+from tests.commands import TINY
 from tests.making.pools import corpus_of
 from tests.reference import truth
-
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,8 @@ from datamask.dashboard.runs import outcome, provenance
 from datamask.runs import phases
 from datamask.runs.execute import execute
 from datamask.work.context import Work
+from tests.commands import TINY
 from tests.reference import truth
-
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
 
 @pytest.fixture

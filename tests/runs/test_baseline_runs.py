@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +18,9 @@ from datamask.learning import greedy
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
+from tests.commands import TINY
 from tests.reference import truth
 
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 OBJECTIVES = ["pairwise", "facility", "disf"]
 
 
@@ -40,21 +39,9 @@ def start(tiny_store):
     return create
 
 
-@pytest.fixture(scope="module")
-def raw():
-    """Row of each id, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
-    table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
-    x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
-    return (
-        {id_: i for i, id_ in enumerate(table["chunk_id"].to_pylist())},
-        table["quality_score"].to_numpy().astype(np.float64),
-        x / np.linalg.norm(x, axis=1, keepdims=True),
-    )
-
-
 @pytest.mark.parametrize("estimator", ["greedy", "semdedup"])
-def test_reported_values_are_those_of_the_written_ids(start, raw, estimator):
-    place, quality, x = raw
+def test_reported_values_are_those_of_the_written_ids(start, tiny_rows, estimator):
+    place, quality, x = tiny_rows
     run = start(estimator=estimator, lamb=0.3, prune=0.2)
     summary = execute(run).to_dict()
     members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
@@ -75,10 +62,10 @@ def test_greedy_beats_every_baseline_that_looks_away(start, objective):
     assert joint["greedy"] == max(joint.values()) and joint["greedy"] > joint["random"] + 0.3
 
 
-def test_the_rank_of_a_greedy_run_is_the_order_of_picking(start, raw):
+def test_the_rank_of_a_greedy_run_is_the_order_of_picking(start, tiny_rows):
     run = start(estimator="greedy", lamb=0.0, objective="facility", select_ratio=0.05)
     summary = execute(run).to_dict()
-    place, _, x = raw
+    place, _, x = tiny_rows
     picks = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
     assert run.selection()["logit"].to_pylist() == [-k for k in range(60)]
     assert run.rows()["logit"].null_count == len(place) - 60

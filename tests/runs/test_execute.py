@@ -20,9 +20,9 @@ from datamask.corpus import open_corpus
 from datamask.errors import InputError, OptionError, RunStateError
 from datamask.runs.execute import execute
 from datamask.work.context import Work
+from tests.commands import TINY
 
 ROOT = Path(__file__).parents[2]
-TINY = str(ROOT / "sample_data" / "tiny")
 
 
 def start(store, **options):
@@ -38,25 +38,13 @@ def store(tiny_store):
     return tiny_store
 
 
-@pytest.fixture(scope="module")
-def raw():
-    """ids, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
-    table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
-    x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
-    return (
-        table["chunk_id"].to_pylist(),
-        table["quality_score"].to_numpy().astype(np.float64),
-        x / np.linalg.norm(x, axis=1, keepdims=True),
-    )
-
-
-def test_the_tables_agree_with_each_other(store, raw):
+def test_the_tables_agree_with_each_other(store, tiny_rows):
     run = start(store, objective="facility", lamb=0.3, prune=0.2)
     execute(run)
     rows, selection = run.rows(), run.selection()
-    assert rows["chunk_id"].to_pylist() == raw[0]
+    assert rows["chunk_id"].to_pylist() == list(tiny_rows[0])
     chosen = np.array(rows["selected"].to_pylist())
-    assert set(selection["chunk_id"].to_pylist()) == {i for i, s in zip(raw[0], chosen) if s}
+    assert set(selection["chunk_id"].to_pylist()) == {i for i, s in zip(tiny_rows[0], chosen) if s}
     assert selection["rank"].to_pylist() == list(range(1, chosen.sum() + 1))
     logits = selection["logit"].to_numpy()
     assert (np.diff(logits) <= 0).all()
@@ -86,10 +74,10 @@ def test_facts_and_metrics(store):
         execute(run)
 
 
-def test_baselines_run_like_any_other(store, raw):
+def test_baselines_run_like_any_other(store, tiny_rows):
     run = start(store, estimator="top-quality")
     summary = execute(run).to_dict()
-    best = np.sort(raw[1])[-summary["selected"] :]
+    best = np.sort(tiny_rows[1])[-summary["selected"] :]
     assert summary["quality"] == pytest.approx(best.mean())
     assert summary["calibrated"]["quality"] == pytest.approx(1.0)
     assert run.selection()["logit"].null_count == summary["selected"]
@@ -125,9 +113,9 @@ def test_raw_scale_reports_both(store):
     assert set(summary["calibrated"]) == {"quality", "diversity", "joint"}
 
 
-def test_lambda_one_is_top_quality(store, raw):
+def test_lambda_one_is_top_quality(store, tiny_rows):
     summary = execute(start(store, lamb=1.0, estimator="counterfactual")).to_dict()
-    assert summary["quality"] == pytest.approx(np.sort(raw[1])[-summary["selected"] :].mean(), abs=1e-6)
+    assert summary["quality"] == pytest.approx(np.sort(tiny_rows[1])[-summary["selected"] :].mean(), abs=1e-6)
 
 
 def test_too_much_pruning_is_refused(store):
@@ -135,7 +123,7 @@ def test_too_much_pruning_is_refused(store):
         execute(start(store, prune=0.8))
 
 
-def test_collapse_keeps_copies_out(store, tmp_path, raw):
+def test_collapse_keeps_copies_out(store, tmp_path, tiny_rows):
     run = start(store, collapse="exact", objective="facility")
     execute(run)
     corpus = open_corpus(run.config.corpus)
@@ -208,8 +196,9 @@ def test_planned_steps_are_taken_and_a_resumed_run_goes_on_as_it_began(store, mo
     assert broken.rows().equals(unbroken.rows())
 
 
-def test_pins_bans_and_quotas_are_met_exactly(store, raw, tmp_path):
-    ids, quality, _ = raw
+def test_pins_bans_and_quotas_are_met_exactly(store, tiny_rows, tmp_path):
+    place, quality, _ = tiny_rows
+    ids = list(place)
     worst, best = (np.argsort(quality)[:5], np.argsort(quality)[-5:])
     for name, rows in (("in", worst), ("out", best)):
         (tmp_path / f"{name}.txt").write_text("".join(f"{ids[i]}\n" for i in rows))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ from datamask.runs.execute import execute
 from datamask.runs.health import learning
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
+from tests.commands import TINY
 
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 STEPS = 40
 RISE = np.linspace(0.0, 0.9, 15)
 SETTLED = {

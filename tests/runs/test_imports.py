@@ -21,9 +21,8 @@ from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
+from tests.commands import TINY
 from tests.reference import truth
-
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
 
 @pytest.fixture(autouse=True)

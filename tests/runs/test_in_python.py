@@ -13,9 +13,9 @@ from datamask import CorpusConfig, cli, open_corpus, select, server_note
 from datamask.errors import InputError, OptionError, RunStateError, Stopped
 from datamask.runs import exports
 from datamask.runs.store import RunStore
+from tests.commands import TINY
 from tests.making.pools import made_corpus
 
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 OPTIONS = {"objective": "pairwise", "select_ratio": 0.1, "lamb": 0.3, "device": "cpu"}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
@@ -14,9 +12,8 @@ from datamask.runs.execute import execute
 from datamask.runs.phases import ENDING, ENDS, GRAPH, LEARNING, REFERENCES
 from datamask.work.context import Work
 from datamask.work.pace import PhasePace
+from tests.commands import TINY
 from tests.work.test_pace import told, worst
-
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
 MEASURED = {
     # seconds of one core at 100,000 x 64, S a tenth, an approximate graph: quiet, and beside four busy processes

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from datamask import catalogue
@@ -14,9 +10,9 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.runs import recording
 from datamask.runs.execute import execute
 from datamask.work.context import Work
+from tests.commands import TINY
 from tests.reference import truth
 
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 ESTIMATORS = [entry.name for entry in catalogue.ESTIMATORS]
 OBJECTIVES = [entry.name for entry in catalogue.OBJECTIVES]
 PAIRS = [
@@ -53,18 +49,6 @@ def known(metrics, name):
     return column[np.isfinite(column)]
 
 
-@pytest.fixture(scope="module")
-def raw():
-    """The row of each id, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
-    table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
-    x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
-    return (
-        {id_: row for row, id_ in enumerate(table["chunk_id"].to_pylist())},
-        table["quality_score"].to_numpy().astype(np.float64),
-        x / np.linalg.norm(x, axis=1, keepdims=True),
-    )
-
-
 def of_definition(objective, x, members):
     if objective == "pairwise":
         s, size = x[members].sum(0), len(members)
@@ -73,11 +57,13 @@ def of_definition(objective, x, members):
 
 
 @pytest.mark.parametrize(("estimator", "objective"), PAIRS)
-def test_a_finished_run_has_ten_points_and_reports_the_values_of_the_written_ids(store, raw, estimator, objective):
+def test_a_finished_run_has_ten_points_and_reports_the_values_of_the_written_ids(
+    store, tiny_rows, estimator, objective
+):
     """Ten, unless it took fewer steps; values recomputed in float64 with plain numpy, to 1e-4 relative."""
     run = start(store, estimator, objective)
     summary = execute(run, Work(threads=1)).to_dict()
-    place, quality, x = raw
+    place, quality, x = tiny_rows
     members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
     value = of_definition(objective, x, members)
     assert len(set(members)) == summary["selected"] == 120

@@ -27,8 +27,8 @@ from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan, parse_vary, points
 from datamask.runs.writer import RunWriter
 from datamask.work.context import Work
+from tests.commands import TINY
 
-TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 BASE = {"objective": "pairwise", "n_epochs": 4, "n_rollout": 2, "device": "cpu"}
 
 
@@ -186,41 +186,25 @@ def test_a_changed_corpus_is_swept_anew(tmp_path):
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json"])
-def test_the_command_writes_one_row_per_point(tmp_path, monkeypatch, capsys, suffix):
+def test_the_command_writes_one_row_per_point(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    words = [
-        "sweep",
-        TINY,
-        "--vary",
-        "lamb=0:1:3",
-        "--vary",
-        "estimator=random,relaxed",
-        "--objective",
-        "pairwise",
-        "--seeds",
-        "2",
-        "--device",
-        "cpu",
-        "--json",
-        "--output",
-        f"table{suffix}",
-    ]
-    assert cli.main(words) == 0
-    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert answer["points"] == len(answer["rows"]) == 9
-    path = tmp_path / f"table{suffix}"
-    if suffix == ".parquet":
-        rows = pq.read_table(path).to_pylist()
-    elif suffix == ".json":
-        rows = json.loads(path.read_text())
-    else:
-        rows = list(csv.DictReader(path.open()))
-    assert [float(row["lamb"]) for row in rows] == [0] * 3 + [0.5] * 3 + [1] * 3
-    joint = np.array([float(row["joint"]) for row in rows])
-    relaxed = np.array([row["estimator"] == "relaxed" for row in rows])
-    assert (joint[relaxed] > joint[~relaxed].max()).all()
-    assert {row["upper_bound"] in (None, "") for row in rows} == {False}
+    words = ["sweep", TINY, "--vary", "lamb=0:1:3", "--vary", "estimator=random,relaxed", "--objective", "pairwise"]
+    words += ["--seeds", "2", "--device", "cpu", "--json", "--output"]
+    readers = {
+        ".parquet": lambda path: pq.read_table(path).to_pylist(),
+        ".csv": lambda path: list(csv.DictReader(path.open())),
+        ".json": lambda path: json.loads(path.read_text()),
+    }
+    for suffix, read in readers.items():  # what is swept already is not swept again
+        assert cli.main([*words, f"table{suffix}"]) == 0
+        answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert answer["points"] == len(answer["rows"]) == 9
+        rows = read(tmp_path / f"table{suffix}")
+        assert [float(row["lamb"]) for row in rows] == [0] * 3 + [0.5] * 3 + [1] * 3
+        joint = np.array([float(row["joint"]) for row in rows])
+        relaxed = np.array([row["estimator"] == "relaxed" for row in rows])
+        assert (joint[relaxed] > joint[~relaxed].max()).all()
+        assert {row["upper_bound"] in (None, "") for row in rows} == {False}
 
 
 def test_no_cell_of_the_table_is_a_formula(tmp_path):
