@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 import time
 from dataclasses import replace
 
@@ -35,8 +36,10 @@ from datamask.dashboard.map.filters import Among, Between, Filters, Rows
 from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import place
 from datamask.dashboard.map.regions import Region
+from datamask.dashboard.tradeoff import lambda_points, live
 from datamask.runs.execute import execute
 from datamask.runs.stored_measures import stored_agreement
+from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.making.runs import NASTY, finish_run, write_shard
 from tests.pages.reading import captions, map_data, parcels, titles
@@ -81,7 +84,7 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
     assert "Start a run to see its selection" in [link.proto.label for link in app.get("page_link")]
     assert app.selectbox(key="explore_run").disabled
     assert "PCA: it shows" in captions(app)
-    assert any("finding neighbours" in bar.proto.text for bar in app.get("progress"))
+    assert preparing(app) == ["UMAP"]
     explained(app, 6)
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
     assert titles(app.run()) == ["Selected by mine", "Quality score"]
@@ -90,14 +93,43 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
     assert titles(app.run())[0] == "Quality score"
 
 
+def preparing(app) -> list[str]:
+    """What is being prepared, of each bar on the page."""
+    return [bar.proto.text.split("**")[1].removeprefix("Preparing ") for bar in app.get("progress")]
+
+
+def test_the_first_minute_has_one_line_with_one_bar(page, opened, live_of_its_own, monkeypatch):
+    """There were three kinds of waiting at once, and beside them "Start a run to see its selection"."""
+    monkeypatch.setattr(lambda_points, "NEEDED", 45.0)
+    over = threading.Event()
+    busy = worker().start("busy", lambda job: over.wait(240), device="cpu", priority=Priority.LIVE)
+    app = page(corpus=opened.key)
+    (behind,) = live._holder().sessions.values()
+    layout = worker().find(map_layout.key_of(opened.corpus))
+    try:
+        assert preparing(app) == ["λ 0.5"]
+        assert app.button(key="stop_preparing").help == "Stops λ 0.5, other λ, UMAP."
+        assert "solving λ 0.5" in captions(app) and "waiting" not in captions(app) + said_by(app)
+        assert "Start a run to see its selection" not in [link.proto.label for link in app.get("page_link")]
+        assert (parcels(app)["slider"]["words"], parcels(app)["slider"]["press"]) == ("", "")
+        app.button(key="stop_preparing").click().run()
+        assert layout.wait(240) and behind.job.wait(240)
+        assert (layout.state, behind.job.state) == ("stopped", "stopped")
+        app.run()
+        assert not app.get("progress") and app.button(key="strip_solve") and app.button(key="layout")
+    finally:
+        over.set()
+        busy.wait(240)
+
+
 def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
     app = page(corpus=opened.key)
-    app.button(key="stop_layout").click().run()
+    app.button(key="stop_preparing").click().run()
     waiting.wait(120)
     worker().find(waiting.key).state = "stopped"
     app.run()
     assert not app.exception
-    assert "was stopped" in captions(app) and app.button(key="layout")
+    assert "was stopped" in captions(app) and app.button(key="layout") and not app.get("progress")
 
 
 def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store, mapped):
@@ -243,12 +275,14 @@ def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened,
 
 def test_another_projection_waits_for_the_one_under_way_and_can_be_stopped(page, opened, waiting):
     app = page(corpus=opened.key, layout="t-SNE")
-    assert any("PCA for now. Next: UMAP, then t-SNE" in bar.proto.text for bar in app.get("progress"))
-    app.button(key="stop_layout").click().run()
+    assert preparing(app) == ["UMAP"]
+    app.button(key="stop_preparing").click().run()
     waiting.wait(120)
     app.run()  # what was stopped is UMAP, so t-SNE begins by itself
     begun = worker().find(waiting.key)
-    assert begun is not waiting and begun.about == "t-SNE" and app.button(key="stop_layout").label == "Stop t-SNE"
+    assert (
+        begun is not waiting and begun.about == "t-SNE" and "**Preparing t-SNE**" in app.get("progress")[0].proto.text
+    )
     begun.stop()
     begun.wait(120)
 

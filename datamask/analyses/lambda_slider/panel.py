@@ -59,7 +59,7 @@ ASKED = 0.3
 
 T = TypeVar("T")
 
-PREPARE, STOP, HOME, SIGHT = "prepare", "stop", "home", "sight"
+PREPARE, HOME, SIGHT = "prepare", "home", "sight"
 """Questions of the browser besides a lambda; the last one is the map's, and tells where it was moved to."""
 
 BEGUN_BY_MOVING = 100_000
@@ -227,8 +227,6 @@ def _asked(name: str, beside: Beside) -> None:
             st.session_state[TURN] = turn
         if wants == PREPARE:
             live.session(beside.corpus, beside.workspace.settings, session.store().cache_dir)
-        elif wants == STOP and (behind := live.find(beside.corpus, beside.workspace.settings)) is not None:
-            behind.stop()
         elif wants == SIGHT:
             take_sight(name, beside.corpus.fingerprint, question.get("sight"))
         else:
@@ -333,7 +331,7 @@ def _state(beside: Beside, along: Along, selection: Selection | None, lamb: floa
 
 
 def _progress(beside: Beside, along: Along) -> tuple[str, str, str]:
-    """What is being done or could be, the question that the button asks, and the button's label."""
+    """What could be done, the question that the button asks, and the button's label."""
     behind, settings = along.behind, beside.workspace.settings
     if refusal := beside.workspace.refusal:
         return refusal, "", ""
@@ -351,11 +349,7 @@ def _progress(beside: Beside, along: Along) -> tuple[str, str, str]:
                 "Prepare λ",
             )
         return f"λ can be dragged once it is solved, {takes}, in the background", PREPARE, "Prepare λ"
-    if not along_lambda.under_way(along):
-        return "", "", ""
-    left = words.soon(behind.job.left)
-    done = ", ".join(filter(None, (cut(behind.job.message, 80), words.percent(behind.job.share), left)))
-    return done, STOP, "Stop"
+    return "", "", ""
 
 
 def _marks(beside: Beside, along: Along) -> list[Mark]:

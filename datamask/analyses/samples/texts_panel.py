@@ -101,17 +101,16 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
         extra: metadata columns to list beside id, quality and text: what each is called, and its name in the shards.
     """
     name, corpus, selected = listing.name, listing.corpus, listing.selected
-    # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
-    with st.container():
-        if selected is not None:
-            st.segmented_control(
-                "Show",
-                WHICH,
-                default=WHICH[0],
-                required=True,
-                key=f"{name}_which",
-                persist_state="session",
-            )
+    # also before there is a selection: the list must not move under the hand when one comes
+    st.segmented_control(
+        "Show",
+        WHICH,
+        default=WHICH[0],
+        required=True,
+        key=f"{name}_which",
+        persist_state="session",
+        disabled=selected is None,
+    )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
             "Order",

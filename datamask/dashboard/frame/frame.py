@@ -17,9 +17,10 @@ from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.shell.presses import pressed
-from datamask.dashboard.workspace import keeping, strip_panel
+from datamask.dashboard.workspace import keeping, preparing_panel, strip_panel
 from datamask.dashboard.workspace import workspace as workspaces
 from datamask.dashboard.workspace.current import Current
+from datamask.dashboard.workspace.workspace import Workspace
 
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("app.py", "Map", ":material/scatter_plot:"),
@@ -166,8 +167,10 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     opened = None if opening is None else opening.opened
     workspace = None if opened is None else workspaces.read(opened)
     views.write()
+    if workspace is not None:
+        preparing_panel.begin(workspace)
     with st.container(gap="xxsmall"):
-        _menu(question, about, title, opening)
+        _menu(question, about, title, opening, workspace)
         current = strip_panel.show(workspace)
     if workspace is None and opening is not None and opening.ready:
         st.rerun()  # opened since: nothing on this page waits for it any more
@@ -177,7 +180,7 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     return current
 
 
-def _menu(question: str, about: str, heading: str, opening: Opening | None) -> None:
+def _menu(question: str, about: str, heading: str, opening: Opening | None, workspace: Workspace | None) -> None:
     with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
         st.image(_mark(), width=148, alt="datamask")
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xxsmall"):
@@ -189,7 +192,7 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None) -> N
         with st.container(
             key="menu_state", horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"
         ):
-            _running()
+            _running(workspace)
             with st.container(
                 key="menu_corpus",
                 horizontal=True,
@@ -241,7 +244,7 @@ def _opening_live(key: str) -> None:
     st.progress(min(opening.job.share, 1.0), text="opening …", width=120)
 
 
-def _running() -> None:
+def _running(workspace: Workspace | None) -> None:
     long_work = signed()
     # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
     busy = listing.apart(
@@ -252,7 +255,8 @@ def _running() -> None:
     # a run that ended before it could be listed has no line here whose end draws the page again
     if keeping.ended():
         st.rerun()
-    if busy or long_work:
+    prepared = [] if workspace is None else preparing_panel.parts(workspace)
+    if busy or long_work or prepared:
         # those at work first: a queue may be long
         busy.sort(key=lambda job: job.state != "running")
         with st.container(key="live", width=304, gap="xxsmall"):
@@ -262,6 +266,8 @@ def _running() -> None:
                 st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
             if len(busy) > LISTED:
                 st.caption(f"and {len(busy) - LISTED:,} more", width="content")
+            if workspace is not None and prepared:
+                preparing_panel.show(workspace, prepared)
 
 
 def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:

@@ -13,12 +13,11 @@ from datamask.dashboard.linked import columns, groups_panel, topics, topics_pane
 from datamask.dashboard.linked.brushing import Linked, take
 from datamask.dashboard.linked.region_names import RegionName, region_names, short_names
 from datamask.dashboard.linked.tally import Tally
-from datamask.dashboard.map import map_layout
+from datamask.dashboard.map import map_layout, preparing_panel
 from datamask.dashboard.map.canvas_map import Named
 from datamask.dashboard.map.filters import Among, Rows
 from datamask.dashboard.map.scene import Ground
-from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell import background
 from datamask.work.worker import worker
 
 BY = "explore_names"
@@ -32,8 +31,6 @@ CLASSES = 100
 ABOUT = "Zoom in to see more names. Press a name to filter by it."
 PRESS = " Press to filter by it."
 """The end of what a name says where a press shows its samples alone."""
-
-NAMING = background.Look(every=1.0, says=lambda job: f"Names for the regions: {background.message(job)}")
 
 
 def choices(corpus: Corpus, rows: Rows) -> list[str]:
@@ -62,35 +59,42 @@ def column_of(by: str) -> str:
     return {WORDS: columns.CLUSTER, NOTHING: ""}.get(by, by)
 
 
-def prepare(corpus: Corpus, cache_dir: Path, by: str) -> None:
-    """Start the clusters where they are wanted and may start by themselves, and draw how they stand.
+def begin(corpus: Corpus, cache_dir: Path, by: str) -> bool:
+    """Start the clusters where they are wanted and may start by themselves; whether they were.
 
-    It waits for the user on a large corpus, after it was stopped or has failed, and while a run needs the cores; and
-    for the layout, which is what people look at first.
+    They wait for the layout, and for the user on a large corpus, after they or the layout were stopped or have failed,
+    and while a run needs the cores.
     """
-    if by != WORDS or topics.load(corpus, cache_dir) is not None:
-        return
-    job, layout_job = worker().find(topics.key_of(corpus)), worker().find(map_layout.key_of(corpus))
-    if layout_job is not None and not layout_job.ended:
-        return
+    jobs = (worker().find(key) for key in (topics.key_of(corpus), map_layout.key_of(corpus)))
     # done and not on disk: the cache was emptied since
-    begun = job is not None and job.state != "done"
-    if not begun and len(corpus) <= map_layout.BY_ITSELF and not listing.running(session.store(), session.run_queue()):
-        topics.start(corpus, corpus.texts, cache_dir)
-    found = topics_panel.offer(
-        corpus,
-        cache_dir,
-        "start_naming",
-        "Name them now",
-        ":material/label:",
-        cost="The regions have no names yet.",
-        stopped="Naming was stopped.",
-        row="Naming failed",
-        look=NAMING,
-        type="tertiary",
-    )
-    if found is not None:
-        st.rerun()
+    begun = any(job is not None and job.state != "done" for job in jobs)
+    if begun or not _wanted(corpus, cache_dir, by) or preparing_panel.waits(corpus):
+        return False
+    topics.start(corpus, corpus.texts, cache_dir)
+    return True
+
+
+def offer(corpus: Corpus, cache_dir: Path, by: str) -> None:
+    """Offer the clusters where they are wanted and did not start by themselves, were stopped or have failed."""
+    if _wanted(corpus, cache_dir, by) and not background.working(topics.key_of(corpus)):
+        topics_panel.offer(
+            corpus,
+            cache_dir,
+            "start_naming",
+            "Name them now",
+            ":material/label:",
+            cost="The regions have no names yet.",
+            stopped="Naming was stopped.",
+            row="Naming failed",
+            type="tertiary",
+        )
+
+
+def _wanted(corpus: Corpus, cache_dir: Path, by: str) -> bool:
+    """Whether the clusters are missing, and nothing goes before them."""
+    if by != WORDS or corpus.texts is None or background.working(map_layout.key_of(corpus)):
+        return False
+    return topics.load(corpus, cache_dir) is None
 
 
 def tally(view: Linked, by: str) -> Tally | None:

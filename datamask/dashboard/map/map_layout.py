@@ -14,6 +14,7 @@ import numpy as np
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, stored_layout
+from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
@@ -28,6 +29,15 @@ BY_ITSELF = 100_000
 """Up to this many rows preparing starts without being asked; more take many minutes."""
 
 GRAPH_SHARE = 0.4
+
+
+COMPILING, ROW_SECONDS = 15.0, 2e-3
+"""Of a layout and the neighbors that it needs, about: what UMAP compiles, and each row."""
+
+
+def expected_seconds(corpus: Corpus) -> float:
+    """What crowding and a layout take on an idle core, about."""
+    return COMPILING + ROW_SECONDS * len(corpus)
 
 
 def key_of(corpus: Corpus) -> str:
@@ -57,12 +67,29 @@ def reading(projection: str, measured: Layout | None) -> str:
     return f"{projection}{fitted} keeps {15 * measured.kept:.1f} of each row's 15 nearest neighbors; {kind.reading}"
 
 
-def start(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT, priority: Priority = Priority.PAGE) -> Job:
+def start(
+    corpus: Corpus,
+    cache_dir: str | Path,
+    projection: str = DEFAULT,
+    priority: Priority = Priority.PAGE,
+    first: Job | None = None,
+) -> Job:
     """Compute in the background what is missing; joins the preparation under way where there is one, whatever its
-    projection, which its `about` names."""
+    projection, which its `about` names.
+
+    Args:
+        first: a job that goes before: a layout is computed beside its lane, and would take half of a small machine.
+    """
+
+    def work(job: Job) -> None:
+        with lanes.aside():
+            while first is not None and not first.wait(lanes.ASKED_SECONDS):
+                job.poll()
+        prepare(corpus, Path(cache_dir), job.work, projection)
+
     return worker().start(
         key_of(corpus),
-        lambda job: prepare(corpus, Path(cache_dir), job.work, projection),
+        work,
         device="cpu",
         priority=priority,
         about=projection,

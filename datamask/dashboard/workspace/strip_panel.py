@@ -124,10 +124,7 @@ def _watch(current: Current) -> None:
     point, waits = currently.at(workspace, known, 0.0)
     if not waits or (point is not None and current.selection is None):
         st.rerun()
-    wanted = workspace.wanted
-    job = None if known.behind is None else known.behind.job
-    progress = "" if job is None or job.ended else f", {words.percent(job.share)} prepared"
-    st.caption(f"solving λ {wanted:g}{progress}", width="content")
+    st.caption(f"solving λ {workspace.wanted:g}", width="content")
 
 
 def _offer(current: Current) -> None:

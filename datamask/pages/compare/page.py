@@ -12,7 +12,8 @@ from datamask.analyses.changes import panel as changes_panel
 from datamask.analyses.comparison import choice_panel, panel
 from datamask.corpus import Corpus
 from datamask.dashboard.linked import brushing, columns, names_panel
-from datamask.dashboard.map import canvas_map, preparing_panel, scene
+from datamask.dashboard.map import canvas_map, scene
+from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.map.canvas_map import Named
 from datamask.dashboard.map.ends import common_ends
 from datamask.dashboard.map.filters import Filters
@@ -20,6 +21,7 @@ from datamask.dashboard.map.layers import Change, Layer, Selection
 from datamask.dashboard.map.places import HEXAGONS_FROM
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
 
@@ -58,7 +60,6 @@ def show(current: Current | None) -> None:
     with differing:
         panel.settings(entries)
 
-    progress = st.container()
     drawing = st.container()
     with st.container(horizontal=True, gap="medium"):
         panels = st.segmented_control(
@@ -71,7 +72,7 @@ def show(current: Current | None) -> None:
             help="Changes: rows gained and lost against A. Agreement: how *stable* each row is, from "
             "*Evidence › Stability*.",
         )
-        wanted = preparing_panel.layout_control("compare_layout")
+        wanted = layout_panel.layout_control("compare_layout")
         marks = st.segmented_control(
             "Marks",
             ("points", "hexagons"),
@@ -92,10 +93,8 @@ def show(current: Current | None) -> None:
             if panels == CHANGES:
                 layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
 
-    with progress:
-        preparing_panel.prepare(corpus, cache_dir, wanted)
-        if corpus.texts is not None:
-            names_panel.prepare(corpus, cache_dir, names_panel.WORDS)
+    if current is not None:
+        preparing_panel.begin_map(current.workspace, wanted, names_panel.WORDS)
     ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
     with drawing:
         canvas_map.canvas_map(
@@ -109,7 +108,10 @@ def show(current: Current | None) -> None:
             names=_names(corpus, cache_dir, ground),
             ends=common_ends(layers, ground.places.cells),
         )
-    about.caption(ground.caption, help=ground.places.caption)
+    with about:
+        st.caption(ground.caption, help=ground.places.caption)
+        if current is not None:
+            preparing_panel.offer_map(current.workspace, wanted, names_panel.WORDS)
 
     tab = st.segmented_control(
         "Below the maps",

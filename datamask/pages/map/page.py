@@ -30,7 +30,8 @@ from datamask.dashboard.linked import (
     names_panel,
     settled_rows,
 )
-from datamask.dashboard.map import canvas_map, preparing_panel, scene
+from datamask.dashboard.map import canvas_map, scene
+from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.map.filters import Inside, Rows
 from datamask.dashboard.map.layers import Layer, constant
 from datamask.dashboard.map.layers import Selection as SelectedRows
@@ -40,6 +41,7 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import chosen, ordering, session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import along as along_lambda
+from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import compared_panel, instrument, next_run, welcome_panel
 from datamask.runs.store import Run
@@ -140,7 +142,7 @@ def _draw(current: Current) -> None:
         )
         # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
         with st.container():
-            if selected is None:
+            if selected is None and not (current.waits or along_lambda.under_way(current.along)):
                 st.page_link(
                     "pages/runs.py",
                     label="Start a run to see its selection",
@@ -166,7 +168,7 @@ def _draw(current: Current) -> None:
         ]
         search = st.container()
         with st.popover("Layout and marks", icon=":material/tune:", width="stretch", key="explore_look"):
-            wanted = preparing_panel.layout_control("explore_layout")
+            wanted = layout_panel.layout_control("explore_layout")
             shown_as = st.segmented_control(
                 "Marks",
                 ("points", "hexagons"),
@@ -181,12 +183,9 @@ def _draw(current: Current) -> None:
         strips = st.container(key="explore_figures")
 
     with page.map:
-        progress = st.container()
         drawing = st.container(gap=None)
-        about = st.container()
-    with progress:
-        preparing_panel.prepare(corpus, cache_dir, wanted)
-        names_panel.prepare(corpus, cache_dir, named_by)
+        about = st.container(key="explore_about", horizontal=True, vertical_alignment="center", gap="small")
+    preparing_panel.begin_map(workspace, wanted, named_by)
     ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
     rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
     view = brushing.Linked(
@@ -240,12 +239,14 @@ def _draw(current: Current) -> None:
         )
     with about:
         for sentence in dict.fromkeys(filter(None, map(constant, layers))):
-            st.caption(words.plain(sentence))
+            st.caption(words.plain(sentence), width="content")
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)
         st.caption(
             ground.caption,
             help=" ".join([ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
+            width="content",
         )
+        preparing_panel.offer_map(workspace, wanted, named_by)
 
     address.follow("Map")  # once more, for what was drawn on the map just now
     if regions:

@@ -1,5 +1,7 @@
 """Preparing a map: the order of its stages, what is kept on disk, its stop and its failure."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.map import map_layout
 from datamask.errors import DatamaskError, Stopped
 from datamask.work.context import Work
+from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.making.runs import write_shard
 
@@ -105,3 +108,19 @@ def test_each_projection_is_prepared_by_its_name(corpus, tmp_path, monkeypatch):
     for name in ("UMAP", "t-SNE", "PCA"):
         map_layout.prepare(corpus, tmp_path, projection=name)
     assert asked == ["t-SNE", "PCA"]
+
+
+def test_a_layout_waits_for_what_goes_first_and_can_be_stopped_meanwhile(corpus, tmp_path, monkeypatch):
+    """UMAP took half of a small machine from the first λ that somebody asked for."""
+    done, begun = threading.Event(), threading.Event()
+    monkeypatch.setattr(map_layout, "compute_layout", lambda *_, **__: begun.set())
+    first = worker().start("goes first", lambda job: done.wait(240))
+    waiting = map_layout.start(corpus, tmp_path, first=first)
+    # the lane is free meanwhile: what goes first may need it
+    other = worker().start("beside it", lambda job: "did", device="cpu", priority=Priority.UNASKED)
+    assert other.wait(240) and not begun.is_set()
+    waiting.stop()
+    assert waiting.wait(240) and waiting.state == "stopped"
+    waiting = map_layout.start(corpus, tmp_path, first=first)
+    done.set()
+    assert waiting.wait(240) and waiting.state == "done" and begun.is_set()
