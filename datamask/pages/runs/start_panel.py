@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import streamlit as st
 
 from datamask.analyses.steering import panel as steering_panel
 from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, form_panel, listing
 from datamask.dashboard.runs.form_panel import RunForm
 from datamask.dashboard.shell import session
-from datamask.dashboard.tradeoff import below_random
+from datamask.dashboard.tradeoff import below_random, kept_points, lambda_points, live
 from datamask.dashboard.workspace import keeping
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.errors import DatamaskError
@@ -100,8 +102,28 @@ def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -
         corpus.fingerprint,
         runs,
         cost.token_total(corpus),
-        lambda count: cost.best_tokens(corpus, count),
+        lambda count, lamb: cost.token_range(corpus, _typical(corpus.identity, corpus), count, lamb),
+        _solved(corpus, settings),
     )
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _typical(identity: str, _corpus: Corpus) -> np.ndarray:
+    """The similarity of each row to the mean row."""
+    similarity: np.ndarray = _corpus.features @ _corpus.features.mean(axis=0)
+    return similarity
+
+
+def _solved(corpus: Corpus, settings: SelectionConfig) -> dict[float, float]:
+    """Tokens of what is solved of this problem at the nearest lambdas, at most two, by lambda."""
+    problem = lambda_points.settings_of(settings)
+    points = kept_points.of_problem(corpus, problem, session.store().cache_dir)
+    points = points or tuple(lambda_points.solved_by(live.find(corpus, problem)))
+    below = [point for point in points if point.lamb <= settings.lamb][-1:]
+    above = [point for point in points if point.lamb >= settings.lamb][:1]
+    if corpus.lengths is None:
+        return {}
+    return {point.lamb: float(np.nansum(corpus.lengths[point.mask])) for point in (*below, *above)}
 
 
 KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
