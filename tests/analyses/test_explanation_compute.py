@@ -198,7 +198,7 @@ def test_a_flip_is_where_selecting_again_says_in_fewer_selections_than_halving(c
     config = SelectionConfig.from_options(select_ratio=0.2, device="cpu", **options)
 
     def member(lamb: float) -> np.ndarray:
-        return select(corpus, replace(config, lamb=lamb)).mask
+        return select(corpus, replace(config, lamb=lamb), cache_dir=pool.cache_dir).mask
 
     at = {lamb: member(lamb) for lamb in (0.0, 0.5, 1.0)}
     again = Again(pool, config, at[0.5])

@@ -258,6 +258,22 @@ cluster.shutdown()
 """
 
 
+JOINING = """
+import sys
+from datamask.errors import RemoteError
+from datamask.out_of_core.engines import open_engine
+arguments = [{"folder": sys.argv[2], "number": number} for number in range(5)]
+try:
+    for _ in range(2):
+        with open_engine("ray", address=sys.argv[1]) as engine:
+            results = engine.run("tests.out_of_core.toy:square", arguments, poll=lambda: None)
+            print(engine.workers, *(result["square"] for result in results), flush=True)
+        sys.stdin.readline()
+except RemoteError as error:
+    print(error)
+"""
+
+
 @NEEDS_RAY
 def test_a_cluster_is_joined_and_left(tmp_path):
     # not from within this process, which can be joined to one cluster at a time
@@ -265,21 +281,14 @@ def test_a_cluster_is_joined_and_left(tmp_path):
         [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     address = cluster.stdout.readline().strip()
-    code = (
-        "import sys\nfrom datamask.out_of_core.engines import open_engine\nfrom tests.out_of_core import toy\n"
-        "with open_engine('ray', address=sys.argv[1]) as engine:\n"
-        "    arguments = [{'folder': sys.argv[2], 'number': number} for number in range(5)]\n"
-        "    results = engine.run('tests.out_of_core.toy:square', arguments, poll=lambda: None)\n"
-        "    print(engine.workers, *(result['square'] for result in results))\n"
-    )
-    words = [sys.executable, "-c", code, address, str(tmp_path)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.stdout.split() == ["3", "0", "1", "4", "9", "16"], done.stderr
-    # it is there still for others, and not any more when it has been shut down
-    assert cluster.poll() is None
-    cluster.communicate()
-    gone = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-    assert f"RemoteError: the Ray cluster cannot be joined at {address}" in gone.stderr
+    words = [sys.executable, "-c", JOINING, address, str(tmp_path)]
+    with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout.readline().split() == ["3", "0", "1", "4", "9", "16"]
+        # it is there still for others, and not any more when it has been shut down
+        assert cluster.poll() is None
+        cluster.communicate()
+        said, _ = driver.communicate("go on\n", timeout=PATIENCE)
+    assert f"the Ray cluster cannot be joined at {address}" in said
 
 
 @NEEDS_RAY
