@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
 import subprocess
 import sys
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,13 @@ def steps(text: str, commands: bool) -> list[tuple[str, str]]:
     return [(kind, step) for kind, step in found if kind == "code" or commands]
 
 
+BLOCKS = """
+import json, sys
+for block in json.load(sys.stdin):
+    exec(compile(block, "a block of a document", "exec"), {"__name__": "__main__"})
+"""
+"""Blocks that follow each other, each with names of its own: libraries are loaded once for all."""
+
 EXAMPLES = [
     pytest.param(each, id=f"{document.relative_to(ROOT).as_posix()}: {heading}")
     for document in DOCUMENTS
@@ -67,13 +77,13 @@ def test_a_section_runs_from_top_to_bottom(example, tmp_path, monkeypatch):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1"}
     said = ""
-    for kind, step in example:
+    for kind, together in itertools.groupby(example, key=itemgetter(0)):
+        blocks = [step for _, step in together]
         if kind == "command":
-            assert run(*step.split()) == 0
+            assert [run(*step.split()) for step in blocks] == [0] * len(blocks)
             continue
-        done = subprocess.run(
-            [sys.executable, "-c", step], env=environment, capture_output=True, text=True, timeout=240
-        )
+        words, given = [sys.executable, "-c", BLOCKS], json.dumps(blocks)
+        done = subprocess.run(words, input=given, env=environment, capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stderr
         said += done.stdout
     for started in RunStore(tmp_path / "runs").list():  # in a process of its own, which a test must not leave behind
