@@ -107,7 +107,7 @@ class Peak(TorchDispatchMode):
 
 @pytest.mark.parametrize("name", ["disf", "disf_fixed"])
 def test_the_memory_it_speaks_of_is_what_a_value_takes(name, rng):
-    n, d = 30, 250
+    n, d = 30, 160
     objective = objectives.load(name)
     features = torch.from_numpy(truth.unit_rows(rng, n, d)).float()
     with Peak() as peak:

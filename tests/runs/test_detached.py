@@ -117,7 +117,7 @@ def test_stop_from_another_process_keeps_a_checkpoint_and_it_resumes(here, capsy
 
 def test_a_driver_that_is_killed_leaves_an_interrupted_run_that_ends_as_an_unbroken_one_would(here, stopping):
     # seconds of steps: of a run that ends within the pause between two notes of its step, no step is ever seen
-    options = SLOW | {"n_epochs": 3000}
+    options = SLOW | {"n_epochs": 1500}
     broken, whole = (RunStore("runs").create(settings(**options)) for _ in range(2))
     driver = start_detached(broken)
     wait_for(lambda: learning(broken))
