@@ -20,11 +20,13 @@ from playwright.sync_api import Page, sync_playwright
 from tests.e2e.browsing import FLAGS, NO_BROWSER, VIEWPORT, installed_browser
 from tests.e2e.serving import STILL, served
 
-PAGES = {"Map": "", "Runs": "runs", "Evidence": "evidence", "Data": "data", "Export": "export"}
+PAGES = {name: name.lower() for name in ("Frontier", "Runs", "Compare", "Evidence", "Data", "Export")} | {"Map": ""}
 """The address of each page."""
 
 DRAWN = {
     "": ".map[data-drawn='1']",
+    "frontier": "[data-testid='stMain'] .js-plotly-plot",
+    "compare": "[data-testid='stMain'] h3",
     "runs": "[data-testid='stMain'] [data-testid='stDataFrame']",
     "evidence": "[data-testid='stMain'] .js-plotly-plot",
     "data": "[data-testid='stMain'] .js-plotly-plot",
