@@ -22,7 +22,8 @@ with picture:
     elif opening is None and session.outside():
         session.draw_outside()
     elif opening is None:
-        corpus_panel.nothing_open()
+        st.subheader("No corpus is open", anchor=False)
+        st.write("Open shards with one row per text. Texts alone are enough: scores and embeddings can be created.")
     elif opening.corpus is not None:
         corpus_panel.show(opening, opening.corpus)
     else:

@@ -75,7 +75,7 @@ def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: P
         while not kept.names():
             assert time.monotonic() < deadline, "no selection is kept"
             time.sleep(0.05)
-        menu.get_by_role("button", name="Stop").click()
+        menu.get_by_role("button", name="Stop").first.click()
         expect(main.get_by_text(re.compile("Finished selections are kept"))).to_be_visible()
         expect(menu.get_by_role("button", name="Stop")).to_have_count(0)
         done = set(kept.names())

@@ -87,7 +87,7 @@ class Walk:
     def open_shards(self, address: str, folder: Path) -> None:
         """Open my shards."""
         self.page.goto(address)
-        self.click(self.main.get_by_role("link", name="Open your own shards"))
+        self.click(self.page.get_by_role("link", name="Data", exact=True).first)
         self.click(self.radio("Path"))
         box = self.page.get_by_role("textbox", name="Files, folders or globs")
         box.fill(str(folder))

@@ -69,8 +69,7 @@ def test_without_a_corpus_it_says_what_to_do(page):
     app = page()
     assert "No corpus is open" in [heading.value for heading in app.subheader]
     assert map_data(app) is None
-    assert app.button(key="open_sample").label == "Open the demo"
-    assert "Open your own shards" in [link.proto.label for link in app.get("page_link")]
+    assert app.button(key="choose_corpus").label == "Choose a corpus"
 
 
 def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, store, waiting, explained):

@@ -70,7 +70,6 @@ def card():
         about="as of tonight",
         says=lambda job: f"Looking: {job.message}",
         beside=lambda job: f"{job.share:.0%} done",
-        stop_label=lambda job: f"Stop {job.about}",
         stop=stop,
         over=over,
     )
@@ -232,7 +231,7 @@ def test_a_panel_has_words_and_a_stop_of_its_own(job, explained):
     (bar,) = app.get("progress")
     assert [heading.value for heading in app.subheader] == ["The sky"]
     assert bar.proto.text == "Looking: counting *stars*" and "as of tonight 25% done" in captions(app)
-    assert app.button(key="stop_stars").label == "Stop stars"
+    assert app.button(key="stop_stars").label == "Stop"
     explained(app, 1)
     app.button(key="stop_stars").click().run()
     assert job.wait(120) and app.session_state["asked"] == ["stars"]

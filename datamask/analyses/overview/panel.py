@@ -1,8 +1,7 @@
-"""The right side of the Data page: the open corpus at a glance, or what a corpus is."""
+"""The right side of the Data page: the open corpus at a glance."""
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from datamask.analyses.overview import tables
@@ -26,35 +25,6 @@ NEAR_HELP = (
     "Rows with another row at cosine 0.95 or more. Of the diversity objectives, facility location gives them little "
     "credit; pair-wise similarity and DiSF do not avoid them."
 )
-
-
-def nothing_open() -> None:
-    """What a corpus is, in the form of its table."""
-    with st.container(border=True):
-        st.subheader("No corpus is open", anchor=False)
-        st.markdown(
-            "A corpus is a set of shards with one row per text. Three columns are required and found by name or "
-            "type; all other columns are kept."
-        )
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "column": ["id", "quality", "features", "length", "text"],
-                    "content": [
-                        "unique name of the row",
-                        "score by any scorer; higher is better",
-                        "embedding, d numbers",
-                        "tokens or characters",
-                        "text of the row",
-                    ],
-                    "for example": ["doc-000017", "3.42", "[0.013, −0.207, …]", "412", "Return the sorted …"],
-                    "needed": ["yes", "yes", "yes", "no", "no"],
-                }
-            ),
-            hide_index=True,
-            alt="The columns of a corpus",
-        )
-        st.markdown("Files with texts alone are enough: open them and press *Create scores and embeddings*.")
 
 
 def show(opening: Opening, corpus: Corpus) -> None:

@@ -127,8 +127,6 @@ class Recent:
     title: str
     config: CorpusConfig
     rows: int
-    dim: int
-    fingerprint: str
     opened: float
 
 
@@ -313,8 +311,6 @@ class Openings:
             "title": opening.title,
             "config": opening.config.to_dict(),
             "rows": len(corpus),
-            "dim": corpus.dim,
-            "fingerprint": corpus.fingerprint,
             "opened": time.time(),
         }
         try:
@@ -332,8 +328,6 @@ class Openings:
                 str(note["title"]),
                 CorpusConfig.from_dict(note["config"]),
                 int(note["rows"]),
-                int(note["dim"]),
-                str(note["fingerprint"]),
                 float(note["opened"]),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):

@@ -9,7 +9,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked import columns, groups_panel, topics, topics_panel
+from datamask.dashboard.linked import columns, groups_panel, topics
 from datamask.dashboard.linked.brushing import Linked, take
 from datamask.dashboard.linked.region_names import RegionName, region_names, short_names
 from datamask.dashboard.linked.tally import Tally
@@ -17,7 +17,6 @@ from datamask.dashboard.map import map_layout, preparing_panel
 from datamask.dashboard.map.canvas_map import Named
 from datamask.dashboard.map.filters import Among, Rows
 from datamask.dashboard.map.scene import Ground
-from datamask.dashboard.shell import background
 from datamask.work.worker import worker
 
 BY = "explore_names"
@@ -68,33 +67,12 @@ def begin(corpus: Corpus, cache_dir: Path, by: str) -> bool:
     jobs = (worker().find(key) for key in (topics.key_of(corpus), map_layout.key_of(corpus)))
     # done and not on disk: the cache was emptied since
     begun = any(job is not None and job.state != "done" for job in jobs)
-    if begun or not _wanted(corpus, cache_dir, by) or preparing_panel.waits(corpus):
+    if begun or by != WORDS or corpus.texts is None or preparing_panel.waits(corpus):
+        return False
+    if topics.load(corpus, cache_dir) is not None:
         return False
     topics.start(corpus, corpus.texts, cache_dir)
     return True
-
-
-def offer(corpus: Corpus, cache_dir: Path, by: str) -> None:
-    """Offer the clusters where they are wanted and did not start by themselves, were stopped or have failed."""
-    if _wanted(corpus, cache_dir, by) and not background.working(topics.key_of(corpus)):
-        topics_panel.offer(
-            corpus,
-            cache_dir,
-            "start_naming",
-            "Name them now",
-            ":material/label:",
-            cost="The regions have no names yet.",
-            stopped="Naming was stopped.",
-            row="Naming failed",
-            type="tertiary",
-        )
-
-
-def _wanted(corpus: Corpus, cache_dir: Path, by: str) -> bool:
-    """Whether the clusters are missing, and nothing goes before them."""
-    if by != WORDS or corpus.texts is None or background.working(map_layout.key_of(corpus)):
-        return False
-    return topics.load(corpus, cache_dir) is None
 
 
 def tally(view: Linked, by: str) -> Tally | None:

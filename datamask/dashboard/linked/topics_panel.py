@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from datamask.corpus import Corpus
 from datamask.dashboard.linked import topics
 from datamask.dashboard.shell import background
 
 
-def offer(
-    corpus: Corpus,
-    cache_dir: Path,
-    name: str,
-    label: str = "Find clusters",
-    icon: str = ":material/bubble_chart:",
-    **look: Any,
-) -> topics.Topics | None:
-    """Return the clusters; while there are none, offer them and return None.
-
-    Args:
-        name, label, icon: of the button. look: all else of `background.offer`.
-    """
+def offer(corpus: Corpus, cache_dir: Path, name: str) -> topics.Topics | None:
+    """Return the clusters; while there are none, offer them by a button of that name and return None."""
     return background.offer(
         topics.key_of(corpus),
-        label,
+        "Find clusters",
         lambda: topics.start(corpus, corpus.texts, cache_dir),
         name=name,
-        icon=icon,
+        icon=":material/bubble_chart:",
         find=lambda: topics.load(corpus, cache_dir),
-        **look,
     )

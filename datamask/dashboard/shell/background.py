@@ -45,7 +45,6 @@ class Look:
         title, about: heading of a card of its own, and a line under it; without a heading there is no card.
         says: the words over the bar, before the time left.
         beside: a line beside Stop, which then has the time left, if anything has.
-        stop_label: what the Stop button says.
         stop: what it does.
         over: whether the page is to be drawn again although the job goes on, asked at each drawing.
     """
@@ -58,7 +57,6 @@ class Look:
     about: str = ""
     says: Callable[[Job], str] = message
     beside: Callable[[Job], str] | None = None
-    stop_label: Callable[[Job], str] = lambda job: "Stop"
     stop: Callable[[Job], None] = Job.stop
     over: Callable[[], bool] = lambda: False
 
@@ -175,7 +173,7 @@ def _bar(job: Job, look: Look) -> None:
 
 def _stop(job: Job, look: Look) -> None:
     st.button(
-        look.stop_label(job),
+        "Stop",
         key=look.stop_key or f"stop-{job.key}",
         icon=":material/stop:",
         type="secondary" if look.beneath or look.title else "tertiary",

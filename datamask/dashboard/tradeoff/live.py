@@ -257,11 +257,7 @@ class Session:
 
         ticket = self._ticket = lanes.lane("cpu").ticket(priority, job.poll)
         ticket.hasten(self._priority)  # it may have become more urgent before the ticket was there to hasten
-        doing = job.message
-        if ticket.ahead:
-            job.message = "waits for other work to end"
         with ticket, threads(_cores()):
-            job.message = doing
             job.poll()
             yield
 

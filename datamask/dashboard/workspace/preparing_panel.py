@@ -59,13 +59,6 @@ def begin_map(workspace: Workspace, projection: str, names_by: str) -> None:
         st.rerun()
 
 
-def offer_map(workspace: Workspace, projection: str, names_by: str) -> None:
-    """Offer what a map lacks and did not begin by itself, was stopped or has failed."""
-    corpus, cache_dir = workspace.corpus, session.store().cache_dir
-    layout_panel.offer(corpus, cache_dir, projection)
-    names_panel.offer(corpus, cache_dir, names_by)
-
-
 def parts(workspace: Workspace) -> list[Part]:
     """What is being prepared, in its order, with what of it is done; empty where nothing is under way."""
     corpus, found = workspace.corpus, []

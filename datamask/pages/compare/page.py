@@ -110,8 +110,7 @@ def show(current: Current | None) -> None:
         )
     with about:
         st.caption(ground.caption, help=ground.places.caption)
-        if current is not None:
-            preparing_panel.offer_map(current.workspace, wanted, names_panel.WORDS)
+        layout_panel.offer(corpus, cache_dir, wanted)
 
     tab = st.segmented_control(
         "Below the maps",

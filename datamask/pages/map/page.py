@@ -43,7 +43,7 @@ from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
-from datamask.pages.map import compared_panel, instrument, next_run, welcome_panel
+from datamask.pages.map import compared_panel, instrument, next_run
 from datamask.runs.store import Run
 
 MAP, TAB, RUN = brushing.MAP, "explore_tab", "explore_run"
@@ -64,9 +64,7 @@ def show() -> None:
     """Draw the page: the map of the open corpus; before there is one, the way to it."""
     current = frame("Map", "Which rows are selected, and where are they on the map?", texts_panel.ABOUT)
     opening = session.current_opening()
-    if opening is None and not session.outside():
-        welcome_panel.show()
-    elif opening is not None and opening.under_way:
+    if opening is not None and opening.under_way:
         session.draw_opening(opening, follow=True)
         first_look_panel.show(opening)
     elif current is None:
@@ -246,7 +244,7 @@ def _draw(current: Current) -> None:
             help=" ".join([ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
             width="content",
         )
-        preparing_panel.offer_map(workspace, wanted, named_by)
+        layout_panel.offer(corpus, cache_dir, wanted)
 
     address.follow("Map")  # once more, for what was drawn on the map just now
     if regions:
