@@ -63,7 +63,8 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
             page.get_by_role("button", name="Download report (HTML)").click(timeout=LONG)
         download.value.save_as(tmp_path / "report.html")
 
-        page.goto(f"{address}/evidence?tab=Independent metrics&corpus={opening.key}&runs={runs[0].id},{runs[1].id}")
+        chosen = f"corpus={opening.key}&runs={runs[0].id},{runs[1].id}"
+        page.goto(f"{address}/evidence?evidence_tab=Independent metrics&{chosen}")
         page.get_by_role("button", name="Measure these runs").click()
         # the work is under way; on a very fast machine it may be done before one sees that
         page.locator(".st-key-menu").get_by_text("Independent metrics of 2 runs").or_(

@@ -100,6 +100,6 @@ def test_a_pressed_cell_opens_its_selection_on_the_map(ready, browser_page: Page
     page.mouse.move(*at)
     page.mouse.click(*at)
     expect(page.locator(".map[data-drawn='1']")).to_be_visible()
-    expect(page).to_have_url(re.compile(f"run={run_id}.*lambda=0.7"))
+    expect(page).to_have_url(re.compile("objective=facility.*lambda=0.7"))
     # the track is about the target of the cell
     expect(page.locator(".lambda .lane span").last).to_have_attribute("title", re.compile("for target 1"))

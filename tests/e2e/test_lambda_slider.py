@@ -57,7 +57,7 @@ def test_letting_go_is_answered_though_nothing_was_prepared(browser_page: Page, 
         Layout(np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32), 0.5, N)
     )
     with served(tmp_path) as address:
-        page.goto(f"{address}/?run={run.id}&names=source")
+        page.goto(f"{address}/?run={run.id}&names_by=source")
         title = page.locator(".panel .title")
         expect(title).to_have_text("Selected by first")
         slider = page.get_by_role("slider", name=re.compile("^Balance λ"))

@@ -145,7 +145,7 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     page.wait_for_function(STILL)
     assert page.evaluate(OFFENDERS) == []
     # three maps lie as they get largest: below each other here, beside each other where there is more room
-    maps = page.locator(".st-key-explore_maps")
+    maps = page.locator(".st-key-maps")
     maps.get_by_role("radio", name="3").or_(maps.get_by_role("button", name="3")).first.click()
     expect(page.locator(".map[data-drawn='3']")).to_be_visible()
     page.wait_for_function(STILL)
@@ -295,7 +295,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         expect(page.get_by_role("button", name=re.compile("^source code: 50"))).to_be_visible()
         page.keyboard.press("Escape")
         start.click()
-        expect(page.get_by_text("Rules for the next run")).to_be_visible()
+        expect(page.get_by_role("button", name="Learn masks", exact=True)).to_be_visible()
         selected = started(page, store, 0).rows()["selected"].to_numpy().astype(bool)
         assert selected.sum() == 72 and selected[pinned].all() and not selected[banned].any()
         assert selected[code].sum() == 36
@@ -305,7 +305,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         search(page, "sample 3", given.sum())
         rule(page, "I have", "You have")
         page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules").click()
-        expect(page.get_by_text("Rules for the next run")).to_be_visible()
+        expect(page.get_by_role("button", name="Learn masks", exact=True)).to_be_visible()
         page.get_by_role("radio", name="tokens").or_(page.get_by_role("button", name="tokens")).first.click()
         box = page.get_by_role("textbox", name="Token budget")
         box.fill("1.5k")

@@ -340,7 +340,7 @@ def test_beside_a_run_all_pages_follow_lambda(browser_page: Page, tmp_path):
     execute(run, Work(threads=1))
     shard = of(placed(config, store), "pairwise", path, selected_in(run.path))
     with served(tmp_path) as address:
-        page.goto(f"{address}/?run={run.id}&names=source")
+        page.goto(f"{address}/?run={run.id}&names_by=source")
         followed(page, 0.5)
         prepare = page.get_by_role("button", name="Prepare λ")
         prepare.or_(page.locator(".signs .solved").nth(20)).first.wait_for()

@@ -35,7 +35,7 @@ def test_a_pin_is_in_the_next_run(tmp_path, browser_page: Page):
         box.press("Enter")
         page.get_by_role("button", name="Pin these 12").click(timeout=LONG)
         page.get_by_role("link", name="Start a run under these rules").click(timeout=LONG)
-        expect(page.get_by_text("Rules for the next run")).to_be_visible(timeout=LONG)
+        expect(page.get_by_role("button", name="Learn masks", exact=True)).to_be_visible(timeout=LONG)
         page.reload()
         expect(page.get_by_role("button", name=re.compile("Pinned 12"))).to_be_visible(timeout=LONG)
         page.get_by_role("button", name="Solve", exact=True).click()

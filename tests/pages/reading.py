@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qs
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,8 @@ from plotly import graph_objects as go
 from streamlit.testing.v1 import AppTest
 
 from datamask.dashboard.frame.frame import PAGES
+from datamask.dashboard.map import shared_view
+from datamask.dashboard.map.filters import Condition, Filters
 from tests.making.parcels import opened_parcel
 
 
@@ -74,6 +78,24 @@ def view(app: AppTest, **parts: Any) -> AppTest:
     app.run()
     assert not app.exception, app.exception[0].message
     return app
+
+
+def brush(app: AppTest, *conditions: Condition) -> None:
+    """Have the view hold these conditions, and no others, from the next drawing on."""
+    filters = Filters(conditions)
+    texts = {"where": shared_view.where_text(filters), "search": shared_view.search_text(filters)}
+    app.session_state["view"] = replace(app.session_state["view"], **texts)
+
+
+def follow(page: Callable[..., AppTest], app: AppTest, label: str, at: int = 0) -> AppTest:
+    """The page that a link leads to, in a session of its own.
+
+    Args:
+        at: which of the links of that label.
+    """
+    link = [link.proto for link in app.get("page_link") if link.proto.label == label][at]
+    script = next(script for script, title, _ in PAGES if title == label)
+    return page(script, **{name: values[0] for name, values in parse_qs(link.query_string).items()})
 
 
 def titles(app: AppTest) -> list[str]:

@@ -95,12 +95,12 @@ def test_one_run_is_not_enough(page, opened, store):
 
 def test_stability_takes_one_run(page, opened, store):
     """And where there is none it says so, not that two are needed."""
-    none = page("pages/evidence.py", tab="Stability", corpus=opened.key)
+    none = page("pages/evidence.py", evidence_tab="Stability", corpus=opened.key)
     assert "needs a finished run" in none.subheader[0].value
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
-    agreement = page("pages/evidence.py", tab="Stability", corpus=opened.key)
+    agreement = page("pages/evidence.py", evidence_tab="Stability", corpus=opened.key)
     assert not agreement.subheader and "stable across subsets" in text_of(agreement)
-    metrics = page("pages/evidence.py", tab="Independent metrics", corpus=opened.key)
+    metrics = page("pages/evidence.py", evidence_tab="Independent metrics", corpus=opened.key)
     assert "one more finished run" in metrics.subheader[0].value
     # once there is a second one, two are compared again
     other = finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="other")
@@ -134,7 +134,7 @@ def test_the_maps_name_their_regions(page, opened, store, mapped, runs):
     app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     corners, counts = {"cats": (0, 0), "dogs": (10, 0), "birds": (0, 10)}, np.bincount(mapped)
     for panels in ("changes", "selected"):
-        app.get_by_key("compare_panels").set_value(panels).run()
+        app.get_by_key("draw").set_value(panels).run()
         named = map_data(app)["names"]
         assert {label for _, label, *_ in named} == set(corners)
         for code, label, _, x, y, sentence in named:
@@ -265,7 +265,7 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
 
 
 def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, runs):
-    app = page("pages/evidence.py", tab="Independent metrics", corpus=opened.key, run=runs[1].id)
+    app = page("pages/evidence.py", evidence_tab="Independent metrics", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_board").label == "Measure these runs"
     write_fake_board(runs[:2], opened.corpus, store.cache_dir)
     app.run()
@@ -276,7 +276,7 @@ def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, r
 
 def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):
     write_fake_board(runs[:2], opened.corpus, store.cache_dir, left=("Coverage", "Drift"))
-    app = page("pages/evidence.py", tab="Independent metrics", corpus=opened.key, run=runs[1].id)
+    app = page("pages/evidence.py", evidence_tab="Independent metrics", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_board").label == "Measure the remaining 2"
     assert any("2 of 4 measures are ready" in element.value for element in app.markdown)
     said = text_of(app).replace("\\", "")
@@ -284,7 +284,7 @@ def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, 
 
 
 def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):
-    app = page("pages/evidence.py", tab="Stability", corpus=opened.key, run=runs[1].id)
+    app = page("pages/evidence.py", evidence_tab="Stability", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_agreement").label == "Repeat on 20 subsets"
     appeared = np.full(240, 16, np.int32)
     selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
@@ -310,9 +310,9 @@ def test_three_runs_of_different_kinds(page, opened, runs):
     assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in a - c}
     said = text_of(tab(app, "Values"))
     assert "different numbers of rows" in said and "no common scale of quality" in said
-    app.get_by_key("compare_panels").set_value("selected").run()
+    app.get_by_key("draw").set_value("selected").run()
     assert titles(app) == ["A · first", "B · second", "C · third"]
-    app.get_by_key("compare_marks").set_value("hexagons").run()
+    app.get_by_key("marks").set_value("hexagons").run()
     assert not app.exception
     bars = [parcels(app)[str(place)]["bar"] for place in range(3)]
     assert bars[0] and bars == bars[:1] * 3, "a colour means the same on each"

@@ -73,10 +73,12 @@ def test_a_corpus_that_the_form_names_is_looked_at_and_the_open_one_gives_way(pa
     other.parent.mkdir()
     write_shard(other, n=300, seed=3)
     app = page(DATA, corpus=opened.key)
-    assert app.metric and any(b.key == "select_corpus" or "Select from" in b.label for b in app.button)
+    assert app.metric and any("Select from" in link.proto.label for link in app.get("page_link"))
     choose_path(app, other)
     assert not app.exception and not app.metric and "Not open yet" in said(app)
-    assert not any("Select from" in b.label for b in app.button), "it would select from the corpus that is open"
+    assert not any("Select from" in link.proto.label for link in app.get("page_link")), (
+        "it would select from the corpus that is open"
+    )
     look = look_ahead(CorpusConfig((str(other),)))
     assert look.job.wait(240) and look.job.state == "done", look.job.error
     assert look.picture.job.wait(240)

@@ -73,7 +73,7 @@ def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
 @pytest.mark.parametrize("vary", [kinds.LAMBDA, "select_ratio", kinds.PARTS])
 def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, store, vary):
     def chosen(**parameters):
-        app = page("pages/frontier.py", corpus=opened.key, vary=vary, **parameters)
+        app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[vary], **parameters)
         if vary != kinds.PARTS:  # of which one objective alone can be chosen
             return app.get_by_key("frontier_objectives").value
         return [app.selectbox(key=f"frontier_objective_{len(catalogue.OBJECTIVES)}").value]

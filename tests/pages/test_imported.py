@@ -63,6 +63,6 @@ def test_it_compares_with_a_selected_run(page, opened, store, imported):
     shown = {metric.label: metric.value for metric in app.metric}
     assert (shown["Kept"], shown["Gained"]) == (words.count(len(a & b)), words.count(len(b - a)))
     assert next(d.value for d in app.dataframe if "Setting" in d.value)["Setting"].tolist() == ["Method"]
-    app = page("pages/evidence.py", tab="Stability", corpus=opened.key, runs=f"{imported.id},{other.id}")
+    app = page("pages/evidence.py", evidence_tab="Stability", corpus=opened.key, runs=f"{imported.id},{other.id}")
     assert any("imported ids" in caption.value for caption in app.caption)
     assert not [button for button in app.button if button.key == "measure_agreement"]

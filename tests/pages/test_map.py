@@ -32,7 +32,7 @@ from datamask.dashboard.linked import (
 )
 from datamask.dashboard.linked.facets import class_facet
 from datamask.dashboard.map import canvas_map, map_layout
-from datamask.dashboard.map.filters import Among, Between, Filters, Rows
+from datamask.dashboard.map.filters import Among, Between, Filters, Holding, Rows
 from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import place
 from datamask.dashboard.map.regions import Region
@@ -42,7 +42,7 @@ from datamask.runs.stored_measures import stored_agreement
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.making.runs import NASTY, finish_run, write_shard
-from tests.pages.reading import captions, map_data, parcels, titles
+from tests.pages.reading import brush, captions, map_data, parcels, titles
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
     assert titles(app.run()) == ["Selected by mine", "Quality score"]
     # who chose a colour keeps it
-    app.selectbox(key="explore_colour").select("quality").run()
+    app.selectbox(key="colour").select("quality").run()
     assert titles(app.run())[0] == "Quality score"
 
 
@@ -135,11 +135,11 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
     assert titles(app) == ["Selected by mine"] and "maps" not in app.query_params
-    app.get_by_key("explore_maps").set_value("2").run()
+    app.get_by_key("maps").set_value("2").run()
     assert titles(app) == ["Selected by mine", "Quality score"]
-    app.selectbox(key="explore_second").select("source").run()
-    app.get_by_key("explore_maps").set_value("1").run()
-    app.get_by_key("explore_maps").set_value("3").run()
+    app.selectbox(key="second").select("source").run()
+    app.get_by_key("maps").set_value("1").run()
+    app.get_by_key("maps").set_value("3").run()
     assert titles(app) == ["Selected by mine", "source", "Similarity to neighbors"]
     again = page(corpus=opened.key, run=run.id, maps="3", second="length")
     assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbors"]
@@ -159,8 +159,8 @@ def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapp
         f"excluded {counts['outside']:,}",
         f"interchangeable {counts['open']:,}",
     ]
-    assert "required rows are in every" in app.selectbox(key="explore_colour").help
-    app.get_by_key("explore_marks").set_value("hexagons").run()
+    assert "required rows are in every" in app.selectbox(key="colour").help
+    app.get_by_key("marks").set_value("hexagons").run()
     assert titles(app) == ["Share interchangeable"]
 
 
@@ -191,7 +191,7 @@ def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapp
     app.text_input(key="explore_search").set_value("sample 11").run()
     app.button(key="explore_fold_button").click().run()
     app.run()
-    assert app.query_params["rail"] in ("folded", ["folded"])
+    assert app.session_state["explore_rail"] == "folded"
     assert titles(app) == ["source"] and "**12** of 240 rows shown" in said_by(app)
     app.button(key="explore_unfold_button").click().run()
     assert app.text_input(key="explore_search").value == "sample 11"
@@ -239,7 +239,7 @@ def test_a_column_of_one_value_is_said_in_one_sentence(page, runs_dir, tmp_path)
     app = page(corpus=opening.key)
     assert "is the same in all rows" not in captions(app)
     for name in ("batch", "level"):
-        app.selectbox(key="explore_colour").select(name).run()
+        app.selectbox(key="colour").select(name).run()
         said = captions(app).replace("\\", "")
         assert f"{name} is the same in all rows, so it cannot color, filter or group them." in said
         assert not app.exception
@@ -251,21 +251,21 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
         Layout(opened.corpus.features[:, :2], 0.2, len(opened.corpus))
     )
     app = page(corpus=opened.key, maps="2")
-    app.selectbox(key="explore_colour").select("source").run()
-    app.selectbox(key="explore_second").select("marginal diversity in this run").run()
+    app.selectbox(key="colour").select("source").run()
+    app.selectbox(key="second").select("marginal diversity in this run").run()
     assert titles(app) == ["source", "Marginal diversity in this run"]
-    app.get_by_key("explore_marks").set_value("hexagons").run()
+    app.get_by_key("marks").set_value("hexagons").run()
     assert not app.exception
     assert "Larger hexagons have more" in captions(app)
-    app.get_by_key("explore_layout").set_value("PCA").run()
+    app.get_by_key("projection").set_value("PCA").run()
     assert "PCA keeps 3.0 of each row's 15 nearest neighbors; it shows" in captions(app)
 
 
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
     points = np.random.default_rng(1).normal(size=(len(opened.corpus), 2)).astype(np.float32)
     stored_layout(opened.corpus, store.cache_dir, "t-SNE").keep(Layout(points, 0.2, len(opened.corpus)))
-    app = page(corpus=opened.key, layout="t-SNE")
-    control = app.get_by_key("explore_layout")
+    app = page(corpus=opened.key, projection="t-SNE")
+    control = app.get_by_key("projection")
     assert [option.content for option in control.proto.options] == list(PROJECTIONS) and control.value == "t-SNE"
     assert all(kind.about in control.proto.help for kind in PROJECTIONS.values())
     assert "t-SNE keeps 3.0 of each row's 15 nearest neighbors" in captions(app)
@@ -273,7 +273,7 @@ def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened,
 
 
 def test_another_projection_waits_for_the_one_under_way_and_can_be_stopped(page, opened, waiting):
-    app = page(corpus=opened.key, layout="t-SNE")
+    app = page(corpus=opened.key, projection="t-SNE")
     assert preparing(app) == ["UMAP"]
     app.button(key="stop_preparing").click().run()
     waiting.wait(120)
@@ -322,7 +322,7 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
     app = page(corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     ground = parcels(app)["ground"]["id"]
-    app.selectbox(key="explore_colour").select("source").run()
+    app.selectbox(key="colour").select("source").run()
     assert map_data(app)["regions"] == [["box", [-5, 5, 5, -5], [-5, -5, 5, 5]]]
     assert parcels(app)["ground"]["id"] == ground, "other colours must not move anything"
     assert "region on the map" in chips(app)
@@ -335,7 +335,7 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
 def test_a_region_means_nothing_on_another_projection(page, opened, store, mapped):
     app = page(corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
-    app.get_by_key("explore_layout").set_value("PCA").run()
+    app.get_by_key("projection").set_value("PCA").run()
     assert "region on the map" not in chips(app)
 
 
@@ -378,7 +378,7 @@ def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
 
 def test_shards_opened_again_with_another_column_show_it(page, opened, store, mapped, shard, runs_dir):
     app = page(corpus=opened.key, maps="2", second="source", tab="Distributions")
-    assert titles(app)[1] == "source" and "grade" not in app.selectbox(key="explore_second").options
+    assert titles(app)[1] == "source" and "grade" not in app.selectbox(key="second").options
     before = opened.corpus
     grades = np.array(["low", "high"])[np.arange(240) % 2]
     table = pq.read_table(shard)
@@ -418,12 +418,12 @@ def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, o
         kept = f"{shares[code]} of them selected (all rows: {words.percent(selected.mean())})"
         assert f"{counts[code]} rows, {kept}" in sentence
     # a press is a filter like any other, and a second one takes it back
-    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("cluster", ("2 · dogs",)),)))
+    brush(app, Among("cluster", ("2 · dogs",)))
     app.run()
     assert map_data(app)["opened"] == [1] and f"**{counts[1]}** of 240 rows" in said_by(app)
-    app.selectbox(key="explore_names").select("source").run()
+    app.selectbox(key="names_by").select("source").run()
     assert map_data(app)["opened"] == []
-    app.selectbox(key="explore_names").select("nothing").run()
+    app.selectbox(key="names_by").select("nothing").run()
     assert names_on_the_map(app) == []
 
 
@@ -433,9 +433,9 @@ def test_a_press_on_a_name_toggles_its_filter(opened, monkeypatch):
     state: dict[str, object] = {}
     monkeypatch.setattr("streamlit.session_state", state)
     for code, expected in ((1, ("2 · b",)), (0, ("1 · a",)), (0, None)):
-        view = brushing.Linked(corpus, rows, brushing.kept(corpus), "key")
+        view = brushing.Linked(corpus, rows, brushing.kept(), "key")
         names_panel.press(view, names_panel.WORDS, code)
-        condition = brushing.kept(corpus).of("cluster")
+        condition = brushing.kept().of("cluster")
         assert (condition.names if condition is not None else None) == expected
 
 
@@ -472,20 +472,15 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
         third="cluster (column)",
         tab="Distributions",
     )
-    offered = app.selectbox(key="explore_second").options
+    offered = app.selectbox(key="second").options
     assert {"quality score", "length", "cluster"} <= set(offered)
     assert {f"{name} (column)" for name in ("cluster", "selected", "quality", "length")} <= set(offered)
     assert titles(app)[1:] == ["cluster", "cluster (column)"]
     assert {line.split()[0] for line in key_lines(app, 2)} == {"old", "new"}
     assert any(line.startswith("topic 0") for line in key_lines(app, 1))
-    app.session_state["explore_filters"] = (
-        corpus.fingerprint,
-        Filters(
-            (Among("cluster (column)", ("old",)), Among("cluster", ("topic 2",)), Among("selected", ("selected",)))
-        ),
-    )
-    app.selectbox(key="explore_second").select("quality").run()
-    app.selectbox(key="explore_third").select("quality (column)").run()
+    brush(app, Among("cluster (column)", ("old",)), Among("cluster", ("topic 2",)), Among("selected", ("selected",)))
+    app.selectbox(key="second").select("quality").run()
+    app.selectbox(key="third").select("quality (column)").run()
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     expected = np.flatnonzero((codes == 2) & selected)  # each of the twelve is of one half
     assert f"**{len(expected)}** of 240 rows" in said_by(app)
@@ -505,12 +500,7 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     app = page(corpus=opened.key, run=run.id)
     assert chips(app) == [] and "**240** of 240 rows" in said_by(app)
     app.text_input(key="explore_search").set_value("sample clump").run()
-    app.session_state["explore_filters"] = (
-        corpus.fingerprint,
-        app.session_state["explore_filters"][1]
-        .taking(Between("quality", 5.0, 9.0))
-        .taking(Among("source", ("web", "code"))),
-    )
+    brush(app, Holding("sample clump"), Between("quality", 5.0, 9.0), Among("source", ("web", "code")))
     draw_region(app, Region.box([-5, 5], [-5, 20]))
     table = corpus.metadata.to_pandas()
     others = (
@@ -547,8 +537,8 @@ def test_distributions_show_what_the_others_let_through(page, opened, store, map
     corpus = opened.corpus
     run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
-    app.session_state["explore_tab"] = "Distributions"
-    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("source", ("web",)),)))
+    app.session_state["tab"] = "Distributions"
+    brush(app, Among("source", ("web",)))
     app.run()
     beside, below = ([facet["name"] for facet in strips(app)[place]["facets"]] for place in (0, -1))
     # none of them is drawn twice
@@ -581,7 +571,7 @@ def test_groups_follow_the_filter_and_the_lasso(page, opened, store, mapped):
     run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id, tab="Under- and over-represented", group="source")
     low, high = np.quantile(corpus.quality, [0.3, 0.9])
-    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Between("quality", low, high),)))
+    brush(app, Between("quality", low, high))
     draw_region(app, Region.box([-5, 5], [-5, 20]))
     inside = np.isin(mapped, (0, 2)) & (corpus.quality >= low) & (corpus.quality <= high)
     table = pd.DataFrame(
@@ -607,13 +597,13 @@ def test_a_range_without_a_unit_is_told_by_percentiles(page, opened, store, mapp
     scores = run.rows()["score"].to_numpy(zero_copy_only=False).astype(float)
     low, high = np.sort(scores)[[60, 179]]
     app = page(corpus=opened.key, run=run.id)
-    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Between("score", low, high),)))
+    brush(app, Between("score", low, high))
     assert chips(app.run()) == [words.plain("score: percentile 25 to 75")]
 
 
 def test_what_the_browser_brushed_is_checked(page, opened, store, mapped, monkeypatch):
     taken = []
-    monkeypatch.setattr(distribution_panel.brushing, "take", lambda corpus, condition, name: taken.append(condition))
+    monkeypatch.setattr(distribution_panel.brushing, "take", lambda condition, name: taken.append(condition))
     facet = class_facet("source", "source", np.array([0, 1, 1]), ("a", "b"))
     view = distribution_panel.Linked(opened.corpus, Rows(3), Filters(), "")
     for answer in (None, "x", {}, {"name": "source"}, {"name": "gone", "bars": [0]}, {"name": "source", "bars": "0"}):
@@ -626,7 +616,7 @@ def test_what_the_browser_brushed_is_checked(page, opened, store, mapped, monkey
 
 def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatch):
     taken, read = [], []
-    monkeypatch.setattr(groups_panel.brushing, "take", lambda corpus, condition, name="": taken.append(condition))
+    monkeypatch.setattr(groups_panel.brushing, "take", lambda condition, name="": taken.append(condition))
     monkeypatch.setattr(groups_panel.chosen, "choose", lambda corpus, row: read.append(row))
     for answer in (None, "x", {}, {"bars": "0"}, {"bars": None}):
         groups_panel.pressed(opened.corpus, "source", ["web", "code"], answer)
@@ -644,15 +634,15 @@ def test_under_represented_groups_come_first_and_clusters_come_when_they_are_the
     app = page(corpus=opened.key, run=run.id)
     codes = (np.arange(240) % 12).astype(np.int32)
     topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))))
-    app.session_state["explore_tab"] = "Under- and over-represented"
+    app.session_state["tab"] = "Under- and over-represented"
     app.run()
     assert not app.exception
-    app.selectbox(key="explore_group_by").select("source").run()
+    app.selectbox(key="group").select("source").run()
     table = next(table.value for table in app.dataframe if "group" in table.value)
     assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-represented"
     assert set(table["verdict"].iloc[1:]) == {"under-represented"}
     assert len(app.get("plotly_chart")) == 2 and "filter does not apply" not in captions(app)
-    assert {"cluster", "source", "length band"} <= set(app.selectbox(key="explore_group_by").options)
+    assert {"cluster", "source", "length band"} <= set(app.selectbox(key="group").options)
 
 
 @pytest.mark.parametrize("lamb", ["", "0.5"])
@@ -678,21 +668,21 @@ def test_rows_are_colored_by_what_each_end_of_lambda_selects_at_every_lambda(pag
     assert np.array_equal(sent["codes"], (best + 2 * spread)[parcels(app)["ground"]["rows"]])
     # while λ is dragged the map shows the selection, and these colors again once the page has followed
     assert parcels(app)["slider"]["between"]
-    app.selectbox(key="explore_colour").set_value(columns.SELECTED).run()
+    app.selectbox(key="colour").set_value(columns.SELECTED).run()
     assert not parcels(app)["slider"]["between"]
 
 
 def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id, sample="doc-0007")
-    assert app.session_state["sample"] == (opened.corpus.fingerprint, 7)
+    assert app.session_state["view"].sample == "doc-0007"
     assert "doc\\-0007" in said_by(app) and "sample 7 of clump" in app.code[0].value
     points = map_layout.layout(opened.corpus, store.cache_dir).points
     assert map_data(app)["marked"] == [pytest.approx(points[7].tolist())]
     assert "selected · " in captions(app) and "source " in captions(app)
     app.button(key="sample_close").click().run()
     assert not app.code and map_data(app)["marked"] == [] and "sample" not in app.query_params
-    other = page(corpus=opened.key, sample="nobody")
+    other = page(corpus=opened.key, sample="nobody").run()
     assert not other.code and "sample" not in other.query_params
 
 
@@ -711,10 +701,10 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     app = page(corpus=opened.key, run=run.id, show="selected", sample=second)
     assert lists(app) == [] and "2 of 72" in captions(app)
     app.button(key="sample_next").click().run()
-    assert app.session_state["sample"][1] == order[2] and third in str(app.query_params["sample"])
+    assert app.session_state["view"].sample == third and third in str(app.query_params["sample"])
     for _ in range(2):
         app.button(key="sample_previous").click().run()
-    assert app.session_state["sample"][1] == order[0] and app.button(key="sample_previous").disabled
+    assert app.session_state["view"].sample == first and app.button(key="sample_previous").disabled
     # what the filter leaves out can be read as well; the list comes next
     out = int(np.flatnonzero(~selected)[0])
     app = page(corpus=opened.key, run=run.id, show="selected", sample=f"doc-{out:04d}")
@@ -727,7 +717,7 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     assert [words.plain("not selected ·") not in button.label for button in near] == selected[rows].tolist()
     assert f"{selected[rows].sum()} of 8 selected" in said_by(app)
     near[3].click().run()
-    assert app.session_state["sample"][1] == rows[3]
+    assert app.session_state["view"].sample == f"doc-{rows[3]:04d}"
     app.button(key="sample_close").click().run()
     assert lists(app)[0][:3] == [first, second, third]
     # the list is left and found again on the page it was opened at

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from datamask.dashboard.frame.frame import PAGES
-from datamask.dashboard.map.filters import Among, Filters
+from datamask.dashboard.map.filters import Among
 from datamask.dashboard.runs import listing
 from datamask.dashboard.tradeoff import spots
 from datamask.dashboard.workspace import keeping
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.making.runs import finish_run
-from tests.pages.reading import menu, titles, view
+from tests.pages.reading import brush, menu, titles, view
 
 LONG = 240.0
 
@@ -64,7 +64,7 @@ def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules
     assert (run.config.selection.objective, run.config.selection.lamb) == ("pairwise", 0.7)
     view(app, lamb=0.12)
     source = np.array(opened.corpus.metadata["source"].to_pylist())
-    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("web",)),)))
+    brush(app, Among("source", ("web",)))
     app.run()
     app.button(key="rule_pin").click().run()
     assert "run" not in app.query_params, "the problem is another one"
@@ -83,7 +83,7 @@ def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules
 def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, store, mapped):
     first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
     app = page(corpus=opened.key, run=first.id)
-    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("web", "code")),)))
+    brush(app, Among("source", ("web", "code")))
     app.run()
     app.button(key="rule_pin").click().run()
     app.button(key="map_solve").click().run()

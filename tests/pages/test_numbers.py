@@ -25,7 +25,7 @@ from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.runs import write_shard
-from tests.pages.reading import captions, map_data, parcels, runs_table, strip, tick, titles, waterfall
+from tests.pages.reading import captions, follow, map_data, parcels, runs_table, strip, tick, titles, waterfall
 
 LAMBDAS = (0.2, 0.5, 0.8)
 RATIO = 0.3
@@ -283,7 +283,7 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
     # lists are in the order of rounded rows
     assert layer["values"] == pytest.approx(apart[rows], abs=2e-5)
     # 12: named regions of a column, with what is kept of each
-    app.selectbox(key="explore_names").select("source").run()
+    app.selectbox(key="names_by").select("source").run()
     for _, label, share, *_ in map_data(app)["names"]:
         assert plain(share) == per_cent(mask[disk.source == label].mean())
     assert {name[1] for name in map_data(app)["names"]} <= set(disk.source)
@@ -388,7 +388,7 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
 def test_two_runs_beside_each_other(page, opening, disk, made):
     app = page("pages/runs.py", corpus=opening.key)
     tick(app, "at 0.2", "at 0.8")
-    app.button(key="compare_ticked").click().run()
+    app = follow(page, app, "Compare", at=1)
     a, b = map(disk.selected, app.multiselect(key="compare").value)
     assert app.multiselect(key="compare").value in ([made[0.2], made[0.8]], [made[0.8], made[0.2]])
     numbers = {label: plain(value) for label, value in metrics(app).items()}

@@ -11,11 +11,11 @@ import pytest
 
 from datamask.analyses.frontier import tables as frontier
 from datamask.api import select
-from datamask.dashboard.map.filters import Among, Between, Filters
+from datamask.dashboard.map.filters import Among, Between
 from datamask.dashboard.runs import outcome, provenance
 from datamask.runs.run_queue import run_queue
 from tests.making.runs import finish_run
-from tests.pages.reading import view
+from tests.pages.reading import brush, view
 
 PATIENCE = 240
 
@@ -143,7 +143,7 @@ def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, map
     app = page(corpus=opened.key)
     searched(app, "sample").button(key="clear_all").click().run()
     draw = Between("quality", float(np.sort(opened.corpus.quality)[-80]), 1e9)
-    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((draw,)))
+    brush(app, draw)
     app.run().button(key="rule_pin").click().run()
     assert "names 80 rows, but only 72 are to be selected" in said_impossible(app) and start_link(app).proto.disabled
     problem = app.session_state["view"].problem
@@ -154,7 +154,7 @@ def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, map
     # a quota on a group that is banned, and quotas beside a budget
     app.button(key="rule_0").click().run()
     view(app, problem=problem, rules="")
-    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("code",)),)))
+    brush(app, Among("source", ("code",)))
     app.run().button(key="rule_ban").click().run()
     assert not app.error
     app.selectbox(key="quota_value_source_0").set_value("code").run()

@@ -22,9 +22,9 @@ def text_of(app) -> str:
 
 @pytest.mark.parametrize("word", [word for word in kinds.LABELS if word != kinds.LAMBDA])
 def test_every_kind_has_a_form_that_can_be_started(page, opened, word, explained):
-    app = page("pages/frontier.py", corpus=opened.key, vary=word)
+    app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[word])
     assert not app.exception and not app.error
-    assert app.selectbox(key="frontier_vary").value == word and not app.get_by_key("start_sweep").disabled
+    assert app.selectbox(key="vary").value == word and not app.get_by_key("start_sweep").disabled
     assert app.subheader[0].value == "No stored sweep of this kind" and not app.get("plotly_chart")
     explained(app, 2)
 
@@ -40,7 +40,7 @@ def test_stored_runs_of_older_sweeps_are_drawn_by_kind(page, opened, store):
             finished(estimator="reinforce", n_rollout=size, seed=seed)
     drawn = {}
     for word in ("select_ratio", "n_rollout", "estimator"):
-        app = page("pages/frontier.py", corpus=opened.key, vary=word)
+        app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[word])
         charts = app.get("plotly_chart")
         drawn[word] = json.loads(charts[0].proto.spec) if charts else None
         if word == "n_rollout":
@@ -52,7 +52,7 @@ def test_stored_runs_of_older_sweeps_are_drawn_by_kind(page, opened, store):
 
 
 def test_seeds_are_asked_for_only_where_they_multiply_the_runs(page, opened):
-    app = page("pages/frontier.py", corpus=opened.key, vary="select_ratio")
+    app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS["select_ratio"])
     values = len(app.text_input(key="sweep_values_select_ratio").value.split(","))
     assert "Seeds" not in [number.label for number in app.number_input] and f"**{values}** runs" in text_of(app)
     app.selectbox(key="sweep_method_" + "_".join(kinds.methods("select_ratio"))).set_value("reinforce").run()
@@ -60,7 +60,7 @@ def test_seeds_are_asked_for_only_where_they_multiply_the_runs(page, opened):
 
 
 def test_values_that_are_none_are_said_and_not_started(page, opened):
-    app = page("pages/frontier.py", corpus=opened.key, vary="select_ratio")
+    app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS["select_ratio"])
     app.text_input(key="sweep_values_select_ratio").set_value("a few").run()
     assert "Values must be different numbers" in app.error[0].value and app.get_by_key("start_sweep").disabled
     app.text_input(key="sweep_values_select_ratio").set_value("0.2, 1.5").run()
@@ -68,7 +68,7 @@ def test_values_that_are_none_are_said_and_not_started(page, opened):
 
 
 def test_a_sweep_computes_what_the_form_says_and_then_shows_it(page, opened, store):
-    app = page("pages/frontier.py", corpus=opened.key, vary="n_rollout")
+    app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS["n_rollout"])
     app.selectbox(key="sweep_method_reinforce_counterfactual").set_value("reinforce").run()
     app.text_input(key="sweep_values_n_rollout").set_value("2:4:2").run()
     app.number_input(key="sweep_seeds").set_value(2).run()
@@ -89,4 +89,4 @@ def test_a_sweep_computes_what_the_form_says_and_then_shows_it(page, opened, sto
     assert {run.config.selection for run in store.list()} == expected
     app.run()
     assert "All 4 runs are stored" in text_of(app) and len(app.get("plotly_chart")) == 1
-    assert (job.sign.page, job.sign.link) == ("pages/frontier.py", {"vary": "n_rollout"})
+    assert (job.sign.page, job.sign.link) == ("pages/frontier.py", {"vary": kinds.LABELS["n_rollout"]})

@@ -297,7 +297,7 @@ def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mappe
 def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, store, mapped, run):
     behind = ready(opened, store, run.config.selection)
     answer = behind.refined(0.9, LONG)
-    app = page("pages/compare.py", tab="Values", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
+    app = page("pages/compare.py", compare_tab="Values", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
     own = run.rows(["selected"])["selected"].to_numpy()
     shared = int((own & answer.mask).sum())
     metric = {shown.label: shown.value for shown in app.metric}

@@ -9,7 +9,6 @@ from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation import tables
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
-from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.tradeoff.evidence_track import TARGET
 from datamask.dashboard.workspace import method_panel
@@ -61,13 +60,14 @@ def controls(result: AblationResult) -> None:
         if lambda_points.refusal(settings):  # nothing solves it at once
             method_panel.open_method(workspace, method, ratio)
         _go()
-    elif pressed(
-        f"Run {method.label}",
-        key="ablation_run_method",
-        icon=":material/play_arrow:",
-    ):
-        method_panel.open_method(workspace, method, ratio)
-        _go()
+    else:
+        st.button(
+            f"Run {method.label}",
+            key="ablation_run_method",
+            icon=":material/play_arrow:",
+            on_click=method_panel.open_method,
+            args=(workspace, method, ratio),
+        )
 
 
 def _method_chosen() -> None:

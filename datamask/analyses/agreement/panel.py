@@ -164,7 +164,7 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
             st.caption("Not available for imported ids: the method that selected them is unknown.")
             return
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-        link |= {"runs": ",".join(other.id for other in runs), "tab": "Stability"}
+        link |= {"runs": ",".join(other.id for other in runs), "evidence_tab": "Stability"}
         sign = Sign(f"Stability of {run.config.name or run.id}", "pages/evidence.py", link)
         background.offer(
             counting.agreement_key(run, corpus),

@@ -14,9 +14,13 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import candidates, label_panel, listing
 from datamask.dashboard.runs.candidates import Refused
-from datamask.dashboard.shell import menus, session
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace.current import Current
 from datamask.runs.store import Run
+
+KEY = "compare"
+"""Of the menu of runs."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,16 @@ def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
         _too_few(runs, names, len(everyone) - len(runs), needed, now is not None)
         panel.draw_refused(refused)
         st.stop()
-    session.current_run()
-    menus.settle("compare", names)
-    panel.begin(runs, needed)
-    st.session_state["compare"] = list(st.session_state.get("compare", ()))
     by_id = {run.id: run for run in everyone}
-    chosen = [run_id for run_id in _menu(everyone, runs, names, needed) if run_id in by_id]
-    panel.say_begun(chosen)
+    chosen, why = [run_id for run_id in views.now().compared if run_id in by_id], ""
+    if not chosen and len(runs) > 1:
+        pair = candidates.first_pair(runs, session.opened_runs())
+        chosen, why = [pair.first.id, pair.second.id], pair.why
+    elif not chosen and len(runs) == needed == 1:
+        chosen = [runs[0].id]
+    _menu(everyone, runs, names, chosen, needed)
+    if why:
+        st.caption(f"Comparing {why}.")
     if len(chosen) < needed:
         one = "Choose a run." if now is None else "Choose a run to compare the current selection with."
         st.info(one if needed == 1 else "Choose at least two runs.")
@@ -77,32 +84,38 @@ def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
     return Compared(corpus, compared, entries, refused)
 
 
-def _menu(everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str], needed: int) -> list[str]:
-    """The ids that are chosen.
+def _menu(
+    everyone: Sequence[Run], runs: Sequence[Run], names: Mapping[str, str], chosen: list[str], needed: int
+) -> None:
+    """The runs that are compared, in a menu.
 
     Args:
-        runs: those of `everyone` that are offered. needed: how many of them at least.
+        runs: those of `everyone` that are offered. chosen: ids. needed: how many of them at least.
     """
+    st.session_state[KEY] = chosen
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         # those chosen before stay in the menu, or a search would take them off the page
         matching = {run.id for run in listing.matching(runs, st.session_state.get("compare_find", ""))}
-        matching.update(st.session_state["compare"])
-        chosen = st.multiselect(
+        matching.update(chosen)
+        st.multiselect(
             "Runs",
             [run.id for run in everyone if run.id in matching],
-            key="compare",
+            key=KEY,
             max_selections=tables.MOST,
-            persist_state="session",
             format_func=names.__getitem__,
             width="stretch",
             placeholder="Choose up to four" if needed == 1 else "Choose two to four",
             help="The first run is A. The others are compared with A.",
+            on_change=_take,
         )
         label_panel.find("compare")
         if chosen:
             described = [run for run_id in chosen for run in everyone if run.id == run_id]
             label_panel.edit_any(described, names, listing.tags_of(everyone), "compare")
-    return chosen
+
+
+def _take() -> None:
+    views.change(compared=tuple(st.session_state[KEY]))
 
 
 def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, needed: int, beside: bool) -> None:

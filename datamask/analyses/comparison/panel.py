@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +15,7 @@ from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.layers import Category
-from datamask.dashboard.runs import candidates, listing
+from datamask.dashboard.runs import listing
 from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import session, tables
 from datamask.dashboard.shell.plots import plot
@@ -25,46 +24,6 @@ from datamask.runs.store import Run
 
 SETTINGS_AT_ONCE, NAMED = 12, 5
 REFUSED_AT_ONCE = 50
-
-
-_BEGUN = "compare_begun"
-_ALONE = "compare_alone"
-"""Of the session: what `begin` chose where there was one run."""
-
-
-@dataclass(frozen=True)
-class _Begun:
-    """What the page chose by itself: ids, the run opened last by then, and why."""
-
-    chosen: list[str]
-    latest: list[str]
-    why: str
-
-
-def begin(runs: Sequence[Run], needed: int = 2) -> None:
-    """Choose two runs where the reader has not: at the first visit, and again once another run was opened.
-
-    Args:
-        runs: candidates, newest first. needed: how many runs the page needs; the only one is chosen where 1 will do.
-    """
-    if len(runs) == needed == 1 and "compare" not in st.session_state:
-        st.session_state["compare"] = st.session_state[_ALONE] = [runs[0].id]
-    opened = session.opened_runs()
-    before = st.session_state.get(_BEGUN)
-    latest = opened[:1]
-    untouched = before is not None and st.session_state.get("compare") == before.chosen and before.latest != latest
-    alone = "compare" in st.session_state and st.session_state["compare"] == st.session_state.get(_ALONE)
-    if len(runs) > 1 and ("compare" not in st.session_state or untouched or alone):
-        pair = candidates.first_pair(runs, opened)
-        st.session_state["compare"] = [pair.first.id, pair.second.id]
-        st.session_state[_BEGUN] = _Begun(st.session_state["compare"], latest, pair.why)
-
-
-def say_begun(chosen: Sequence[str]) -> None:
-    """Say why these runs are shown, where `begin` chose them."""
-    before = st.session_state.get(_BEGUN)
-    if before is not None and list(chosen) == before.chosen:
-        st.caption(f"Comparing {before.why}.")
 
 
 def draw_refused(refused: Sequence[Refused]) -> None:

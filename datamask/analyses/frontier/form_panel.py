@@ -16,7 +16,6 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, listing, outcome
 from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import background, session
-from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.workspace.current import Current
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
@@ -98,7 +97,8 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             0.3,
             step=0.05,
             format="%.4g",
-            key="frontier_ratio",
+            key="ratio",
+            bind="query-params",
             persist_state="session",
             help="Each ratio has its own 0 % and 100 %.",
         )
@@ -157,16 +157,16 @@ def start(
     if count:
         sentence, count = price(opened, runs, plans)
         st.markdown(sentence)
-    if pressed(
+    st.button(
         "Start the sweep",
         type="primary",
         icon=":material/play_arrow:",
         width="stretch",
         key="start_sweep",
         disabled=not count,
-    ):
-        begin(opened, plans, vary)
-        st.rerun()
+        on_click=begin,
+        args=(opened, plans, vary),
+    )
     background.ending(key, "Stopped. Finished points are kept; Start continues.")
     job = worker().find(key)
     if job is not None and job.result:

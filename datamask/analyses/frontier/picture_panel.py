@@ -14,9 +14,8 @@ from datamask.analyses.frontier.tables import Line, Survey
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import menus, session
+from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
-from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.tradeoff.ends import other_version
 from datamask.dashboard.tradeoff.spots import Spot
@@ -120,14 +119,14 @@ def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
             st.caption("The curve grows as points are solved.")
         elif plans:
             st.markdown(form_panel.price(opened, (), plans)[0])
-            if pressed(
+            st.button(
                 "Draw the frontier",
                 type="primary",
                 icon=":material/play_arrow:",
                 key="first_sweep",
-            ):
-                form_panel.begin(opened, plans)
-                st.rerun()
+                on_click=form_panel.begin,
+                args=(opened, plans),
+            )
 
 
 def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
@@ -184,7 +183,8 @@ def _curve(line: Line, lines: Sequence[Line], names: dict[str, str]) -> Line:
     if len(lines) < 2:
         return line
     keys = [other.key for other in lines]
-    menus.settle("frontier_on", {other: names[other] for other in keys})
+    if st.session_state.get("frontier_on") not in keys:
+        st.session_state.pop("frontier_on", None)
     key = st.selectbox(
         "On the curve",
         keys,

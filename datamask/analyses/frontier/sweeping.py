@@ -136,7 +136,7 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan], vary: str =
     sign = Sign(
         f"Sweep of {count:,} runs" if count > 1 else "One more run",
         "pages/frontier.py",
-        {"vary": vary},
+        {"vary": kinds.LABELS[vary]},
         tuple(plan.id for plan in plans),
     )
     return worker().start(key_of(fingerprint), work, sign=sign, pace=pace.update if count > TELLING_RUNS else None)

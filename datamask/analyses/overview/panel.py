@@ -12,7 +12,6 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost
 from datamask.dashboard.shell import background, session
 from datamask.dashboard.shell.plots import plot
-from datamask.dashboard.shell.presses import pressed
 
 TABLE_HEIGHT = 340
 ONWARD = (
@@ -60,14 +59,13 @@ def show(opening: Opening, corpus: Corpus) -> None:
             alt=f"Histogram of {label} over {len(corpus):,} rows",
         )
     with remarks:
-        if pressed(
-            "Select from this corpus",
-            type="primary",
-            icon=":material/arrow_forward:",
-            key="go_run",
-        ):
-            st.switch_page("pages/runs.py", query_params=session.link_parameters())
         with st.container(gap=None):
+            st.page_link(
+                "pages/runs.py",
+                label="**Select from this corpus**",
+                icon=":material/arrow_forward:",
+                query_params=session.link_parameters(),
+            )
             for script, label, icon in ONWARD:
                 st.page_link(script, label=label, icon=icon, query_params=session.link_parameters())
         st.markdown("**Notes**")

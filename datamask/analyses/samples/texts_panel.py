@@ -16,6 +16,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import chosen, downloads, ordering
+from datamask.dashboard.shell import view as views
 from datamask.runs.exports import table_csv
 
 PAGE = 100
@@ -53,6 +54,17 @@ class Listing:
     orders: tuple[str, ...]
 
 
+def _which(selected: np.ndarray | None) -> str:
+    """Which of the rows the view lists."""
+    show = views.now().show
+    return show if selected is not None and show in WHICH else WHICH[0]
+
+
+def _take_which(key: str) -> None:
+    which = st.session_state[key]
+    views.change(show="" if which == WHICH[0] else which)
+
+
 def listing(
     name: str,
     corpus: Corpus,
@@ -66,8 +78,7 @@ def listing(
         name: of what is listed. passing: bool ``(N,)``, what is shown. selected: bool ``(N,)`` of the run, or None.
         closest: all rows by `ordering.closest_to_cut`; None: this order is not offered.
     """
-    which = st.session_state.get(f"{name}_which", WHICH[0]) if selected is not None else WHICH[0]
-    listed = passing
+    which, listed = _which(selected), passing
     if selected is not None and which != WHICH[0]:
         listed = passing & (selected == (which == WHICH[1]))
     orders = ordering.ORDERS if closest is None else (*ordering.ORDERS, ordering.CLOSEST)
@@ -101,14 +112,17 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
         extra: metadata columns to list beside id, quality and text: what each is called, and its name in the shards.
     """
     name, corpus, selected = listing.name, listing.corpus, listing.selected
+    key, standing = f"{name}_which", _which(selected)
+    st.session_state[key] = standing
     # also before there is a selection: the list must not move under the hand when one comes
     st.segmented_control(
         "Show",
         WHICH,
-        default=WHICH[0],
+        default=standing,
         required=True,
-        key=f"{name}_which",
-        persist_state="session",
+        key=key,
+        on_change=_take_which,
+        args=(key,),
         disabled=selected is None,
     )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):

@@ -39,7 +39,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
 
 def sign_of(runs: Sequence[Run]) -> Sign:
     """How the menu names the measuring of these runs; Watch leads to this panel with these runs."""
-    link = {"runs": ",".join(run.id for run in runs), "tab": "Independent metrics"}
+    link = {"runs": ",".join(run.id for run in runs), "evidence_tab": "Independent metrics"}
     carried = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
     return Sign(f"Independent metrics of {len(runs)} runs", "pages/evidence.py", {**link, **carried})
 

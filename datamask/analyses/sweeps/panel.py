@@ -18,7 +18,7 @@ from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.runs import sweep_kinds as kinds
-from datamask.dashboard.shell import menus, session
+from datamask.dashboard.shell import session
 from datamask.dashboard.shell.plots import plot
 
 OWN_ENDS = ("select_ratio", "prune", "collapse")
@@ -77,7 +77,8 @@ def _chosen(stored: list[Series], word: str) -> Series | None:
     if len(stored) < 2:
         return stored[0] if stored else None
     by_key = {one.key: one for one in stored}
-    menus.settle(f"sweep_series_{word}", {key: one.label for key, one in by_key.items()})
+    if st.session_state.get(f"sweep_series_{word}") not in by_key:
+        st.session_state.pop(f"sweep_series_{word}", None)
     key = st.selectbox(
         "Stored sweep",
         list(by_key),

@@ -25,7 +25,6 @@ from datamask.dashboard.data.inputs import (
 from datamask.dashboard.data.openings import Opening, opening_key, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import code_field, option_control, session
-from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
 from datamask.options import CORPUS_OPTIONS, InputPaths
@@ -107,14 +106,17 @@ def offer_sample(weight: Weight, opening: Opening | None = None) -> None:
     )
     if opening is not None and opening.ready and opening.config == demo.config():
         st.caption("The demo is open.")
-    elif pressed(
-        "Open the demo",
-        type=weight,
-        icon=":material/folder_open:",
-        width="stretch",
-        key="open_sample",
-    ):
-        _open(demo.config(), title_of(demo.config()), ours=True)
+    else:
+        st.button(
+            "Open the demo",
+            type=weight,
+            icon=":material/folder_open:",
+            width="stretch",
+            key="open_sample",
+            on_click=_open,
+            args=(demo.config(), title_of(demo.config())),
+            kwargs={"ours": True},
+        )
 
 
 def _from_paths(opening: Opening | None) -> Named | None:
@@ -270,15 +272,16 @@ def _mapping(config: CorpusConfig, opening: Opening | None) -> Named:
         problems = (str(error),)
     for problem in problems:
         _say(problem)
-    if pressed(
+    st.button(
         "Open",
         type="secondary" if opening is not None and opening.ready and opening.config == chosen else "primary",
         icon=":material/folder_open:",
         width="stretch",
         key="open_corpus",
         disabled=bool(problems),
-    ):
-        _open(chosen, title_of(chosen))
+        on_click=_open,
+        args=(chosen, title_of(chosen)),
+    )
     return Named(chosen, not problems)
 
 
@@ -362,13 +365,14 @@ def offer_recent(opening: Opening | None) -> None:
     with st.container(gap="xxsmall"):
         st.caption("Opened before")
         for note in recent:
-            if pressed(
+            st.button(
                 f"{words.plain(note.title, 40)} · {note.rows:,} rows",
                 key=f"recent_{note.key}",
                 type="tertiary",
                 icon=":material/history:",
-            ):
-                _open(note.config, note.title)
+                on_click=_open,
+                args=(note.config, note.title),
+            )
 
 
 def _open_made(made: CorpusConfig, texts: CorpusConfig) -> None:
@@ -383,10 +387,9 @@ def _open(config: CorpusConfig, title: str, *, ours: bool = False) -> None:
         try:
             config = confined_config(config, (*session.roots(), session.runs_dir() / UPLOADS))
         except DatamaskError as error:
-            _say(error)
+            st.session_state["trouble"] = str(error)
             return
     session.choose_opening(session.all_openings().start(config, title))
-    st.rerun()
 
 
 def _say(problem: object) -> None:

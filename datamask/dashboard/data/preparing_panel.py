@@ -15,7 +15,6 @@ from datamask.dashboard.data import preparing
 from datamask.dashboard.data.inputs import confined_model
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import background, session
-from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.work.worker import worker
 
@@ -88,17 +87,20 @@ def show(
             "Adds embeddings and token counts, and a quality score by rules if no column is called score. "
             "Opens the result."
         )
-        if pressed(
+
+        def start() -> None:
+            preparing.start(runs_dir, config, text_column, model, used)
+            st.session_state[ASKED] = name
+
+        st.button(
             "Create scores and embeddings",
             type=weight,
             icon=":material/auto_awesome:",
             width="stretch",
             key="prepare_start",
             disabled=kind == "model2vec" and model is None,
-        ):
-            preparing.start(runs_dir, config, text_column, model, used)
-            st.session_state[ASKED] = name
-            st.rerun()
+            on_click=start,
+        )
 
 
 def _open_made(name: str, open_corpus: Callable[[CorpusConfig], None]) -> None:
@@ -107,3 +109,4 @@ def _open_made(name: str, open_corpus: Callable[[CorpusConfig], None]) -> None:
     if job is not None and job.state == "done" and st.session_state.get(ASKED) == name:
         del st.session_state[ASKED]
         open_corpus(job.result)
+        st.rerun()

@@ -7,20 +7,14 @@ it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from datamask.corpus.projections import DEFAULT, PROJECTIONS
-from datamask.dashboard.linked import brushing, columns, names_panel
+from datamask.dashboard.linked import brushing
 from datamask.dashboard.map import canvas_map, shared_view
-from datamask.dashboard.map.filters import Filters
-from datamask.dashboard.runs import sweep_kinds as kinds
-from datamask.dashboard.shell import session
-from datamask.runs.folders import RUN_ID
 
 _TAKEN = "address_taken"
 _LONGEST = 200
@@ -50,60 +44,12 @@ class Part(Generic[Value]):
     beside: str | None = None
 
 
-def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part[str]:
-    def read(text: str) -> str:
-        if text not in names:
-            raise ValueError(text)
-        return text
-
-    return Part(key, default, read)
-
-
-def _text(key: str, default: str) -> Part[str]:
-    # the page itself knows which columns there are, and lets go of others
-    return Part(key, default, lambda text: text[:_LONGEST])
-
-
-def _number(key: str, default: float | None, low: float, high: float) -> Part[float]:
-    def read(text: str) -> float:
-        value = float(text)
-        if not (math.isfinite(value) and low <= value <= high):
-            raise ValueError(text)
-        return value
-
-    return Part(key, default, read, "{:g}".format)
-
-
-def _filters(read: Callable[[str], Filters], write: Callable[[Filters], str]) -> Part[Any]:
-    """Conditions on the rows, of the kinds that these read and write; those of several parts hold together."""
-    return Part(brushing.FILTERS, None, lambda text: (None, read(text)), lambda held: write(held[1]), brushing.joined)
-
-
-def _runs(text: str) -> list[str]:
-    names = text.split(",")
-    if len(names) > 4 or not all(RUN_ID.fullmatch(name) for name in names):
-        raise ValueError(text)
-    return names
-
-
 def _sight(text: str) -> str:
     shared_view.sight_of(text)
     return text
 
 
-def _run(text: str) -> str:
-    if not RUN_ID.fullmatch(text):
-        raise ValueError(text)
-    return text
-
-
-RUNS = Part("compare", None, _runs, ",".join)
-RATIO = _number("frontier_ratio", 0.3, 0.0001, 0.9999)
-LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3")
-
 EVERYWHERE: dict[str, Part[Any]] = {
-    "search": _filters(shared_view.search_of, shared_view.search_text),
-    "where": _filters(shared_view.where_of, shared_view.where_text),
     "region": Part(
         f"{brushing.MAP}_memory",
         None,
@@ -113,32 +59,8 @@ EVERYWHERE: dict[str, Part[Any]] = {
 }
 """What stands in the address of every page; a page's own part of the same name goes before."""
 
-# controls of all kinds: what one holds is between its own `read`, `write` and `join`
 PARTS: dict[str, dict[str, Part[Any]]] = {
-    "Map": {
-        "maps": _one_of("explore_maps", MAPS, MAPS[0]),
-        "colour": _text("explore_colour", columns.SELECTED),
-        "second": _text("explore_second", columns.QUALITY),
-        "third": _text("explore_third", columns.CROWDING),
-        "against": Part(session.AGAINST, None, _run),
-        "rail": _one_of("explore_rail", ("open", "folded")),
-        "layout": _one_of("explore_layout", LAYOUTS, DEFAULT),
-        "marks": _one_of("explore_marks", MARKS),
-        "names": _text(names_panel.BY, names_panel.WORDS),
-        "tab": _text("explore_tab", "Distributions"),
-        "group": _text("explore_group_by", ""),
-        "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
-        "at": Part("explore_map_sight", None, _sight, beside="explore_map_sight_of"),
-    },
-    "Frontier": {"vary": _one_of("frontier_vary", tuple(kinds.LABELS), kinds.LAMBDA), "ratio": RATIO},
-    "Compare": {
-        "runs": RUNS,
-        "draw": _one_of("compare_panels", ("changes", "selected", "agreement"), "changes"),
-        "layout": _one_of("compare_layout", LAYOUTS, DEFAULT),
-        "marks": _one_of("compare_marks", MARKS),
-        "tab": _text("compare_tab", "Texts"),
-    },
-    "Evidence": {"runs": RUNS, "tab": _text("evidence_tab", "What helps")},
+    "Map": {"at": Part("explore_map_sight", None, _sight, beside="explore_map_sight_of")},
 }
 """By page what stands in its address and which control it is."""
 
@@ -163,11 +85,6 @@ def follow(page: str) -> None:
             st.query_params.pop(name, None)
         elif st.query_params.get(name) != text:
             st.query_params[name] = text
-
-
-def take_again() -> None:
-    """The next page takes its controls from its address again, as the first of a session does. For links to a view."""
-    st.session_state.pop(_TAKEN, None)
 
 
 def _take(name: str, part: Part[Any]) -> None:

@@ -16,7 +16,6 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
-from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.workspace import keeping, preparing_panel, strip_panel
 from datamask.dashboard.workspace import workspace as workspaces
 from datamask.dashboard.workspace.current import Current
@@ -161,7 +160,6 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
     )
     st.html(STYLE + strip_panel.STYLE + theme.READABLE)
-    st.session_state[session.SHOWN] = title
     address.follow(title)
     opening = session.current_opening()
     opened = None if opening is None else opening.opened
@@ -282,12 +280,9 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
             progress = [words.percent(job.share), words.soon(job.left)]
             # what a sweep is at belongs to it: its runs have no entry of their own
             beneath = job.message if job.sign.sweeps else ""
-            watched = _under_way(
-                key, job.sign.title, ", ".join(filter(None, progress)), job.share, beneath, job.stop, ()
-            )
-            if watched:
-                address.take_again()
-                st.switch_page(job.sign.page, query_params={**session.link_parameters(), **job.sign.link})
+            link = {**session.link_parameters(), **job.sign.link}
+            told = ", ".join(filter(None, progress))
+            _under_way(key, job.sign.title, told, job.share, beneath, job.stop, (), job.sign.page, link)
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:
@@ -299,8 +294,10 @@ def _running_live(drawn: tuple[str, ...]) -> None:
     with st.container(gap="xxsmall"):
         for run_id in drawn:
             job = busy[run_id]
-            if _under_way(run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,)):
-                st.switch_page("pages/runs.py", query_params={**session.link_parameters(), "watch": run_id})
+            link = views.address_with(watched=run_id)
+            _under_way(
+                run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,), "pages/runs.py", link
+            )
 
 
 def _under_way(
@@ -311,23 +308,19 @@ def _under_way(
     beneath: str,
     stop: Callable[..., None],
     args: tuple[str, ...],
-) -> bool:
-    """What is under way, in one line beside its two buttons; whether Watch was pressed.
+    page: str,
+    link: dict[str, str],
+) -> None:
+    """Draw what is under way, in one line beside the link that watches it and the button that stops it.
 
     Args:
         key: of the buttons. progress, share: how far it is. beneath: what it is at; "": nothing to say.
-        stop, args: what Stop calls.
+        stop, args: what Stop calls. page, link: where it is watched.
     """
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
         text = f"**{words.plain(title, 40)}** {words.plain(progress)}"
         if beneath:
             text += f", {words.plain(beneath, 80)}"
         st.progress(min(max(share, 0.0), 1.0), text=text)
-        watched = pressed(
-            "Watch",
-            key=f"watch_{key}",
-            icon=":material/show_chart:",
-            type="tertiary",
-        )
+        st.page_link(page, label="Watch", icon=":material/show_chart:", query_params=link, width="content")
         st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args)
-    return watched

@@ -1,11 +1,12 @@
-"""The filters of the linked views: what a session has brushed on a corpus, and the rows that pass, for every view.
+"""The filters of the linked views: what was brushed on a corpus, and the rows that pass, for every view.
 
-Conditions live in the session, per corpus. The mask of a single condition is kept for all sessions, so that brushing
+Conditions are a part of the view. The mask of a single condition is kept for all sessions, so that brushing
 one view costs one new test of the rows and not one per view.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,8 +14,9 @@ import numpy as np
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard.map import canvas_map
+from datamask.dashboard.map import canvas_map, shared_view
 from datamask.dashboard.map.filters import Condition, Filters, Holding, Inside, Rows
+from datamask.dashboard.shell import view as views
 
 SELECTED = "selected"
 """Name of the column that says what is selected."""
@@ -23,8 +25,7 @@ MAP = "explore_map"
 """Key of the map whose regions are conditions too."""
 
 SEARCH = "explore_search"
-FILTERS = "explore_filters"
-"""Of the session state: the corpus's fingerprint and its `Filters`; None for the fingerprint: the next corpus's."""
+"""Key of the search box."""
 
 
 @dataclass(frozen=True)
@@ -69,50 +70,36 @@ def _key_text(condition: Condition) -> str:
     return repr(condition)
 
 
-def kept(corpus: Corpus) -> Filters:
-    """The conditions of this session on this corpus, regions on the map aside; those of another corpus are let go,
-    with its regions."""
-    fingerprint, filters = st.session_state.get(FILTERS, (None, Filters()))
-    if fingerprint not in (None, corpus.fingerprint):
-        filters = Filters()
-        canvas_map.clear(MAP)
-    st.session_state[FILTERS] = (corpus.fingerprint, filters)
+def kept() -> Filters:
+    """The conditions of the view, regions on the map aside; what cannot be read is none."""
+    view = views.now()
+    filters = Filters((Holding(view.search),) if view.search else ())
+    with contextlib.suppress(ValueError):
+        for condition in shared_view.where_of(view.where).conditions if view.where else ():
+            filters = filters.taking(condition)
     return filters
 
 
-def joined(kept: tuple[str | None, Filters] | None, more: tuple[str | None, Filters]) -> tuple[str | None, Filters]:
-    """What is kept with more conditions, for whatever corpus comes."""
-    filters = kept[1] if kept is not None else Filters()
-    for condition in more[1].conditions:
-        filters = filters.taking(condition)
-    return None, filters
-
-
-def take(corpus: Corpus, condition: Condition | None, name: str = "") -> None:
+def take(condition: Condition | None, name: str = "") -> None:
     """One more condition, in the place of the one of its name; None lets go of the one called `name`."""
-    filters = kept(corpus)
-    filters = filters.without(name) if condition is None else filters.taking(condition)
-    st.session_state[FILTERS] = (corpus.fingerprint, filters)
+    filters = kept().without(name) if condition is None else kept().taking(condition)
+    views.change(where=shared_view.where_text(filters), search=shared_view.search_text(filters))
 
 
-def let_go(corpus: Corpus, name: str, map_name: str) -> None:
+def let_go(name: str, map_name: str) -> None:
     """Without the condition of that name, wherever it is kept. For a button's `on_click`."""
     if name == Inside(()).name:
         canvas_map.clear(map_name)
     else:
-        take(corpus, None, name)
-    if name == Holding("").name:
-        st.session_state[SEARCH] = ""
+        take(None, name)
 
 
-def let_go_of_all(corpus: Corpus, map_name: str) -> None:
+def let_go_of_all(map_name: str) -> None:
     """Without any condition. For a button's `on_click`."""
-    st.session_state[FILTERS] = (corpus.fingerprint, Filters())
-    st.session_state[SEARCH] = ""
+    views.change(where="", search="")
     canvas_map.clear(map_name)
 
 
-def search(corpus: Corpus) -> None:
+def search() -> None:
     """Take over the words in the search box. For its `on_change`."""
-    words = st.session_state[SEARCH].strip()
-    take(corpus, Holding(words) if words else None, Holding("").name)
+    views.change(search=st.session_state[SEARCH].strip())

@@ -73,7 +73,7 @@ def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:
         return
     facet = next((listed for listed in facets if listed.name == answer.get("name")), None)
     if facet is not None:
-        brushing.take(view.corpus, facet.condition(answer["bars"]), facet.name)
+        brushing.take(facet.condition(answer["bars"]), facet.name)
 
 
 def tallies(view: Linked, facets: Sequence[Facet]) -> list[Tally]:

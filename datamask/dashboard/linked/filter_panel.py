@@ -17,13 +17,12 @@ def search(view: Linked) -> None:
     """The search box; nothing where the corpus has no texts."""
     if view.rows.texts is not None:
         condition = view.filters.of("search")
-        st.session_state.setdefault(brushing.SEARCH, condition.text if isinstance(condition, Holding) else "")
+        st.session_state[brushing.SEARCH] = condition.text if isinstance(condition, Holding) else ""
         st.text_input(
             "Search the texts",
             key=brushing.SEARCH,
             placeholder="words",
             on_change=brushing.search,
-            args=(view.corpus,),
             help='Finds texts that contain all of these words. "Quotes" find a phrase.',
         )
 
@@ -53,7 +52,7 @@ def conditions(view: Linked, map_name: str) -> None:
             icon=":material/close:",
             type="tertiary",
             on_click=brushing.let_go,
-            args=(view.corpus, condition.name, map_name),
+            args=(condition.name, map_name),
         )
     st.button(
         "Show all rows",
@@ -61,7 +60,7 @@ def conditions(view: Linked, map_name: str) -> None:
         icon=":material/restart_alt:",
         type="tertiary",
         on_click=brushing.let_go_of_all,
-        args=(view.corpus, map_name),
+        args=(map_name,),
     )
     inside = view.filters.of(Inside(()).name)
     if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):

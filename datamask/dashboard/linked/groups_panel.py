@@ -24,7 +24,7 @@ from datamask.dashboard.shell.plots import plot
 from datamask.work.worker import worker
 
 CLUSTER = "cluster"
-HEAT, TABLE, GROUP_BY, FEW = "explore_heat", "explore_groups_table", "explore_group_by", "explore_few_groups"
+HEAT, TABLE, GROUP_BY, FEW = "explore_heat", "explore_groups_table", "group", "explore_few_groups"
 BESIDE = 8
 """Groups beside the map; all of them stand below it."""
 
@@ -58,7 +58,7 @@ def few_tally(view: Linked) -> Tally | None:
 def _few_by(view: Linked) -> str | None:
     """The column whose groups stand beside the map."""
     choices = [name for name in _choices(view) if name != columns.SELECTED]
-    by = st.session_state.get(GROUP_BY)
+    by = st.session_state.get(GROUP_BY, st.query_params.get(GROUP_BY))
     return by if by in choices else next(iter(choices), None)
 
 
@@ -120,7 +120,7 @@ def pressed(corpus: Corpus, by: str, labels: Sequence[str], answer: object) -> N
     if names:
         open_group(corpus, Among(by, names))
     else:
-        brushing.take(corpus, None, by)
+        brushing.take(None, by)
 
 
 def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
@@ -193,6 +193,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         "Selected share of each",
         choices,
         key=GROUP_BY,
+        bind="query-params",
         persist_state="session",
     )
     codes, names = classes[by]
@@ -256,5 +257,5 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
 
 def open_group(corpus: Corpus, condition: Among) -> None:
     """Show these samples alone, and list them beside the map: a sample that was read there makes room."""
-    brushing.take(corpus, condition)
+    brushing.take(condition)
     chosen.choose(corpus, None)

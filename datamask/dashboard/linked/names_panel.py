@@ -19,7 +19,7 @@ from datamask.dashboard.map.filters import Among, Rows
 from datamask.dashboard.map.scene import Ground
 from datamask.work.worker import worker
 
-BY = "explore_names"
+BY = "names_by"
 NAMES = "names"
 """Name of their tally."""
 
@@ -47,7 +47,7 @@ def control(corpus: Corpus, rows: Rows) -> str:
     known = choices(corpus, rows)
     if st.session_state.get(BY, known[0]) not in known:
         del st.session_state[BY]
-    by = st.selectbox("Names on the map", known, key=BY, help=ABOUT, persist_state="session")
+    by = st.selectbox("Names on the map", known, key=BY, help=ABOUT, bind="query-params", persist_state="session")
     if known == [NOTHING]:
         st.caption(f"This corpus has no texts to name regions by, and no column with 2 to {CLASSES} classes.")
     return by
@@ -151,6 +151,6 @@ def press(view: Linked, by: str, code: int) -> None:
     column = column_of(by)
     name = view.rows.classes[column][1][code]
     if view.filters.of(column) == Among(column, (name,)):
-        take(view.corpus, None, column)
+        take(None, column)
     else:
         groups_panel.open_group(view.corpus, Among(column, (name,)))

@@ -15,7 +15,7 @@ from datamask.work.job import Job
 from datamask.work.worker import worker
 
 
-def layout_control(key: str) -> str:
+def layout_control() -> str:
     """The control that chooses a projection; its name."""
     about = " ".join(kind.about for kind in PROJECTIONS.values())
     return st.segmented_control(
@@ -23,7 +23,8 @@ def layout_control(key: str) -> str:
         list(PROJECTIONS),
         default=DEFAULT,
         required=True,
-        key=key,
+        key="projection",
+        bind="query-params",
         persist_state="session",
         help=about,
     )

@@ -33,7 +33,7 @@ NEAR = 1e-4
 
 
 def where_text(filters: Filters) -> str:
-    """The ranges and classes; empty where there are none, or more than an address holds."""
+    """The ranges and classes; empty where there are none."""
     entries = [
         [condition.name, condition.low, condition.high]
         if isinstance(condition, Between)
@@ -41,7 +41,7 @@ def where_text(filters: Filters) -> str:
         for condition in filters.conditions
         if isinstance(condition, Between | Among)
     ]
-    return _short(json.dumps(entries, ensure_ascii=False, separators=(",", ":")) if entries else "")
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")) if entries else ""
 
 
 def where_of(text: str) -> Filters:
@@ -63,14 +63,8 @@ def where_of(text: str) -> Filters:
 
 
 def search_text(filters: Filters) -> str:
-    """The words that are searched for; empty where there are none, or more than an address holds."""
-    return _short(next((condition.text for condition in filters.conditions if isinstance(condition, Holding)), ""))
-
-
-def search_of(text: str) -> Filters:
-    """The way back from `search_text`."""
-    words = text[:LONGEST].strip()
-    return Filters((Holding(words),) if words else ())
+    """The words that are searched for; empty where there are none."""
+    return next((condition.text for condition in filters.conditions if isinstance(condition, Holding)), "")
 
 
 def rounded(region: Region) -> Region:
@@ -150,11 +144,8 @@ def sight_of(text: str) -> Sight:
 
 def too_long(filters: Filters, regions: Iterable[Region]) -> bool:
     """Whether something of what is shown does not fit into the address."""
-    brushed = [condition for condition in filters.conditions if isinstance(condition, Between | Among)]
-    search = any(isinstance(condition, Holding) for condition in filters.conditions)
     return bool(
-        (brushed and not where_text(filters))
-        or (search and not search_text(filters))
+        max(len(where_text(filters)), len(search_text(filters))) > LONGEST
         or (regions and not region_text(max(PROJECTIONS, key=len), regions))
     )
 
@@ -176,7 +167,7 @@ def _region(shape: str, ends: list[str], steps: np.ndarray) -> Region:
 
 
 def _read_list(text: str) -> list:
-    entries = parse_json(text[:LONGEST])
+    entries = parse_json(text)
     if not isinstance(entries, list):
         raise ValueError(f"conditions must be a list, got {type(entries).__name__}")
     return entries

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from datamask.dashboard.drawing import words
-from datamask.dashboard.shell import menus
-from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
+
+FIELDS = ("name", "notes", "tags", "archived")
+"""How the keys of a run's fields begin."""
 
 
 def find(key: str) -> tuple[str, bool]:
@@ -45,7 +46,8 @@ def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str]
     """
     with st.popover("Labels", icon=":material/edit:"):
         by_id = {run.id: run for run in runs}
-        menus.settle(f"{key}_edit", {listed: names[listed] for listed in by_id})
+        if st.session_state.get(f"{key}_edit") not in by_id:
+            st.session_state.pop(f"{key}_edit", None)
         run_id = st.selectbox(
             "Run",
             list(by_id),
@@ -63,19 +65,19 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         known: tags to offer beside the run's own.
     """
     label = run.label()
-    name = st.text_input(
+    st.text_input(
         "Name",
         run.config.name,
         key=f"name_{run.id}",
         max_chars=80,
     )
-    notes = st.text_area(
+    st.text_area(
         "Notes",
         run.config.notes,
         key=f"notes_{run.id}",
         max_chars=2000,
     )
-    tags = st.multiselect(
+    st.multiselect(
         "Tags",
         list(dict.fromkeys([*label.tags, *known])),
         list(label.tags),
@@ -83,16 +85,18 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         accept_new_options=True,
         placeholder="type a word, press Enter",
     )
-    archived = st.toggle(
+    st.toggle(
         "Archived",
         label.archived,
         key=f"archived_{run.id}",
         help="Hides the run and deletes nothing.",
     )
-    if pressed("Save", key=f"save_{run.id}", type="primary"):
-        try:
-            run.relabel(name.strip(), notes.strip(), tags, archived)
-        except DatamaskError as error:
-            st.error(words.sentence(error))
-        else:
-            st.rerun()
+    st.button("Save", key=f"save_{run.id}", type="primary", on_click=_save, args=(run,))
+
+
+def _save(run: Run) -> None:
+    name, notes, tags, archived = (st.session_state[f"{field}_{run.id}"] for field in FIELDS)
+    try:
+        run.relabel(name.strip(), notes.strip(), tags, archived)
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)

@@ -44,13 +44,6 @@ _OPENED, _OUTSIDE, _VISITOR = "opened_runs", "corpus_outside", "visitor"
 SAMPLE = "DATAMASK_SAMPLE"
 """Variable of the environment; ``off``: the demo is not opened by itself."""
 
-SHOWN = "page_shown"
-"""Of the session state: the title of the page that is drawn."""
-
-AGAINST = "explore_against"
-"""Of the session state: the id of the run that the Map holds the current selection against; without one it holds it
-against none."""
-
 REMEMBERED = 20
 """Runs that a session knows it has looked at."""
 

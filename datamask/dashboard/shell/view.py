@@ -22,6 +22,12 @@ from datamask.runs.formats import parse_json
 POSED_BY = (*PROBLEM, "seed")
 """Options that stand in the address; λ and rules have parts of their own."""
 
+LONGEST = 1_800
+"""Letters of one part; addresses of more than some thousands are cut by programs they are sent through."""
+
+MOST_COMPARED = 4
+"""Runs that are compared at once."""
+
 _VIEW, _WRITTEN = "view", "view_written"
 
 
@@ -35,6 +41,12 @@ class View:
         problem: what is to be selected, without λ and rules; None: nobody has chosen it yet.
         rules: name of the list of pins, bans, given rows and quotas, beside `problem`; empty: no rules.
         lamb: λ; None: the run's own, or the middle.
+        sample: id of the marked row; empty: none is.
+        search, where: the words that are searched for; the other conditions on the rows, as the map's `shared_view`
+            writes them.
+        show: which of the rows the list holds; empty: all.
+        compared: ids of the runs that are compared; empty: nobody has chosen them.
+        against: id of the run that the Map holds the current selection against; empty: none.
         watched: id of the run that the Runs page shows while it is under way. It is not the current selection.
     """
 
@@ -43,6 +55,12 @@ class View:
     problem: SelectionConfig | None = None
     rules: str = ""
     lamb: float | None = None
+    sample: str = ""
+    search: str = ""
+    where: str = ""
+    show: str = ""
+    compared: tuple[str, ...] = ()
+    against: str = ""
     watched: str = field(default="", compare=False)
 
     @property
@@ -52,10 +70,14 @@ class View:
         parts = {"corpus": self.corpus, "run": self.run, **problem, "watch": self.watched}
         parts["rules"] = "" if self.run else self.rules
         parts["lambda"] = "" if self.lamb is None else f"{self.lamb:g}"
-        return {name: text for name, text in parts.items() if text}
+        parts |= {name: getattr(self, name) for name in PLAIN} | {"runs": ",".join(self.compared)}
+        return {name: text for name, text in parts.items() if text and len(text) <= LONGEST}
 
 
-NAMES = ("corpus", "run", *POSED_BY, "watch", "rules", "lambda")
+PLAIN = ("sample", "search", "where", "show", "against")
+"""Parts that are texts of that name."""
+
+NAMES = ("corpus", "run", *POSED_BY, "watch", "rules", "lambda", "runs", *PLAIN)
 """Of the parts of an address that the view stands in."""
 
 
@@ -103,9 +125,14 @@ def choose_run(run_id: str) -> None:
     change(run=run_id, problem=None, rules="", lamb=None, watched="")
 
 
+def address_with(**parts: Any) -> dict[str, str]:
+    """The address of the view with some parts changed. For links."""
+    return replace(now(), **parts).address
+
+
 def address_of_run(run_id: str) -> dict[str, str]:
     """The address of the view with this run in the place of what poses the problem. For links."""
-    return replace(now(), run=run_id, lamb=None, watched="").address
+    return address_with(run=run_id, lamb=None, watched="")
 
 
 def show_corpus(key: str) -> None:
@@ -130,7 +157,9 @@ def view_of(address: dict[str, str]) -> View:
         _problem_of(address),
         address.get("rules", ""),
         _lambda_of(address.get("lambda", "")),
-        address.get("watch", ""),
+        **{name: address.get(name, "")[:LONGEST] for name in PLAIN},
+        compared=tuple(run_id for run_id in address.get("runs", "").split(",")[:MOST_COMPARED] if run_id),
+        watched=address.get("watch", ""),
     )
 
 

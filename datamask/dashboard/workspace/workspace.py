@@ -108,7 +108,7 @@ def read(opened: OpenCorpus) -> Workspace:
     else:
         book = kept_rules.kept_book(corpus, view.rules)
         settings, reason = kept_rules.applied(lambda_points.settings_of(view.problem), book, corpus)
-    return Workspace(opened, run, runs, names, refused, book, reason, settings, view.lamb, brushing.kept(corpus))
+    return Workspace(opened, run, runs, names, refused, book, reason, settings, view.lamb, brushing.kept())
 
 
 def pose(settings: SelectionConfig, book: RuleBook) -> None:

@@ -20,7 +20,6 @@ from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.map.layers import Change, Layer, Selection
 from datamask.dashboard.map.places import HEXAGONS_FROM
 from datamask.dashboard.shell import session
-from datamask.dashboard.shell.presses import pressed
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
@@ -54,9 +53,10 @@ def show(current: Current | None) -> None:
         panel.overlaps(entries)
         with st.container(horizontal=True, gap="small"):
             for tab in evidence.OF_RUNS:
-                if pressed(tab, key=f"to {tab}", icon=":material/arrow_forward:", type="tertiary"):
-                    st.session_state[evidence.TAB] = tab
-                    st.switch_page("pages/evidence.py", query_params=session.link_parameters())
+                link = {**session.link_parameters(), evidence.TAB: tab}
+                st.page_link(
+                    "pages/evidence.py", label=tab, icon=":material/arrow_forward:", query_params=link, width="content"
+                )
     with differing:
         panel.settings(entries)
 
@@ -67,17 +67,19 @@ def show(current: Current | None) -> None:
             (CHANGES, SELECTED, AGREEMENT),
             default=CHANGES,
             required=True,
-            key="compare_panels",
+            key="draw",
+            bind="query-params",
             persist_state="session",
             help="Changes: rows gained and lost against A. Agreement: how *stable* each row is, from "
             "*Evidence › Stability*.",
         )
-        wanted = layout_panel.layout_control("compare_layout")
+        wanted = layout_panel.layout_control()
         marks = st.segmented_control(
             "Marks",
             ("points", "hexagons"),
             required=True,
-            key="compare_marks",
+            key="marks",
+            bind="query-params",
             default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
             persist_state="session",
             help="A hexagon shows the selected share of its rows, or the share gained minus the share lost.",
@@ -118,6 +120,7 @@ def show(current: Current | None) -> None:
         default=TABS[0],
         required=True,
         key="compare_tab",
+        bind="query-params",
         persist_state="session",
         label_visibility="collapsed",
     )

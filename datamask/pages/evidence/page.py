@@ -56,6 +56,7 @@ def show() -> None:
         default="What helps",
         required=True,
         key=TAB,
+        bind="query-params",
         persist_state="session",
         label_visibility="collapsed",
     )

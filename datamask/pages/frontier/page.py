@@ -26,7 +26,8 @@ def show(current: Current | None) -> None:
             "Vary",
             list(kinds.LABELS),
             format_func=kinds.LABELS.__getitem__,
-            key="frontier_vary",
+            key="vary",
+            bind="query-params",
             persist_state="session",
             help="Entries with *Paper* reproduce a figure of the paper.",
         )

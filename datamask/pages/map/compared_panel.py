@@ -17,7 +17,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.map.layers import Change
 from datamask.dashboard.runs import candidates
 from datamask.dashboard.shell import chosen, session
-from datamask.dashboard.shell.presses import pressed
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace.current import Current
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
@@ -44,7 +44,7 @@ class Compared:
 def compared(current: Current) -> Compared | None:
     """What is compared now; None: nothing, or the run is the current selection itself, or was deleted."""
     selection, workspace = current.selection, current.workspace
-    named = st.session_state.get(session.AGAINST)
+    named = views.now().against
     run = next((run for run in workspace.runs if run.id == named), None)
     if run is None or selection is None or (selection.run is not None and selection.run.id == run.id):
         return None
@@ -94,14 +94,12 @@ def show(now: Compared) -> None:
         }
     )
     st.table(shown.set_index(""), border="horizontal")
-    if pressed(
-        "Maps, texts and groups of both",
-        "map_compare_more",
+    st.page_link(
+        "pages/compare.py",
+        label="Maps, texts and groups of both",
         icon=":material/arrow_forward:",
-        type="tertiary",
-    ):
-        st.session_state["compare"] = [entry.run_id for entry in now.entries if entry.run_id]
-        st.switch_page("pages/compare.py", query_params=session.link_parameters())
+        query_params=views.address_with(compared=tuple(entry.run_id for entry in now.entries if entry.run_id)),
+    )
 
 
 def _other(current: Current) -> Run | None:
@@ -122,8 +120,8 @@ def _other(current: Current) -> Run | None:
 
 def _begin(corpus: Corpus, run_id: str) -> None:
     chosen.choose(corpus, None)  # the comparison stands where a sample is read
-    st.session_state[session.AGAINST] = run_id
+    views.change(against=run_id)
 
 
 def _end() -> None:
-    st.session_state.pop(session.AGAINST, None)
+    views.change(against="")

@@ -46,10 +46,11 @@ from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import compared_panel, instrument, next_run
 from datamask.runs.store import Run
 
-MAP, TAB, RUN = brushing.MAP, "explore_tab", "explore_run"
+MAP, TAB, RUN = brushing.MAP, "tab", "explore_run"
+MAPS = ("1", "2", "3")
 DISTRIBUTIONS, GROUPS = "Distributions", "Under- and over-represented"
 # what each map is coloured by: the menu's label and key
-MENUS = (("Color by", "explore_colour"), ("Second map", "explore_second"), ("Third map", "explore_third"))
+MENUS = (("Color by", "colour"), ("Second map", "second"), ("Third map", "third"))
 
 ABOUT = (
     "*Similarity to neighbors*: mean cosine to the 15 nearest rows of the corpus. "
@@ -100,7 +101,7 @@ def _draw(current: Current) -> None:
     unplaced = columns.rows(corpus, cache_dir, scores_of, run, selected)
     against = compared_panel.compared(current)
     choices = columns.choices(unplaced)
-    for key, known in (*((key, choices) for _, key in MENUS), ("explore_group_by", unplaced.classes)):
+    for key, known in (*((key, choices) for _, key in MENUS), ("group", unplaced.classes)):
         if st.session_state.get(key) not in known:  # remembered from another corpus, which had other columns
             st.session_state.pop(key, None)
     page = instrument.lay_out()
@@ -110,10 +111,11 @@ def _draw(current: Current) -> None:
             count = int(
                 st.segmented_control(
                     "Maps",
-                    address.MAPS,
-                    default=address.MAPS[0],
+                    MAPS,
+                    default=MAPS[0],
                     required=True,
-                    key="explore_maps",
+                    key="maps",
+                    bind="query-params",
                     persist_state="session",
                     help="Up to three maps, with the same zoom and position.",
                 )
@@ -160,19 +162,21 @@ def _draw(current: Current) -> None:
                 key=key,
                 help=None if place else ABOUT,
                 format_func=columns.spoken_of,
+                bind="query-params",
                 persist_state="session",
             )
             for place, (label, key) in enumerate(MENUS[:count])
         ]
         search = st.container()
         with st.popover("Layout and marks", icon=":material/tune:", width="stretch", key="explore_look"):
-            wanted = layout_panel.layout_control("explore_layout")
+            wanted = layout_panel.layout_control()
             shown_as = st.segmented_control(
                 "Marks",
                 ("points", "hexagons"),
                 default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
                 required=True,
-                key="explore_marks",
+                key="marks",
+                bind="query-params",
                 persist_state="session",
                 help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share "
                 "or the mean value of its rows.",
@@ -323,6 +327,7 @@ def _draw(current: Current) -> None:
         default=shown_tabs[0],
         required=True,
         key=TAB,
+        bind="query-params",
         persist_state="session",
         label_visibility="collapsed",
     )

@@ -22,7 +22,6 @@ from datamask.dashboard.runs import label_panel, listing, runs_table
 from datamask.dashboard.runs.runs_table import COUNT, MOMENT, NUMBER, SECONDS, SHARE, TAGS, TEXT
 from datamask.dashboard.shell import session, tables
 from datamask.dashboard.shell import view as views
-from datamask.dashboard.shell.presses import pressed
 from datamask.errors import DatamaskError
 from datamask.runs.folders import DeletedRun
 from datamask.runs.store import Run
@@ -245,14 +244,14 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if several:
             st.caption(f"{len(shown):,} runs", width="content")
-            if pressed(
-                "Compare",
-                key="compare_ticked",
+            st.page_link(
+                "pages/compare.py",
+                label="Compare",
                 icon=":material/compare_arrows:",
+                query_params=views.address_with(compared=tuple(done)),
                 disabled=len(done) < 2,
-            ):
-                st.session_state["compare"] = done
-                st.switch_page("pages/compare.py", query_params=session.link_parameters())
+                width="content",
+            )
         else:
             status = shown[0].status()
             name = words.named(runs_table.row_of(shown[0])["name"], 44)
