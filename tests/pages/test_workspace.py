@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import time
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,17 +15,12 @@ import pytest
 from datamask.analyses.report.current import report_of
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.frame.frame import PAGES
-from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
-from datamask.dashboard.workspace import along, keeping, wording
-from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace import along, keeping, selection, wording
 from datamask.dashboard.workspace.along import Along
-from datamask.dashboard.workspace.current import Current
-from datamask.dashboard.workspace.workspace import Workspace
 from datamask.pages.export import selection_panel
 from datamask.runs import ablation_results
 from datamask.runs.execute import execute
-from datamask.runs.rule_book import RuleBook
 from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
 from tests.making.ablations import ROBUST, made_result
@@ -199,24 +193,12 @@ def test_kept_points_change_no_more_and_answers_between_them_until_all_is_solved
         assert Along(held, False, None, (point,), ()).settled(point.lamb) == (solver == "ready")
 
 
-def test_the_gap_is_what_is_proved_by_now_and_not_when_the_page_was_drawn(opened, store):
+def test_a_gap_is_said_once_it_is_proved(opened, store):
     settings = SelectionConfig.from_options(objective="pairwise", device="cpu")
-    behind = ready(opened, store, settings)
-    (point,) = [point for point in behind.solved[1] if point.answer.lamb == 0.9]
-    workspace = Workspace(
-        opened, None, [], {}, [], RuleBook(""), "", lambda_points.settings_of(settings), 0.9, Filters()
-    )
-    known = along.known(workspace)
-    drawn = currently.selection(workspace, lambda_point.of_solved(point))
-    assert drawn.gap is not None
-    early = Current(workspace, known, replace(drawn, gap=None), False)
-    now = currently.newest(early)
-    assert now.key == drawn.key and replace(now, bits=drawn.bits) == drawn
-    assert "not proved yet" in " ".join(wording.parts(opened.corpus, drawn, proving=True))
-    assert "not proved yet" not in " ".join(wording.parts(opened.corpus, drawn))
-    # another selection is for the next drawing of the page
-    other = replace(early.selection, bits=~drawn.bits)
-    assert currently.newest(replace(early, selection=other)) is other
+    (point,) = [point for point in ready(opened, store, settings).solved[1] if point.answer.lamb == 0.9]
+    drawn = selection.of_point(settings, lambda_point.of_solved(point), None)
+    assert "not proved yet" in wording.parts(opened.corpus, drawn, proving=True)
+    assert wording.parts(opened.corpus, drawn)[-1].startswith("gap ")
 
 
 def test_keep_as_run_stores_what_is_shown(page, opened, store, mapped, run, runs_dir):

@@ -46,6 +46,13 @@ LIMITS = Limits()
 class Outside(InputError):
     """A corpus that somebody else named, in a run folder or a note, and that this server may not read."""
 
+    def __init__(self, config: CorpusConfig) -> None:
+        super().__init__(
+            "This corpus is outside the folders that this server may read. Start the server with DATAMASK_ROOTS "
+            "naming its folder"
+        )
+        self.config = config
+
 
 def check_roots(config: CorpusConfig, roots: Iterable[str | FilePath]) -> None:
     """Refuse a corpus that reads any file outside the roots, without a word about what it names.
@@ -67,10 +74,7 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | FilePath]) -> None:
             for file in files:
                 confined(file, roots)
     except InputError as error:
-        raise Outside(
-            "This corpus is outside the folders that this server may read. Start the server with DATAMASK_ROOTS "
-            "naming its folder"
-        ) from error
+        raise Outside(config) from error
 
 
 def confined_config(config: CorpusConfig, roots: Iterable[str | FilePath]) -> CorpusConfig:

@@ -172,8 +172,8 @@ async def _life(_: st.App) -> AsyncIterator[None]:
     """
     if on_loopback():
         allowed().allow(kept_roots.kept(Path(default_root()).absolute()))
-    first = _first_page()
-    page = _address() + first
+    first = session.first_opening()
+    page = _address() + ("" if first is None else f"?corpus={first.key}")
     if first or st.get_option("logger.hideWelcomeMessage"):
         tell(f"datamask: {page} (Ctrl-C ends the server)")
     if on_loopback():
@@ -185,12 +185,6 @@ async def _life(_: st.App) -> AsyncIterator[None]:
             yield
     finally:
         await asyncio.to_thread(endings.goodbye)
-
-
-def _first_page() -> str:
-    """The map of the corpus that is open first, whose opening begins; nothing where there is none."""
-    opening = session.first_opening()
-    return "" if opening is None else f"?corpus={opening.key}"
 
 
 def _address() -> str:

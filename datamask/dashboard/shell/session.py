@@ -176,15 +176,9 @@ def current_opening() -> Opening | None:
     """
     key = views.now().corpus
     st.session_state.pop(_OUTSIDE, None)
-    opening, named = None, None
-
-    def check(config: CorpusConfig) -> None:
-        nonlocal named
-        named = config
-        check_readable(config)
-
+    opening = None
     try:
-        opening = all_openings().resume(key, check) if key else None
+        opening = all_openings().resume(key, check_readable) if key else None
         if key and opening is None:
             views.change(corpus="")
             st.warning("This server has never opened the corpus of this link. Choose a corpus on the Data page.")
@@ -193,12 +187,11 @@ def current_opening() -> Opening | None:
             # a run whose settings cannot be read is listed with its reason; it must not take the page down
             with contextlib.suppress(StoreError):
                 if run is not None:
-                    named = run.config.corpus
                     opening = open_corpus_of(run)
         elif opening is None:
             opening = first_opening()
     except Outside as error:
-        st.session_state[_OUTSIDE] = (str(error), named)
+        st.session_state[_OUTSIDE] = (str(error), error.config)
     if opening is not None:
         choose_opening(opening)
     return opening

@@ -44,16 +44,6 @@ def current(workspace: Workspace, seconds: float = WAITS) -> Current:
     return Current(workspace, along, selection(workspace, point), waits)
 
 
-def newest(current: Current) -> Selection | None:
-    """The current selection as it is known by now: since the page was drawn, its proof may have become tighter."""
-    workspace, drawn = current.workspace, current.selection
-    known = along_lambda.known(workspace, near=workspace.wanted)
-    point, _ = at(workspace, known, 0.0)
-    now = selection(workspace, point)
-    same = now is not None and drawn is not None and (now.key, now.lamb) == (drawn.key, drawn.lamb)
-    return now if same else drawn
-
-
 def at(workspace: Workspace, along: Along, seconds: float) -> tuple[LambdaPoint | None, bool]:
     """The point that stands at the workspace's lambda, and whether a better one is being made.
 

@@ -53,10 +53,9 @@ def _draw(current: Current) -> None:
     workspace, selection = current.workspace, current.selection
     if selection is not None:
         known = current.along
-        if selection.run is None and along.under_way(known) and not known.settled(selection.lamb):
-            st.fragment(_line_while_proving, run_every=EVERY)(current)
-        else:
-            _line(workspace, selection)
+        # the page is drawn again at the end of what the menu says is under way
+        proving = selection.run is None and along.under_way(known) and not known.settled(selection.lamb)
+        _line(workspace, selection, proving)
     if current.waits or (selection is None and along.under_way(current.along)):
         st.fragment(_watch, run_every=EVERY)(current)
     elif selection is None:
@@ -89,7 +88,7 @@ def _draw(current: Current) -> None:
     )
 
 
-def _line(workspace: Workspace, selection: Selection, *, proving: bool = False) -> None:
+def _line(workspace: Workspace, selection: Selection, proving: bool) -> None:
     """The selection in words.
 
     Args:
@@ -100,16 +99,6 @@ def _line(workspace: Workspace, selection: Selection, *, proving: bool = False) 
     measured = evidence_track.strip_part(results, selection.settings, target)
     said = wording.parts(workspace.corpus, selection, [measured] if measured else [], proving=proving)
     st.markdown(f"**{words.plain(said[0])}** · " + " · ".join(words.plain(part) for part in said[1:]), width="content")
-
-
-def _line_while_proving(current: Current) -> None:
-    """The same, its gap as it is proved by now; once all is proved, the page is drawn with it."""
-    settled()
-    if not along.under_way(along.known(current.workspace, stored=False)):
-        st.rerun()
-    selection = currently.newest(current)
-    if selection is not None:
-        _line(current.workspace, selection, proving=True)
 
 
 def _solve(workspace: Workspace) -> None:
