@@ -59,7 +59,7 @@ def tasks_here(monkeypatch):
     monkeypatch.setattr(solvers, "engine_of", lambda config: SerialEngine())
 
 
-BROWSER_AND_PROCESSES = ("e2e", "torture", "out_of_core", "runs")
+BROWSER_AND_PROCESSES = ("e2e", "golden", "out_of_core", "runs")
 """Folders whose files take longest: begun first, so that no worker is left alone with them at the end."""
 
 
