@@ -171,7 +171,7 @@ def frontier(stage: Stage) -> None:
 
 
 def sweep(stage: Stage) -> None:
-    stage.go("frontier?vary=single", stage.run())
+    stage.go("frontier?vary=Paper: single metrics", stage.run())
     button = stage.page.get_by_role("button", name="Start the sweep")
     stored = stage.page.get_by_text(re.compile(r"^All [0-9,]+ runs are stored"))
     expect(button.or_(stored).first).to_be_visible()

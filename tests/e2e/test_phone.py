@@ -103,7 +103,7 @@ def test_on_a_phone_results_stand_above_their_forms_and_can_be_read(tmp_path, br
         browser_page.goto(address)
         for page, part, result in (
             ("frontier", "frontier", ".st-key-live_frontier"),
-            ("frontier?vary=n_rollout", "frontier", "[data-testid=stColumn] [data-testid=stHeading]"),
+            ("frontier?vary=Select ratio", "frontier", "[data-testid=stColumn] [data-testid=stHeading]"),
             ("evidence", "evidence", ".js-plotly-plot"),
         ):
             browser_page.goto(f"{address}/{page}")
