@@ -115,7 +115,8 @@ def selected_in(folder: Path) -> np.ndarray:
 def solved_along(page: Page) -> None:
     """Wait until λ is solved and proved all along, so that nothing changes by itself any more."""
     expect(page.locator(".signs .solved").nth(20)).to_be_attached()
-    expect(page.locator(".lambda").get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    expect(page.locator(".st-key-menu").get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    expect(page.locator(".st-key-strip")).not_to_contain_text("not proved yet")
 
 
 def drag(page: Page, lamb: float) -> None:
@@ -323,7 +324,7 @@ def test_on_the_demo_all_pages_follow_lambda(browser_page: Page, tmp_path):
         selected_in(demo.results() / demo.RUN_ID),
     )
     with served(tmp_path, DATAMASK_SAMPLE="") as address:
-        page.goto(f"{address}/?names=source")
+        page.goto(f"{address}/?names_by=source")
         followed(page, 0.5)
         for lamb in LAMBDAS:
             drag(page, lamb)

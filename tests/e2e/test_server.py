@@ -28,6 +28,7 @@ ROUTES = (
     "/app/static/x",
     "/favicon.png",
     "/datamask/server",
+    "/datamask/parcel/x",
     "/_stcore/bidi-components/x/y",
     "/_stcore/upload_file/a/b",
     "/oauth2callback",

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 
-def opened_parcel(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The address and the parcel, its arrays beside the words of its header."""
-    start = 1 + data[0]
-    slot, data = data[1:start].decode(), data[start:]
+def opened_parcel(data: bytes) -> dict[str, Any]:
+    """The parcel, its arrays beside the words of its header."""
     length = int.from_bytes(data[:4], "little")
     parcel = json.loads(data[4 : 4 + length])
     room = (4 + length + 7) // 8 * 8
     for name, (kind, place, size) in parcel["arrays"].items():
         assert place % 8 == 0
         parcel[name] = np.frombuffer(data, kind, size, room + place)
-    return slot, parcel
+    return parcel

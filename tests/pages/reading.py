@@ -17,17 +17,17 @@ from streamlit.testing.v1 import AppTest
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.filters import Condition, Filters
+from datamask.dashboard.server.parcels import parcels as kept_parcels
 from tests.making.parcels import opened_parcel
 
 
 def parcels(app: AppTest) -> dict[str, dict[str, Any]]:
-    """What the page sent to its map, by place: ``ground``, ``dimming``, ``0``, ``1``, ``2``."""
-    found = {}
-    for component in app.get("bidi_component"):
-        if component.proto.component_name == "datamask_carrier":
-            slot, parcel = opened_parcel(component.proto.bytes[8:])  # behind its number
-            found[slot.partition("/")[2]] = parcel
-    return found
+    """What the page's map shows by place: ``slider``, ``ground``, ``dimming``, ``lambdas``, ``0``, ``1``."""
+    told = map_data(app)
+    if told is None:
+        return {}
+    found = {part: opened_parcel(kept_parcels().body(address)) for part, address in told["parcels"].items()}
+    return {**found, "slider": told["slider"]}
 
 
 def map_data(app: AppTest) -> dict[str, Any] | None:

@@ -39,7 +39,7 @@ def count_shown(app):
 
 def test_filters_words_and_region_come_back_and_show_the_same_samples(page, opened, runs, mapped):
     corpus = opened.corpus
-    app = page(corpus=opened.key, run=runs[0].id)
+    app = page(corpus=opened.key, run=runs[0].id).run()
     plain = dict(app.query_params)
     app.text_input(key="explore_search").set_value("sample clump").run()
     low = float(np.quantile(corpus.quality, 0.3))

@@ -41,7 +41,7 @@ def shown_run(opened, store, **settings):
 def test_the_track_is_sent_as_the_stored_result_has_it(page, opened, store, mapped):
     result, run = keep(opened, store), shown_run(opened, store)
     app = page(corpus=opened.key, run=run.id)
-    sent = parcels(app)["evidence"]
+    sent = parcels(app)["slider"]["evidence"]
     expected = track(ablation_results.results(store.cache_dir, opened.corpus.fingerprint), "facility", 0.3)
     assert sent["state"] == expected.state == "colored" and sent["reason"] == expected.reason
     assert [(mark["lamb"], mark["verdict"]) for mark in sent["points"]] == [
@@ -51,14 +51,14 @@ def test_the_track_is_sent_as_the_stored_result_has_it(page, opened, store, mapp
     # an offer, never the state
     assert parcels(app)["slider"]["at"] == run.config.selection.lamb != sent["offer"]
     app.selectbox(key=evidence_panel.TARGET).set_value("t2").run()
-    about_one = parcels(app)["evidence"]
+    about_one = parcels(app)["slider"]["evidence"]
     assert [mark["verdict"] for mark in about_one["points"]] == ["worse", "level"] and about_one["offer"] is None
 
 
 def test_next_to_learned_masks_the_track_says_that_it_compares_solved_selections(page, opened, store, mapped):
     keep(opened, store)
     run = shown_run(opened, store, estimator="counterfactual", lamb=0.7)
-    reason = parcels(page(corpus=opened.key, run=run.id))["evidence"]["reason"]
+    reason = parcels(page(corpus=opened.key, run=run.id))["slider"]["evidence"]["reason"]
     said = "The ablation did not test this run's method, learned masks. At λ 0.7, a selection by Solve is "
     assert reason.startswith(said)
 
@@ -67,7 +67,7 @@ def test_another_ratio_leaves_it_dashed_and_offers_to_find_out(page, opened, sto
     keep(opened, store)
     run = shown_run(opened, store, select_ratio=0.1)
     app = page(corpus=opened.key, run=run.id)
-    sent = parcels(app)["evidence"]
+    sent = parcels(app)["slider"]["evidence"]
     assert sent["state"] == "dashed" and len(sent["points"]) == 2 and sent["offer"] is None
     assert app.button(key="evidence_find_out").label.startswith("Find out for this selection (about")
 
@@ -76,7 +76,7 @@ def test_the_best_simple_baseline_is_offered_as_a_run_of_equal_size(page, opened
     keep(opened, store, SIMPLE_WINS, second=False)
     run = shown_run(opened, store)
     app = page(corpus=opened.key, run=run.id)
-    assert "No tried λ beats the best simple baseline" in parcels(app)["evidence"]["sentences"][0]
+    assert "No tried λ beats the best simple baseline" in parcels(app)["slider"]["evidence"]["sentences"][0]
     begun = []
 
     def begin(opened, runs, settings, rules, name=""):
@@ -111,7 +111,7 @@ def test_what_is_not_measured_is_found_out_by_one_button(page, opened, store, ma
     worker().forget(ablation_job.key_of(opened.corpus))
     run = shown_run(opened, store, select_ratio=0.1)
     app = page(corpus=opened.key, run=run.id)
-    assert parcels(app)["evidence"]["points"] == []
+    assert parcels(app)["slider"]["evidence"]["points"] == []
     button = app.button(key="evidence_find_out")
     assert button.label.startswith("Find out what helps (about")
     button.click().run()

@@ -15,6 +15,7 @@ from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.runs.execute import execute
@@ -68,14 +69,24 @@ def of_rows(parcel, places_rows) -> list[np.ndarray]:
     return found
 
 
+def drawn(sent) -> np.ndarray:
+    """The rows that the first panel shows as selected."""
+    by_row = np.zeros(len(sent["ground"]["rows"]), bool)
+    by_row[sent["ground"]["rows"]] = sent["0"]["codes"] == 1
+    return by_row
+
+
 def problem_of(opened, run=None) -> str:
     """The name of the problem behind the slider beside a run."""
     return kept_points.key_of(opened.corpus, lambda_points.settings_of(None if run is None else run.config.selection))
 
 
 def at(app, lamb):
-    """The page once the slider was let go there."""
-    return view(app, lamb=lamb)
+    """The page once the slider was let go there, and what it asks for is solved."""
+    app = view(app, lamb=lamb)
+    while parcels(app)["slider"]["words"].startswith("solving"):
+        app.run()
+    return app
 
 
 def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, opened, store, mapped):
@@ -90,7 +101,7 @@ def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, open
     assert (state["at"], state["home"], state["touched"]) == (0.3, 0.3, False)
     assert state["press"] == "prepare" and "once it is solved" in state["words"] and state["back"] == "As in m*i*ne"
     (only,) = sent["lambdas"]["points"]
-    assert only["run"] and only["quality"] == words.percent(0.8, 1) and "released" not in sent
+    assert only["run"] and only["quality"] == words.percent(0.8, 1) == state["current"]["quality"]
     # that is facility: letting go begins it; a sum with it is selected by runs only, and DiSF waits for the button
     assert state["answers"]
     for objective in ("pairwise:1,facility:1", "disf"):
@@ -115,9 +126,8 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
         # selected anew there, beside another run: the same worth, or more where the run is not proved best
         other = ran(store, opened, objective=objective, estimator="relaxed", lamb=0.8)
         sent = parcels(at(page(corpus=opened.key, run=other.id), lamb))
-        anew = next(
-            p for part in ("released", "lambdas") for p in sent.get(part, {"points": []})["points"] if p["lamb"] == lamb
-        )
+        anew = sent["slider"]["current"]
+        assert anew["lamb"] == lamb
         answer = behind.answer(lamb, LONG)
         worth = lamb * spot.quality + (1 - lamb) * spot.diversity
         assert worth - 5e-4 <= answer.joint <= worth + spot.gap + 1e-6
@@ -132,10 +142,10 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     sent = parcels(app)
     answer = behind.refined(0.12, LONG)
     assert answer.solved
-    (released,) = sent["released"]["points"]
+    released = sent["slider"]["current"]
     assert released["lamb"] == 0.12 and not released["note"]
     assert released["quality"] == words.percent(answer.quality, 1)
-    (mask,) = of_rows(sent["released"], sent["ground"]["rows"])
+    mask = drawn(sent)
     assert np.array_equal(mask, answer.mask)
     # its value, from the definition in float64
     corpus = opened.corpus
@@ -148,11 +158,10 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     assert released["proof"] == lambda_points.proof_words(answer.gap, True)
     # drawn again, it is there by itself
     sent = parcels(app.run())
-    assert sent["released"]["points"] == [released]
-    # back to the run, and what was released is gone
-    app = at(app, None)
-    assert parcels(app)["slider"]["at"] == 0.5 and not parcels(app)["slider"]["touched"]
-    assert "released" not in parcels(app)
+    assert sent["slider"]["current"] == released
+    # back to the run
+    state = parcels(app := at(app, None))["slider"]
+    assert state["at"] == state["current"]["lamb"] == 0.5 and state["current"]["run"] and not state["touched"]
     # beside another run nothing of it is left
     other = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.9)
     app = at(app, 0.12)
@@ -189,8 +198,7 @@ def test_each_download_names_its_selection_and_holds_what_it_names(page, opened,
     assert offered(app) == ["Download 60 ids (λ 0.12)"] and holds(behind.refined(0.12, LONG).mask, 0.12, False)
     monkeypatch.setattr(lambda_points, "REFINED_WITHIN", -1.0)
     app = at(app, 0.87)
-    (drawn,) = of_rows(parcels(app)["released"], parcels(app)["ground"]["rows"])
-    assert offered(app) == ["Download 60 ids (λ 0.87, preview)"] and holds(drawn, 0.87, True)
+    assert offered(app) == ["Download 60 ids (λ 0.87, preview)"] and holds(drawn(parcels(app)), 0.87, True)
     # the run's own lambda is the run's own selection
     assert offered(at(app, 0.5)) == own and offered(at(app, None)) == own
 
@@ -211,7 +219,8 @@ def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so
     behind = prepared(opened, run)
     app = at(page(corpus=opened.key, run=run.id), 0.33)
     sent = parcels(app)
-    assert sent["slider"]["at"] == 0.3 and "not solved" in sent["slider"]["words"] and "released" not in sent
+    assert sent["slider"]["at"] == sent["slider"]["current"]["lamb"] == 0.3
+    assert "not solved" in sent["slider"]["words"]
     assert [point["lamb"] for point in sent["lambdas"]["points"]] == [point.answer.lamb for point in behind.solved[1]]
 
 
@@ -237,7 +246,7 @@ def test_rules_and_tokens_of_the_run_hold_at_every_lambda(page, opened, store, m
     sent = parcels(at(page(corpus=opened.key, run=run.id), 0.33))
     assert not sent["slider"]["words"] and sent["slider"]["at"] == 0.33
     solved = of_rows(sent["lambdas"], sent["ground"]["rows"])
-    (released,) = of_rows(sent["released"], sent["ground"]["rows"])
+    released = drawn(sent)
     place = next(k for k, point in enumerate(sent["lambdas"]["points"]) if point["run"])
     assert np.array_equal(solved[place], run.rows(["selected"])["selected"].to_numpy())
     assert len({mask.tobytes() for mask in (*solved, released)}) > 5
@@ -383,52 +392,45 @@ def test_marks_of_the_sample_and_of_its_flip(page, opened, store, mapped, monkey
     assert flip["low"] == pytest.approx(0.41125) and name in flip["words"]
 
 
-def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
-    app = page(corpus=opened.key)
-    for nonsense in (7, -0.1, True, "<b>", None, [0.5], float("nan")):
-        state: dict = {"explore_map_ear": {"asked": [{"wants": nonsense, "turn": 1, "number": 1}]}}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lambda_slider.st, "session_state", state)
-            lambda_slider._asked("explore_map", None)
-        assert state["view"].lamb is None, nonsense
-    assert json.dumps(parcels(app)["slider"]["at"]) == "0.5"
+def moved(lamb, turn) -> dict:
+    """What the session holds once the browser said that the slider was let go there."""
+    return {"m": {"moved": {"lamb": lamb, "turn": turn}}}
 
 
-def test_a_question_is_taken_note_of_once_whatever_comes_with_it_or_before_its_callback(monkeypatch, opened):
-    first, second = {"wants": 0.9, "turn": 3, "number": 1}, {"wants": "sight", "sight": "UMAP.1,2,3", "number": 2}
-    home, again = {"wants": "home", "turn": 5, "number": 3}, {"wants": 0.25, "turn": 7, "number": 4}
-    state: dict = {"m_ear": {"asked": [first]}, lambda_slider.HEARD: 0}
-    monkeypatch.setattr(lambda_slider.st, "session_state", state)
-    # a button that was pressed with it is called before it
-    assert lambda_slider.chosen("m") == 0.9 and state["view"].lamb is None
-    # the server was busy: the browser's second question came in the place of its first
-    taken = []
-    monkeypatch.setattr(lambda_slider, "take_sight", lambda *sight: taken.append(sight[-1]))
-    state["m_ear"]["asked"] = [first, second]
-    beside, begun = SimpleNamespace(corpus=opened.corpus, workspace=SimpleNamespace(settings="problem")), []
-    monkeypatch.setattr(lambda_slider, "answers", lambda workspace: workspace is beside.workspace)
+def test_what_a_browser_says_is_checked(monkeypatch, opened):
+    for nonsense in (7, -0.1, True, "<b>", [0.5], float("nan"), {}):
+        monkeypatch.setattr(lambda_slider.st, "session_state", moved(nonsense, 1))
+        lambda_slider.take("m", None)
+        assert views.now().lamb is None, nonsense
+    for nothing in ({}, {"m": {}}, {"m": {"moved": 0.3}}):
+        monkeypatch.setattr(lambda_slider.st, "session_state", nothing)
+        lambda_slider.take("m", None)
+        assert views.now().lamb is None
+
+
+def test_a_move_is_taken_note_of_once_whether_its_callback_or_a_button_comes_first(monkeypatch, opened):
+    monkeypatch.setattr(lambda_slider.st, "session_state", state := moved(0.9, 3))
+    begun, workspace = [], SimpleNamespace(corpus=opened.corpus, settings="problem")
+    monkeypatch.setattr(lambda_slider, "answers", lambda workspace: True)
     monkeypatch.setattr(lambda_slider.live, "session", lambda corpus, settings, cache_dir: begun.append(settings))
-    lambda_slider._asked("m", beside)
-    assert begun == ["problem"]  # by the lambda, not by where the map was moved to
-    assert state["view"].lamb == 0.9 and state[lambda_slider.TURN] == 3 and taken == ["UMAP.1,2,3"]
-    state["m_ear"]["asked"] = [first, second, home]
-    assert lambda_slider.chosen("m") is None
-    lambda_slider._asked("m", beside)
-    assert state["view"].lamb is None and state[lambda_slider.TURN] == 5 and len(taken) == len(begun) == 1
-    # a session that began after the page: what was asked of the one before it is not asked again
-    del state[lambda_slider.HEARD]
-    state["m_ear"]["asked"] = [first, second, home, again]
-    lambda_slider._asked("m", beside)
-    assert state["view"].lamb == 0.25 and len(taken) == 1
-    state["m_ear"]["asked"] = None  # a trigger is gone with the drawing it brought
-    assert lambda_slider.chosen("m") == 0.25 and lambda_slider.chosen("another") == 0.25
+    lambda_slider.take("m", workspace)
+    assert views.now().lamb == 0.9 and begun == ["problem"]
+    views.change(lamb=None)  # another run was chosen since
+    lambda_slider.take("m", workspace)
+    assert views.now().lamb is None and len(begun) == 1
+    state |= moved(0.25, 4)
+    lambda_slider.take("m", workspace)
+    state |= moved(None, 5)
+    assert views.now().lamb == 0.25 and len(begun) == 2
+    lambda_slider.take("m", workspace)
+    assert views.now().lamb is None and len(begun) == 2
 
 
 def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapped):
     run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
     prepared(opened, run)
     app = page(corpus=opened.key, run=run.id, **{"lambda": "0.12"})
-    assert parcels(app)["slider"]["at"] == 0.12 and parcels(app)["released"]["points"][0]["lamb"] == 0.12
+    assert parcels(app)["slider"]["at"] == 0.12 == parcels(app)["slider"]["current"]["lamb"]
     app = at(app, 0.2)
     assert app.query_params["lambda"] in ("0.2", ["0.2"])
     app = at(app, None)

@@ -24,7 +24,6 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import (
     best_rows,
     brushing,
-    columns,
     distribution_panel,
     groups_panel,
     names_panel,
@@ -81,7 +80,7 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
     ]
     assert [facet["name"] for facet in strips(app)[0]["facets"]] == ["quality", "length", "source"]
     assert "Start a run to see its selection" in [link.proto.label for link in app.get("page_link")]
-    assert app.selectbox(key="explore_run").disabled
+    assert app.selectbox(key="explore_run_none").disabled
     assert "PCA: it shows" in captions(app)
     assert preparing(app) == ["UMAP"]
     explained(app, 6)
@@ -321,10 +320,10 @@ def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
 def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store, mapped):
     app = page(corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
-    ground = parcels(app)["ground"]["id"]
+    ground = map_data(app)["parcels"]["ground"]
     app.selectbox(key="colour").select("source").run()
     assert map_data(app)["regions"] == [["box", [-5, 5, 5, -5], [-5, -5, 5, 5]]]
-    assert parcels(app)["ground"]["id"] == ground, "other colours must not move anything"
+    assert map_data(app)["parcels"]["ground"] == ground, "other colours must not move anything"
     assert "region on the map" in chips(app)
     before = map_data(app)["cleared"]
     app.button(key="chip_region").click().run()
@@ -523,7 +522,7 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     app.button(key="chip_source").click().run()
     assert "source: web, code" not in chips(app) and len(chips(app)) == 3
     app.button(key="clear_all").click().run()
-    assert chips(app) == [] and "**240** of 240 rows" in said_by(app) and "bright" not in parcels(app)["dimming"]
+    assert chips(app) == [] and "**240** of 240 rows" in said_by(app) and "dimming" not in parcels(app)
     assert app.text_input(key="explore_search").value == ""
 
 
@@ -666,10 +665,6 @@ def test_rows_are_colored_by_what_each_end_of_lambda_selects_at_every_lambda(pag
         f"neither {counts[False, False]}",
     ]
     assert np.array_equal(sent["codes"], (best + 2 * spread)[parcels(app)["ground"]["rows"]])
-    # while λ is dragged the map shows the selection, and these colors again once the page has followed
-    assert parcels(app)["slider"]["between"]
-    app.selectbox(key="colour").set_value(columns.SELECTED).run()
-    assert not parcels(app)["slider"]["between"]
 
 
 def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):
@@ -744,32 +739,31 @@ def test_downloads_hold_every_row_and_no_formula(opened, store):
     assert len(lines) == 8 and lines[1].startswith('"doc-0002",')
 
 
-def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch):
+def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch, opened):
     """An answer about another projection, or from before the server forgot the regions, is no region."""
-    answers, told = iter([]), []
-
-    def component(name, parts):
-        return lambda **given: told.append(given["data"]) or next(answers) if name == "map" else None
-
-    monkeypatch.setattr(canvas_map.st, "session_state", {})
-    monkeypatch.setattr(canvas_map, "component", component)
+    state, told = {}, []
+    monkeypatch.setattr(canvas_map.st, "session_state", state)
+    monkeypatch.setattr(canvas_map, "component", lambda name, parts: lambda **given: told.append(given))
     places = place(np.random.default_rng(0).normal(size=(30, 2)))
     ground = ground_parcel(places, ["x"] * 30)
     shape = [["lasso", [0, 1, 1], [0, 0, 1]]]
 
-    def show(answer, scope="pca"):
-        nonlocal answers
-        answers = iter([answer])
-        return len(canvas_map.canvas_map("m", scope, ground, places, [None], alt=""))
+    def show(scope="pca"):
+        canvas_map.canvas_map("m", opened.corpus, scope, ground, places, [], alt="")
+        return len(canvas_map.regions("m", scope))
 
-    drawn = {"drawn": {"scope": "pca", "cleared": 0, "regions": shape}}
-    assert show({}) == 0 and show(drawn) == 1
+    def drawn(scope="pca"):
+        state["m"] = {"drawn": {"scope": "pca", "cleared": 0, "regions": shape}}
+        told[-1]["on_drawn_change"]()
+        return show(scope)
+
+    assert show() == 0 and drawn() == 1
     # a page that was left and opened again has no answer yet: what is remembered goes to the browser
-    assert show({}) == 1 and told[-1]["regions"] == [["lasso", [0, 1, 1], [0, 0, 1]]]
-    assert show(drawn, scope="umap") == 0
-    assert show(drawn) == 1
+    assert show() == 1 and told[-1]["data"]["regions"] == [["lasso", [0, 1, 1], [0, 0, 1]]]
+    assert show("umap") == 0 and drawn("umap") == 0
+    assert show() == 0 and drawn() == 1
     canvas_map.clear("m")
-    assert show(drawn) == 0 and told[-1]["cleared"] == 1
+    assert drawn() == 0 and told[-1]["data"]["cleared"] == 1
 
 
 def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, mapped, tmp_path):

@@ -39,7 +39,6 @@ def counts_parcel(points: Sequence[LambdaPoint], tallies: Sequence[Tally]) -> by
         verdicts.append(np.concatenate([_verdicts(*pair, share) for pair in zip(counts, sizes, strict=True)]))
         shares.append(share)
     header = {
-        "kind": "counts",
         "lambdas": [point.lamb for point in points],
         "shares": shares,
         "tallies": [[tally.name, tally.size] for tally in tallies],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from datamask.ablation.cost import expected_seconds, first_question
@@ -13,8 +15,6 @@ from datamask.analyses.ablation import form_panel as ablation_form
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.map.canvas_map import carry
-from datamask.dashboard.map.parcels import pack
 from datamask.dashboard.shell import session
 from datamask.dashboard.tradeoff import below_random, evidence_track
 from datamask.dashboard.tradeoff.evidence_track import TARGET
@@ -29,16 +29,15 @@ def track_of(corpus: Corpus, settings: SelectionConfig) -> Track:
     return evidence_track.track_of(results, settings, st.session_state.get(TARGET) or "")
 
 
-def send(name: str, corpus: Corpus, settings: SelectionConfig, selected: SelectionConfig | None) -> None:
-    """Send a map's slider what was found along lambda.
+def found(corpus: Corpus, settings: SelectionConfig, selected: SelectionConfig | None) -> dict[str, Any]:
+    """What was found along lambda, for a map's slider.
 
     Args:
-        name: of a map that was drawn with a slider. settings: of the slider's problem.
-        selected: of the current selection; None: there is none.
+        settings: of the slider's problem. selected: of the current selection; None: there is none.
     """
     shown = track_of(corpus, settings)
     instead = [] if selected is None else instead_of(selected, shown, len(corpus))
-    carry(name, "evidence", pack(evidence_track.header(shown, offers(shown), instead)))
+    return evidence_track.header(shown, offers(shown), instead)
 
 
 def controls(workspace: Workspace) -> None:
@@ -50,7 +49,7 @@ def controls(workspace: Workspace) -> None:
     if shown.result is None:
         _find_out(corpus, settings, "Find out what helps")
         return
-    found = offers(shown)
+    offered = offers(shown)
     with st.popover("What helps", icon=":material/balance:"):
         if shown.result.several:
             labels = {"": f"All {len(shown.result.targets)} targets"}
@@ -65,7 +64,7 @@ def controls(workspace: Workspace) -> None:
                 persist_state="session",
                 help="What the model should be good at. The marks under the slider are for this target.",
             )
-        for offer in found:
+        for offer in offered:
             st.write(words.plain(offer.sentence, 300))
         st.caption(words.plain(shown.reason, 300))
         if shown.state == DASHED:
@@ -76,7 +75,7 @@ def controls(workspace: Workspace) -> None:
             icon=":material/arrow_forward:",
             query_params={**session.link_parameters(), "answer": shown.result.question.key},
         )
-    for offer in found:
+    for offer in offered:
         if offer.method is not None and not offer.moves:
             _run(workspace, offer.method)
 

@@ -51,6 +51,7 @@ def _map(first: FirstPicture) -> None:
     sample = first.look.sample
     canvas_map(
         "first_map",
+        sample,
         f"{sample.fingerprint} {STAND_IN.name}",
         first.parcel,
         first.places,

@@ -14,7 +14,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import chosen
 from datamask.dashboard.shell.components import component
 
-KEYS = ("lasting", "turn", "reader")
+KEYS = ("turn", "reader")
 """The scripts of what hears the reader's arrow keys."""
 
 LETTERS = 6000

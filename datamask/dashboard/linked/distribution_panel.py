@@ -18,7 +18,7 @@ from datamask.dashboard.shell import session
 from datamask.dashboard.shell.components import component
 
 KEY = "explore_strips"
-STRIPS = ("parcel", "elements", "amounts", "strips")
+STRIPS = ("store", "elements", "amounts", "strips")
 """The scripts of the component; its bars hear what the map's slider counts."""
 
 FEW = 3

@@ -1,46 +1,42 @@
-"""A map of linked panels on a canvas, as a Streamlit component: plain JavaScript and CSS, no network.
+"""A map of linked panels on a canvas, as a Streamlit component: plain JavaScript and CSS, nothing from elsewhere.
 
-    ground = scene.ground(corpus, cache_dir, wanted, hexagons=None)
-    parcel = scene.ground_parcel(corpus, ground)
-    regions = canvas_map("explore_map", ground.scope, parcel, ground.places, [layer, layer, layer], alt="...")
-    rows = rows_inside(ground.places.points, regions)        # of all samples, not only of the drawn ones
+    found = canvas_map.regions("explore_map", ground.scope)
+    canvas_map.canvas_map("explore_map", corpus, ground.scope, parcel, ground.places, [layer, layer], alt="...")
+    rows = rows_inside(ground.places.points, found)        # of all samples, not only of the drawn ones
 
-Coordinates and labels travel once per corpus and projection; each panel is one byte per mark. A panel whose layer
-changes is sent alone, and zoom, position, tool and lasso stay where they are. For something that changes while the
-page stands still (a slider, a run under way), give None in the panel's place and call `canvas_layer` in a fragment:
-
-    canvas_map("map", scope, parcel, places, [quality, crowding, None], alt="...")
-    @st.fragment(run_every=0.5)
-    def live():
-        canvas_layer("map", 2, Selection("Selected", selected_now()), places)
+The component's data are a small JSON that names parcels by their address; the browser fetches those that it does not
+have. Coordinates and labels travel once per corpus and projection; each panel is one byte per mark. Zoom, position,
+tool and lasso stay where they are whatever else changes.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from datamask.corpus import Corpus
 from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.ends import Ends
 from datamask.dashboard.map.layers import Layer
-from datamask.dashboard.map.marks import EVERYTHING, Seen, marks_of
-from datamask.dashboard.map.parcels import addressed, dimming_parcel, layer_parcel
+from datamask.dashboard.map.marks import Seen, marks_of
+from datamask.dashboard.map.parcels import dimming_parcel, layer_parcel
 from datamask.dashboard.map.places import Places
 from datamask.dashboard.map.regions import Region, drawn_regions, rows_inside
 from datamask.dashboard.map.shared_view import rounded
+from datamask.dashboard.server.parcels import parcels as kept_parcels
 from datamask.dashboard.shell import session
-from datamask.dashboard.shell.components import component
+from datamask.dashboard.shell.components import component, nothing
 
-CARRIER = ("parcel", "lasting", "carrier")
 MAP = (
-    "parcel",
+    "store",
+    "loader",
     "elements",
     "amounts",
-    "lasting",
     "raster",
     "tools",
     "tip",
@@ -54,7 +50,7 @@ MAP = (
     "front",
     "map",
 )
-"""The scripts of both components."""
+"""The scripts of the component."""
 
 _ANY = "*"
 """Stands for the corpus in the scope of regions that an address brought."""
@@ -77,6 +73,24 @@ class Named:
     sentence: str
 
 
+@dataclass(frozen=True)
+class Slider:
+    """The lambda slider on a map's lower edge.
+
+    Attributes:
+        state: what stands on it, as JSON. parcels: of the selections that it is dragged over, by part.
+        ends: the common colour scales of these selections and of the map's panels, by kind of layer.
+        on_moved: called where it was let go, before the page is drawn again: the answer is the map's ``moved``.
+        on_pressed: likewise where its button was pressed.
+    """
+
+    state: Mapping[str, Any]
+    parcels: Mapping[str, bytes] = field(default_factory=dict)
+    ends: Mapping[type, Ends] = field(default_factory=dict)
+    on_moved: Callable[[], None] = nothing
+    on_pressed: Callable[[], None] = nothing
+
+
 @dataclass
 class _Memory:
     """What a session remembers of one map, also while another page is shown.
@@ -96,111 +110,107 @@ class _Memory:
         return self.scope.rpartition(" ")[2]
 
 
-def canvas_map(
-    name: str,
-    scope: str,
-    ground: bytes,
-    places: Places,
-    layers: Sequence[Layer | None],
-    *,
-    alt: str,
-    height: int | str = 340,
-    filled: bool = False,
-    shown: np.ndarray | None = None,
-    inside: Callable[[tuple[Region, ...]], np.ndarray] | None = None,
-    marked: Sequence[int] = (),
-    on_pick: Callable[[int], None] | None = None,
-    ends: Mapping[type, Ends] | None = None,
-    names: Sequence[Named] = (),
-    opened: Sequence[int] = (),
-    on_name: Callable[[int], None] | None = None,
-    slider: bool = False,
-    addressed: bool = False,
-) -> tuple[Region, ...]:
-    """Show a map and answer what was drawn on it.
+def regions(name: str, scope: str) -> tuple[Region, ...]:
+    """What is drawn on a map, in data coordinates, on whichever panel.
 
     Args:
-        name: of the map, one per page.
-        scope: names corpus and projection, ``fingerprint kind``: regions are forgotten and the view starts anew when
-            it changes.
-        ground: `parcels.ground_parcel` of these places; ask `scene.ground_parcel`, which keeps it.
-        places: where the samples lie.
-        layers: one per panel; None: `canvas_layer` sends that one.
-        alt: the map's subject in a sentence, for screen readers.
-        height: of the panels in CSS pixels, or as a length in CSS (``calc(100vh - 10rem)``); without title and key.
-        filled: title, key and tools lie on the map, which so fills the room there is.
-        shown: bool ``(N,)``, samples that stay bright; None: all. Regions dim by themselves.
-        inside: answers which samples lie in regions, bool ``(N,)``, where the page keeps such answers; None: each
-            drawing tests them all.
-        marked: rows that get a ring.
-        on_pick: called with the row of a sample that was clicked, before the page is drawn again.
-        ends: common colour scales of panels that are compared, by kind of layer (`ends.common_ends`).
-        names: of regions, those first that must have room.
-        opened: codes of those whose samples are shown alone.
-        on_name: called with the code of a name that was pressed, before the page is drawn again.
-        slider: whether a lambda slider lies on its lower edge; `lambda_slider.show` sends what stands there.
-        addressed: whether the address says where the map was moved to. Once a hand rests, the browser writes it there,
-            and asks the ear that stands beside the map to take note (`take_sight`).
-
-    Returns:
-        The regions drawn on the map, in data coordinates, on whichever panel.
+        name, scope: as `canvas_map` is given them.
     """
     memory = _memory(name)
     if memory.scope == f"{_ANY} {scope.rpartition(' ')[2]}":
         memory.scope = scope
     elif memory.scope != scope:
         memory.scope, memory.regions = scope, ()
-    counted = shown
-    if memory.regions:
-        if inside is not None:
-            counted = inside(memory.regions)
-        else:
-            counted = np.zeros(len(places.points), bool)
-            counted[rows_inside(places.points, memory.regions)] = True
-        if shown is not None:
-            counted = counted & shown
-    with st.container(gap=None):
-        carry(name, "ground", ground)
-        carry(name, "dimming", dimming_parcel(places, shown))
-        for i, layer in enumerate(layers):
-            if layer is not None:
-                canvas_layer(name, i, layer, places, Seen(shown, counted, ends or {}))
-        result = component("map", MAP)(
-            key=name,
-            on_drawn_change=lambda: _drawn(name),
-            on_picked_change=lambda: _picked(name, len(places.points), on_pick),
-            on_named_change=lambda: _named(name, {named.code for named in names}, on_name),
-            data={
-                "name": name,
-                "scope": scope,
-                "panels": len(layers),
-                "alt": alt,
-                "height": f"{height}px" if isinstance(height, int) else height,
-                "filled": filled,
-                "cleared": memory.cleared,
-                "picking": on_pick is not None,
-                "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
-                "opened": list(opened),
-                "slider": slider,
-                "sight": _sight(name, scope) if addressed else None,
-                "addressed": addressed,
-                "marked": [list(map(float, places.points[row])) for row in marked],
-                "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions],
-            },
-        )
-    _hear(memory, result.get("drawn"))
     return memory.regions
 
 
-def canvas_layer(name: str, panel: int, layer: Layer, places: Places, seen: Seen = EVERYTHING) -> None:
-    """Send one panel of a map, from wherever it is computed; the map itself may stand elsewhere on the page.
+def canvas_map(
+    name: str,
+    corpus: Corpus,
+    scope: str,
+    ground: bytes,
+    places: Places,
+    layers: Sequence[Layer],
+    *,
+    alt: str,
+    height: int | str = 340,
+    filled: bool = False,
+    shown: np.ndarray | None = None,
+    counted: np.ndarray | None = None,
+    marked: Sequence[int] = (),
+    on_pick: Callable[[int], None] | None = None,
+    ends: Mapping[type, Ends] | None = None,
+    names: Sequence[Named] = (),
+    opened: Sequence[int] = (),
+    on_name: Callable[[int], None] | None = None,
+    slider: Slider | None = None,
+    addressed: bool = False,
+) -> None:
+    """Show a map.
 
     Args:
-        name: of the map. panel: its place from the left, from 0.
-        layer: of the places' N rows. places: those the map was given.
-        seen: what a filter lets through.
+        name: of the map, one per page.
+        corpus: whose rows are drawn.
+        scope: names corpus and projection, ``fingerprint kind``: regions are forgotten and the view starts anew when
+            it changes.
+        ground: `parcels.ground_parcel` of these places; ask `scene.ground_parcel`, which keeps it.
+        places: where the samples lie.
+        layers: one per panel.
+        alt: the map's subject in a sentence, for screen readers.
+        height: of the panels in CSS pixels, or as a length in CSS (``calc(100vh - 10rem)``); without title and key.
+        filled: title, key and tools lie on the map, which so fills the room there is.
+        shown: bool ``(N,)``, samples that stay bright; None: all. Regions dim by themselves.
+        counted: bool ``(N,)``, those that the keys count; None: those inside the regions.
+        marked: rows that get a ring.
+        on_pick: called with the row of a sample that was clicked, before the page is drawn again.
+        ends: common colour scales of panels that are compared, by kind of layer (`ends.common_ends`).
+        names: of regions, those first that must have room.
+        opened: codes of those whose samples are shown alone.
+        on_name: called with the code of a name that was pressed, before the page is drawn again.
+        slider: what lies on its lower edge.
+        addressed: whether the address says where the map was moved to.
     """
-    carry(name, str(panel), layer_parcel(marks_of(layer, places, session.dark(), seen)))
+    memory, found = _memory(name), regions(name, scope)
+    if counted is None and found:
+        counted = np.zeros(len(places.points), bool)
+        counted[rows_inside(places.points, found)] = True
+    seen = Seen(shown, counted, ends or (slider.ends if slider else {}))
+    bodies = {"ground": ground, **(slider.parcels if slider else {})}
+    bodies |= {str(i): layer_parcel(marks_of(layer, places, session.dark(), seen)) for i, layer in enumerate(layers)}
+    if shown is not None:
+        bodies["dimming"] = dimming_parcel(places, shown)
+
+    def answered(part: str) -> Any:
+        return st.session_state[name].get(part)
+
+    component("map", MAP)(
+        key=name,
+        on_drawn_change=lambda: _hear(memory, answered("drawn")),
+        on_picked_change=lambda: _picked(answered("picked"), len(places.points), on_pick),
+        on_named_change=lambda: _named(answered("named"), {named.code for named in names}, on_name),
+        on_sight_change=lambda: take_sight(name, corpus.fingerprint, answered("sight")),
+        on_moved_change=slider.on_moved if slider else nothing,
+        on_pressed_change=slider.on_pressed if slider else nothing,
+        on_missing_change=nothing,  # the page is drawn again, and so the parcel is kept again
+        data={
+            "name": name,
+            "parcels": {part: kept_parcels().keep(corpus, body) for part, body in bodies.items()},
+            "scope": scope,
+            "panels": len(layers),
+            "alt": alt,
+            "height": f"{height}px" if isinstance(height, int) else height,
+            "filled": filled,
+            "cleared": memory.cleared,
+            "picking": on_pick is not None,
+            "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
+            "opened": list(opened),
+            "slider": slider.state if slider else None,
+            "sight": _sight(name, scope) if addressed else None,
+            "addressed": addressed,
+            "marked": [list(map(float, places.points[row])) for row in marked],
+            "regions": [[region.kind, *region.corners.T.tolist()] for region in found],
+        },
+    )
 
 
 def awaiting(kind: str, regions: tuple[Region, ...]) -> _Memory:
@@ -245,29 +255,17 @@ def clear(name: str) -> None:
     memory.cleared += 1
 
 
-def carry(name: str, part: str, parcel: bytes) -> None:
-    """Send one part of a map, from wherever it is computed; the browser takes it again only where it changed."""
-    component("carrier", CARRIER)(key=f"{name}_{part}", data=addressed(f"{name}/{part}", parcel))
-
-
-def _drawn(name: str) -> None:
-    # a callback runs before the page is drawn again, so that the keys count what is inside at once
-    _hear(_memory(name), st.session_state[name].get("drawn"))
-
-
 def _hear(memory: _Memory, drawn: object) -> None:
     if isinstance(drawn, Mapping) and drawn.get("scope") == memory.scope and drawn.get("cleared") == memory.cleared:
         memory.regions = tuple(map(rounded, drawn_regions(drawn.get("regions"))))
 
 
-def _picked(name: str, rows: int, on_pick: Callable[[int], None] | None) -> None:
-    row = st.session_state[name].get("picked")
+def _picked(row: object, rows: int, on_pick: Callable[[int], None] | None) -> None:
     if on_pick is not None and isinstance(row, int) and 0 <= row < rows:
         on_pick(row)
 
 
-def _named(name: str, known: set[int], on_name: Callable[[int], None] | None) -> None:
-    code = st.session_state[name].get("named")
+def _named(code: object, known: set[int], on_name: Callable[[int], None] | None) -> None:
     if on_name is not None and isinstance(code, int) and code in known:
         on_name(code)
 

@@ -7,13 +7,11 @@ A parcel is one length, one JSON header and the arrays behind it, each starting 
 The header's ``arrays`` gives each one's kind, its place counted from the beginning of the parcel, and its length. Three
 kinds of parcel make a map: one *ground* per corpus and projection (coordinates and labels: the megabytes), one *layer*
 per panel (a byte per mark), one *dimming* for what a filter leaves out (a byte per mark; of hexagons
-also how many of their samples are shown). Each is sent when it changes
-and at no other time, so that other colours never move the picture.
+also how many of their samples are shown). A browser fetches each once, so that other colours never move the picture.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +29,7 @@ KINDS = {"uint8": "u1", "uint32": "<u4", "float32": "<f4"}
 
 
 def pack(header: dict[str, Any], **arrays: np.ndarray) -> bytes:
-    """One parcel. Its header gets an ``id``, which follows from everything in it.
+    """One parcel.
 
     Args:
         arrays: uint8, uint32 or float32, of any shape; they arrive flat.
@@ -44,11 +42,6 @@ def pack(header: dict[str, Any], **arrays: np.ndarray) -> bytes:
         if array.dtype.name not in KINDS:
             raise ValueError(f"{name} must be uint8, uint32 or float32 to be sent to a map, got {array.dtype}")
         bodies[name] = np.ascontiguousarray(array).astype(KINDS[array.dtype.name], copy=False)
-    mark = hashlib.blake2b(json.dumps(header, sort_keys=True).encode(), digest_size=12)
-    for name, body in bodies.items():
-        mark.update(name.encode())
-        mark.update(body.tobytes())
-    header = {**header, "id": mark.hexdigest()}
     # places depend on the header's length and the header on the places: they count from the end of the header's room
     places: dict[str, tuple[str, int, int]] = {}
     end = 0
@@ -64,12 +57,6 @@ def pack(header: dict[str, Any], **arrays: np.ndarray) -> bytes:
         first = room + places[name][1]
         parcel[first : first + body.nbytes] = body.tobytes()
     return bytes(parcel)
-
-
-def addressed(slot: str, parcel: bytes) -> bytes:
-    """A parcel with the name of the place it belongs to, at most 255 bytes of UTF-8, before it."""
-    name = slot.encode()
-    return bytes([len(name)]) + name + parcel
 
 
 def ground_parcel(places: Places, labels: Sequence[str]) -> bytes:
@@ -122,14 +109,12 @@ def layer_parcel(marks: Marks) -> bytes:
     )
 
 
-def dimming_parcel(places: Places, shown: np.ndarray | None) -> bytes:
+def dimming_parcel(places: Places, shown: np.ndarray) -> bytes:
     """What stays bright: a byte per mark, 255 for all of it, 0 for none.
 
     Args:
-        shown: bool ``(N,)``; a hexagon is drawn as large as the share of its samples that is shown. None: everything.
+        shown: bool ``(N,)``; a hexagon is drawn as large as the share of its samples that is shown.
     """
-    if shown is None:
-        return pack({"kind": "dimming"})
     passing = np.where(shown[places.drawn], 255, 0).astype(np.uint8)
     if places.cells is None:
         return pack({"kind": "dimming"}, bright=passing)

@@ -29,6 +29,7 @@ from datamask import endings, import_race, server_note
 from datamask.config import CorpusConfig
 from datamask.dashboard.data import kept_roots
 from datamask.dashboard.data.allowed import allowed
+from datamask.dashboard.server import parcels
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
@@ -120,7 +121,10 @@ def around(script: str | None = None) -> dict[str, Any]:
         print(f"datamask: {error}", file=sys.stderr, flush=True)
         raise SystemExit(REFUSED) from error
     return {
-        "routes": [Route(server_note.TOKEN_PATH, _token)],
+        "routes": [
+            Route(server_note.TOKEN_PATH, _token),
+            Route(f"/{_base()}{parcels.PATH}{{address}}", parcels.answer),
+        ],
         "middleware": [Middleware(Doorkeeper, hosts=_hosts)],
         "lifespan": _life,
         "on_script_error": _fault,

@@ -62,7 +62,6 @@ def header(shown: Track, offers: Sequence[Offer], instead: Sequence[str] = ()) -
     """
     moving = next((offer for offer in offers if offer.moves), None)
     return {
-        "kind": "evidence",
         # without a finished result there is nothing to explain: a button finds out
         "silent": shown.result is None,
         "state": shown.state,

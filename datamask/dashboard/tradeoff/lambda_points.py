@@ -21,7 +21,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import Ends, common_ends
 from datamask.dashboard.map.layers import Selection
-from datamask.dashboard.map.marks import EVERYTHING, Marks, Seen, marks_of
+from datamask.dashboard.map.marks import EVERYTHING, Seen, marks_of
 from datamask.dashboard.map.parcels import pack
 from datamask.dashboard.map.places import Places, cut
 from datamask.dashboard.tradeoff import lambda_point, live
@@ -152,7 +152,7 @@ def points_parcel(
     *,
     dark: bool = False,
     seen: Seen = EVERYTHING,
-    shown: tuple[str, np.ndarray] | None = None,
+    shown: np.ndarray | None = None,
     final: bool = True,
 ) -> bytes:
     """What the map shows of each point: numbers in words, its key, and bits of drawn samples or bytes of cells.
@@ -160,7 +160,7 @@ def points_parcel(
     Args:
         points: at least one. places: where their rows lie.
         dark: whether the page is dark. seen: what a filter lets through.
-        shown: name and bool ``(N,)`` of the run that they are held against.
+        shown: bool ``(N,)``, the run that they are held against.
         final: whether all is solved and proved that will be.
     """
     layers = [Selection(f"Selected at λ {point.lamb:g}", point.mask) for point in points]
@@ -169,10 +169,16 @@ def points_parcel(
         seen = replace(seen, ends=common_ends(layers, places.cells))
     looks = [marks_of(layer, places, dark, seen) for layer in layers]
     entries = [
-        _entry(point, layer.selected, look, shown, final)
-        for point, layer, look in zip(points, layers, looks, strict=True)
+        {
+            **numbers(point, shown, final),
+            "title": look.title,
+            "key": [list(entry) for entry in look.key],
+            "bar": look.bar,
+            "value_words": look.hover,
+        }
+        for point, look in zip(points, looks, strict=True)
     ]
-    header = {"kind": "lambdas", "points": entries, "shapes": list(looks[0].shapes), "sizes": list(looks[0].sizes)}
+    header = {"points": entries, "shapes": list(looks[0].shapes), "sizes": list(looks[0].sizes)}
     if places.cells is None:
         bits = np.packbits(np.array([look.codes for look in looks], bool), axis=1)
         return pack({**header, "marks": len(places.drawn)}, bits=bits, colors=looks[0].colors)
@@ -218,20 +224,19 @@ def stretches(points: Sequence[LambdaPoint], row: int) -> list[tuple[float, floa
     return selected
 
 
-def _entry(
-    point: LambdaPoint, selected: np.ndarray, look: Marks, shown: tuple[str, np.ndarray] | None, final: bool
-) -> dict[str, Any]:
-    overlap = None
+def numbers(point: LambdaPoint, shown: np.ndarray | None, final: bool = True) -> dict[str, Any]:
+    """What the slider says of a point, in words.
+
+    Args:
+        shown: bool ``(N,)``, the run that it is held against. final: whether all is solved and proved that will be.
+    """
+    selected, overlap = point.mask, None
     if shown is not None:
-        overlap = int((selected & shown[1]).sum()) / max(int(shown[1].sum()), 1)
+        overlap = int((selected & shown).sum()) / max(int(shown.sum()), 1)
     at_least = "" if point.exact else "≥ "
     return {
         "lamb": point.lamb,
         "run": point.run,
-        "title": look.title,
-        "key": [list(entry) for entry in look.key],
-        "bar": look.bar,
-        "value_words": look.hover,
         "quality": words.percent(point.quality, 1),
         "diversity": at_least + words.percent(point.diversity, 1),
         "joint": at_least + words.percent(point.joint, 1),

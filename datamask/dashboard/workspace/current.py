@@ -24,12 +24,14 @@ class Current:
         selection: the current one; None: nothing is selected yet.
         along: what is known of the problem along lambda.
         waits: whether the selection of the chosen lambda is being made; until it is there, `selection` is the nearest.
+        point: the selection along lambda; None: it has no value there.
     """
 
     workspace: Workspace
     along: Along
     selection: Selection | None
     waits: bool
+    point: LambdaPoint | None
 
 
 def current(workspace: Workspace, seconds: float = WAITS) -> Current:
@@ -41,7 +43,7 @@ def current(workspace: Workspace, seconds: float = WAITS) -> Current:
     moved = workspace.run is None or workspace.lamb is not None
     along = along_lambda.known(workspace, begin=True, stored=moved, near=workspace.wanted)
     point, waits = at(workspace, along, seconds)
-    return Current(workspace, along, selection(workspace, point), waits)
+    return Current(workspace, along, selection(workspace, point), waits, point)
 
 
 def at(workspace: Workspace, along: Along, seconds: float) -> tuple[LambdaPoint | None, bool]:

@@ -101,6 +101,7 @@ def show(current: Current | None) -> None:
     with drawing:
         canvas_map.canvas_map(
             "compare_map",
+            corpus,
             ground.scope,
             scene.ground_parcel(corpus, ground),
             ground.places,

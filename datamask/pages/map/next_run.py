@@ -6,8 +6,6 @@ map shows it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
 from datamask import catalogue
@@ -48,7 +46,7 @@ def _solve(workspace: Workspace, name: str) -> None:
 
 
 def _start(workspace: Workspace, name: str) -> None:
-    """Solve what stands on the page at the press: the slider is let go without a drawing of the page."""
+    """Solve what stands on the page at the press: the slider may have been let go since it was drawn."""
     if workspace.reason:
         st.session_state["trouble"] = f"No selection satisfies these rules. {workspace.reason}"
         return
@@ -59,5 +57,5 @@ def _start(workspace: Workspace, name: str) -> None:
             "on the Runs page"
         )
         return
-    moved = lambda_slider.chosen(name)
-    keeping.start(workspace, workspace.runs, workspace.asked if moved is None else replace(workspace.asked, lamb=moved))
+    lambda_slider.take(name, workspace)
+    keeping.start(workspace, workspace.runs, workspace.asked)

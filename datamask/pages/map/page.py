@@ -18,7 +18,6 @@ from datamask.analyses.overview import first_look_panel
 from datamask.analyses.samples import sample_panel, texts_panel
 from datamask.analyses.steering import panel as steering_panel
 from datamask.dashboard.drawing import words
-from datamask.dashboard.frame import address
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.linked import (
     best_rows,
@@ -74,10 +73,11 @@ def show() -> None:
         _draw(current)
 
 
-def _take_run(offered: Container[str]) -> None:
+def _take_run(key: str, offered: Container[str]) -> None:
     """Make the run chosen in the menu the current one; a browser may still send the old name of one."""
-    run_id = st.session_state.get(RUN)
-    if run_id is not None and run_id in offered:
+    run_id = st.session_state.get(key, "")
+    # the shown one stands there already: a browser that has not heard of a move of λ says so
+    if run_id and run_id in offered and not (key == RUN and run_id == views.now().run):
         views.choose_run(run_id)
 
 
@@ -123,22 +123,22 @@ def _draw(current: Current) -> None:
             instrument.fold_button()
         # a selection along λ that is no run was selected by none of the menu
         standing = run_id if own or selection is None else ""
+        # of its own where none of them stands: the browser would still send the name that stood here before
+        key = RUN if standing else f"{RUN}_none"
         if standing:
-            st.session_state[RUN] = standing
-        else:
-            st.session_state.pop(RUN, None)
+            st.session_state[key] = standing
         st.selectbox(
             "Selected by",
             list(names),
             list(names).index(standing) if standing else None,
-            key=RUN,
+            key=key,
             placeholder=f"{selection.name} (not a stored run)"
             if selection is not None and names
             else "no finished run yet",
             format_func=names.__getitem__,
             disabled=not names,
             on_change=_take_run,
-            args=(names,),
+            args=(key, names),
         )
         # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
         with st.container():
@@ -219,9 +219,27 @@ def _draw(current: Current) -> None:
     layers = [layer_of(name) for name in colours]
     sample = chosen.chosen(corpus)
     let_through = view.mask() if view.filters else None
+    named = names_panel.names(view, ground, named_by, selected)
+    if regions := canvas_map.regions(MAP, ground.scope):
+        view = replace(view, filters=view.filters.taking(Inside(regions)))
+    passing = view.mask()
+    distributions = columns.distributions(corpus, scores_of, unplaced, of_run=own)
+    few = distribution_panel.few(distributions, classes=selected is None)
+    tallies = [names_panel.tally(view, named_by), groups_panel.few_tally(view), *distribution_panel.tallies(view, few)]
+    beside = lambda_slider.Beside(
+        current,
+        ground.places,
+        Seen(let_through, passing if view.filters else None),
+        colours.index(columns.SELECTED) if columns.SELECTED in colours else 0,
+        tuple(tally for tally in tallies if tally is not None),
+        sample,
+        evidence_panel.found(corpus, workspace.settings, None if selection is None else selection.settings),
+        f"{run_id} {ground.scope} {shown_as}",
+    )
     with drawing:
-        regions = canvas_map.canvas_map(
+        canvas_map.canvas_map(
             MAP,
+            corpus,
             ground.scope,
             scene.ground_parcel(corpus, ground),
             ground.places,
@@ -229,14 +247,14 @@ def _draw(current: Current) -> None:
             height=instrument.MAP_HEIGHT,
             filled=True,
             shown=let_through,
-            inside=lambda regions: view.meeting(Inside(regions)),
+            counted=beside.seen.counted,
             marked=() if sample is None else (sample,),
             on_pick=lambda row: chosen.choose(corpus, row),
-            names=names_panel.names(view, ground, named_by, selected),
+            names=named,
             opened=names_panel.opened(view, named_by),
             on_name=lambda code: names_panel.press(view, named_by, code),
             alt=f"Map of {len(corpus):,} rows, colored by {', '.join(colours)}",
-            slider=True,
+            slider=lambda_slider.slider(MAP, beside),
             addressed=True,
         )
     with about:
@@ -250,36 +268,14 @@ def _draw(current: Current) -> None:
         )
         layout_panel.offer(corpus, cache_dir, wanted)
 
-    address.follow("Map")  # once more, for what was drawn on the map just now
-    if regions:
-        view = replace(view, filters=view.filters.taking(Inside(regions)))
-    passing = view.mask()
-    distributions = columns.distributions(corpus, scores_of, unplaced, of_run=own)
-    few = distribution_panel.few(distributions, classes=selected is None)
-    tallies = [names_panel.tally(view, named_by), groups_panel.few_tally(view), *distribution_panel.tallies(view, few)]
-    panel = colours.index(columns.SELECTED) if columns.SELECTED in colours else 0
     with page.drawn:
-        lambda_slider.show(
-            MAP,
-            lambda_slider.Beside(
-                current,
-                ground.places,
-                Seen(let_through, passing if view.filters else None),
-                panel,
-                against is not None or columns.SELECTED not in colours,
-                tuple(tally for tally in tallies if tally is not None),
-                sample,
-                f"{run_id} {ground.scope} {shown_as}",
-            ),
-        )
-        selected_by = None if current.selection is None else current.selection.settings
-        evidence_panel.send(MAP, corpus, current.workspace.settings, selected_by)
+        lambda_slider.follow(current)
     closest = None
     if run is not None and scored is not None and own and not _several_cuts(scored):
         closest = ordering.closest_to_cut(scored.id, run.score, run.selected, run.eligible)
     listed = texts_panel.listing(MAP, corpus, passing, selected, closest)
-    beside = {facet.name for facet in few}
-    others = [facet for facet in distributions if facet.name not in beside]  # none is drawn twice
+    drawn = {facet.name for facet in few}
+    others = [facet for facet in distributions if facet.name not in drawn]  # none is drawn twice
 
     with search:
         filter_panel.search(view)

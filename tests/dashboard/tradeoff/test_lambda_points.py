@@ -13,7 +13,6 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import common_ends
 from datamask.dashboard.map.layers import Selection
 from datamask.dashboard.map.marks import Seen, marks_of
-from datamask.dashboard.map.parcels import addressed
 from datamask.dashboard.map.places import place
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
@@ -42,13 +41,13 @@ def coordinates():
 
 
 def opened(points, places, **given):
-    return opened_parcel(addressed("map/lambdas", lambda_points.points_parcel(points, places, **given)))[1]
+    return opened_parcel(lambda_points.points_parcel(points, places, **given))
 
 
 def test_the_bits_are_the_masks_of_the_drawn_samples(points, coordinates):
     places = place(coordinates, hexagons=False)
     held = points[0].mask
-    parcel = opened(points, places, shown=("R", held))
+    parcel = opened(points, places, shown=held)
     width = -(-N // 8)
     assert parcel["marks"] == N and len(parcel["bits"]) == len(points) * width
     for k, (point, said) in enumerate(zip(points, parcel["points"], strict=True)):

@@ -25,11 +25,11 @@ class EvidenceTrack {
     const { input, state: stands } = this.slider;
     if (this.wanted !== undefined && !input.disabled) this.go(this.wanted);
     this.use.disabled = input.disabled && !stands?.press; // nothing to move to, and nothing under way
-    if (found?.id === this.found?.id) return;
+    if (JSON.stringify(found) === JSON.stringify(this.found)) return;
     this.found = found;
-    const { state = "", points = [], key = [], sentences = [], reason = "", offer = null } = found ?? {};
+    const { state, points, key, sentences, reason, offer } = found;
     this.slider.root.classList.toggle("tried", points.length > 0);
-    this.root.hidden = !found || found.silent;
+    this.root.hidden = found.silent;
     this.lane.hidden = points.length === 0;
     this.lane.className = `lane ${state}`;
     this.root.dataset.state = state; // read by tests
@@ -68,15 +68,15 @@ class EvidenceTrack {
     const { slider, found } = this;
     if (!slider.input.disabled) return this.go(found.offer);
     this.wanted = found.offer; // there are no selections to move to yet
-    if (slider.state.press === "prepare") slider.ask("prepare");
+    if (slider.state.press === "prepare") slider.press();
   }
 
   // As a hand would.
   go(lamb) {
     this.wanted = undefined;
     Object.assign(this.slider, { touched: true, at: lamb });
-    this.slider.show();
     this.slider.ask(lamb);
+    this.slider.show();
   }
 }
 

@@ -1,6 +1,7 @@
 // The map: linked panels of one ground. The view and the region live here, so nothing the server sends can move them.
 
 const MAPS = new WeakMap();
+const AGAIN = 1000; // milliseconds until a parcel that did not come is asked for again
 
 class LinkedMap {
   constructor(parent) {
@@ -29,8 +30,6 @@ class LinkedMap {
     this.strip = 0;
     this.hovered = -1;
     this.take("lasso");
-    this.heard = (event) => this.arrived(event.detail);
-    STORE.bell.addEventListener("parcel", this.heard);
     this.watch = new ResizeObserver(() => this.resized());
     this.watch.observe(this.grid);
     this.watch.observe(this.slider.root);
@@ -52,7 +51,7 @@ class LinkedMap {
   }
 
   destroy() {
-    STORE.bell.removeEventListener("parcel", this.heard);
+    this.asked = null;
     this.watch.disconnect();
     cancelAnimationFrame(this.planned);
     clearTimeout(this.resting);
@@ -63,9 +62,31 @@ class LinkedMap {
   // -- what the server says ---------------------------------------------------------------------------------------
 
   update({ data, setStateValue, setTriggerValue }) {
-    Object.assign(this, { setStateValue, setTriggerValue });
+    Object.assign(this, { setStateValue, setTriggerValue, asked: data });
+    if (!this.data) this.accept(data, {}); // its place, before there is a picture
+    this.gather(data);
+  }
+
+  // What the server names is shown once all of it is here, and until then what was shown before. A parcel that the server
+  // has let go of is there again once the page was drawn anew.
+  async gather(data) {
+    const parts = Object.entries(data.parcels);
+    let bodies;
+    try {
+      bodies = await Promise.all(parts.map(([, address]) => parcelAt(address)));
+    } catch ({ gone }) {
+      if (this.asked !== data) return;
+      if (gone && gone !== this.gone) this.setTriggerValue("missing", (this.gone = gone));
+      setTimeout(() => { if (this.asked === data) this.gather(data); }, AGAIN);
+      return;
+    }
+    this.gone = null;
+    if (this.asked === data) this.accept(data, Object.fromEntries(parts.map(([part], k) => [part, bodies[k]])));
+  }
+
+  accept(data, parcels) {
     const before = this.data;
-    this.data = data;
+    Object.assign(this, { data, parcels });
     this.root.setAttribute("aria-label", data.alt);
     this.root.classList.toggle("filled", data.filled);
     if (before?.panels !== data.panels) this.build(data.panels);
@@ -73,10 +94,19 @@ class LinkedMap {
     if (!before || before.scope !== data.scope || before.cleared !== data.cleared) {
       // what was drawn on another ground means nothing here; what the server remembers is drawn again
       this.regions = data.regions.map(([kind, xs, ys]) => ({ kind, xs, ys }));
-      if (before?.scope !== data.scope) this.begin();
     }
     takeNames(this, data.names, data.opened);
-    this.arrived(`${data.name}/`);
+    const { ground, dimming, lambdas, counts } = parcels;
+    if (ground && (ground !== this.ground || before.scope !== data.scope)) {
+      this.ground = ground;
+      this.marks = ground.centers ?? ground.points;
+      this.hovered = -1;
+      this.begin();
+    }
+    this.dimming = dimming;
+    this.slider.receive(data.slider, lambdas, counts);
+    this.brighten();
+    this.recolour();
   }
 
   build(count) {
@@ -101,29 +131,10 @@ class LinkedMap {
     this.resized();
   }
 
-  arrived(slot) {
-    const name = this.data?.name;
-    if (!name || !slot.startsWith(`${name}/`)) return;
-    const part = (key) => STORE.slots.get(`${name}/${key}`);
-    const ground = part("ground");
-    if (ground && ground.id !== this.ground?.id) {
-      this.ground = ground;
-      this.marks = ground.centers ?? ground.points;
-      this.hovered = -1;
-      this.begin();
-    }
-    this.dimming = part("dimming");
-    this.slider.receive(this.data.slider ? part("slider") : undefined, part("lambdas"),
-      part("released"), part("refined"));
-    this.slider.evidence.receive(part("evidence"));
-    this.brighten();
-    this.recolour();
-  }
-
-  // Each panel shows what the server sent for it, or what stands at the slider.
+  // Each panel shows what the server sent for it, or, while lambda moves, what stands at the slider.
   recolour() {
     for (const panel of this.panels) {
-      const layer = this.slider.layer(panel) ?? STORE.slots.get(`${this.data.name}/${panel.slot}`);
+      const layer = this.slider.layer(panel) ?? this.parcels[panel.slot];
       if (layer && layer.id !== panel.layer?.id) {
         panel.layer = layer;
         this.explain(panel);
@@ -156,7 +167,6 @@ class LinkedMap {
 
   // As it was left in this tab, else as the address says, else all of it.
   begin() {
-    if (!this.ground) return;
     const { scope, sight, name } = this.data, kept = STORE.views.get(name);
     if (kept?.scope === scope) this.look(kept);
     else this.look(sight ? { x: sight[0], y: sight[1], zoom: sight[2] } : this.whole);
@@ -425,8 +435,8 @@ function mount(component) {
   let map = MAPS.get(parentElement);
   if (!map) MAPS.set(parentElement, (map = new LinkedMap(parentElement)));
   map.update(component);
-  return lasting(parentElement, () => {
+  return () => {
     map.destroy();
     MAPS.delete(parentElement);
-  });
+  };
 }

@@ -31,5 +31,5 @@ function mount({ data, parentElement }) {
     LEAVE.delete(parentElement);
   };
   LEAVE.set(parentElement, leave);
-  return lasting(parentElement, leave);
+  return leave;
 }

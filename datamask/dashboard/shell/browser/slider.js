@@ -1,5 +1,5 @@
 // The lambda slider of a map. Solved selections travel once, with their numbers; dragging shows the nearest of them and
-// asks nobody. Letting go asks the server once, through the ear, for the selection at just that lambda.
+// asks nobody. Letting go tells the server once, which draws the page with the selection at just that lambda.
 
 const RESTS = 200; // milliseconds without a key after which the keyboard has let go
 const THUMB = 16; // CSS pixels, as in the style sheet: the middle of the thumb marks the value
@@ -26,8 +26,9 @@ class LambdaSlider {
     for (const button of [this.button, this.home]) button.type = "button";
     this.evidence = new EvidenceTrack(this);
     this.points = [];
-    this.parcels = [];
-    this.turn = 0;
+    this.turn = 0; // when a hand was last on it
+    this.asked = 0; // when it was last let go
+    this.rests = true; // whether the page has followed
     this.touched = false;
     this.moved = false;
     this.at = 0.5;
@@ -38,11 +39,11 @@ class LambdaSlider {
     this.input.onpointerdown = () => { this.byKeys = false; };
     this.input.onkeydown = () => { this.byKeys = true; };
     this.input.onblur = () => this.waiting && this.ask(this.at); // before whatever is pressed next
-    this.button.onclick = () => this.ask(this.state.press);
+    this.button.onclick = () => this.press();
     this.home.onclick = () => {
       this.touched = false;
       this.at = this.state.home;
-      this.ask("home");
+      this.ask(null);
       this.show();
       this.input.focus();
     };
@@ -50,29 +51,26 @@ class LambdaSlider {
 
   // -- what the server says ---------------------------------------------------------------------------------------
 
-  receive(state, solved, released, refined) {
-    const parcels = [state, solved, released, refined];
-    const changed = parcels.some((parcel, place) => parcel !== this.parcels[place]);
-    Object.assign(this, { parcels, state, solved });
+  receive(state, solved, counts) {
+    Object.assign(this, { state, solved, counted: counts });
     this.root.hidden = !state;
-    this.root.classList.toggle("dark", !!state?.dark);
-    if (!state || !changed) {
-      this.elsewhere(!!state && this.moved); // on panels that are new, too
-      return;
-    }
-    this.points = [solved, released, refined].flatMap((parcel) =>
-      (parcel?.points ?? []).map((point, place) => ({ ...point, parcel, place })));
-    // an answer that arrives after the slider moved on does not move it back
-    if (state.turn >= this.turn) Object.assign(this, { turn: state.turn, at: state.at, touched: state.touched });
+    if (!state) return this.elsewhere(false);
+    this.root.classList.toggle("dark", state.dark);
+    const { current } = state;
+    this.points = (solved?.points ?? []).map((point, place) => ({ ...point, place }))
+      .filter(({ lamb }) => lamb !== current?.lamb).concat(current ?? []).sort((a, b) => a.lamb - b.lamb);
+    // what was drawn before the slider moved on does not move it back
+    this.rests = !this.turn || state.heard === this.turn;
+    if (this.rests) Object.assign(this, { at: state.at, touched: state.touched });
     this.mark();
     this.show(false);
+    this.evidence.receive(state.evidence);
   }
 
   // -- what a hand does -------------------------------------------------------------------------------------------
 
   drag() {
-    this.turn += 1;
-    this.touched = true;
+    Object.assign(this, { turn: Date.now(), rests: false, touched: true });
     this.at = Number(this.input.value);
     this.show();
   }
@@ -84,21 +82,24 @@ class LambdaSlider {
     else this.ask(this.at);
   }
 
-  ask(question) {
+  // The selection at a lambda; null: the one it began with.
+  ask(lamb) {
     clearTimeout(this.waiting);
     this.waiting = 0;
-    this.turn += 1;
-    // in the place of what stood there, so that it is no step of Back; the server then writes the same letters
-    if (question === "home") placeInAddress("lambda", "");
-    if (typeof question === "number") placeInAddress("lambda", String(Number(question.toFixed(2))));
-    STORE.bell.dispatchEvent(new CustomEvent("ask",
-      { detail: { name: this.map.data.name, question: { wants: question, turn: this.turn } } }));
+    this.turn = this.asked = Date.now();
+    this.rests = false;
+    this.map.setStateValue("moved", { lamb, turn: this.turn });
+  }
+
+  press() {
+    this.map.setTriggerValue("pressed", this.state.press);
   }
 
   // -- what is shown ----------------------------------------------------------------------------------------------
 
-  // The selection that stands for a lambda: its own, or the nearest one; of several at one lambda the latest made.
+  // The page's own selection; under a hand the one that stands for a lambda: its own, or the nearest one.
   get point() {
+    if (this.rests) return this.state.current;
     let nearest = null;
     for (const point of this.points)
       if (!nearest || Math.abs(point.lamb - this.at) <= Math.abs(nearest.lamb - this.at) + 1e-9) nearest = point;
@@ -107,22 +108,20 @@ class LambdaSlider {
 
   // What a panel shows in the place of its own layer; null: its own.
   layer(panel) {
-    const { state, point } = this;
-    if (!state || !this.touched || !point || Number(panel.slot) !== state.panel) return null;
-    if (state.between && !this.moved) return null;
-    const { parcel, place } = point, id = `${parcel.id} ${place}`;
+    if (!this.moved || Number(panel.slot) !== this.state.panel) return null;
+    const { solved, point } = this, { place } = point, id = `${solved.id} ${place}`;
     if (this.drawn?.id === id) return this.drawn;
-    const { marks, shapes, sizes, colors } = parcel;
-    const whole = parcel.codes?.subarray(place * marks, (place + 1) * marks);
-    this.drawn = { id, shapes, sizes, colors, codes: whole ?? unpacked(parcel.bits, place, marks),
-      values: parcel.values?.subarray(place * marks, (place + 1) * marks),
+    const { marks, shapes, sizes, colors } = solved;
+    const whole = solved.codes?.subarray(place * marks, (place + 1) * marks);
+    this.drawn = { id, shapes, sizes, colors, codes: whole ?? unpacked(solved.bits, place, marks),
+      values: solved.values?.subarray(place * marks, (place + 1) * marks),
       title: point.title, key: point.key, bar: point.bar, hover: point.value_words, text: "" };
     return this.drawn;
   }
 
   show(paint = true) {
     const { state, point, at, touched } = this;
-    this.elsewhere(!!(touched && point && !(state.drawn !== null && Math.abs(point.lamb - state.drawn) < 1e-9)));
+    this.elsewhere(!!point && point !== state.current);
     this.input.value = String(at);
     this.input.disabled = this.points.length < 2 && !state.answers;
     this.name.textContent = `λ ${at.toFixed(2)}`;
@@ -132,8 +131,8 @@ class LambdaSlider {
     this.home.textContent = this.home.title = state.back;
     this.numbers.replaceChildren();
     const say = (words, name = "") => words && make("span", name, this.numbers, words);
+    const near = point && Math.abs(point.lamb - at) >= 5e-3 ? `shown: λ ${point.lamb.toFixed(2)}` : "";
     if (point) {
-      const near = Math.abs(point.lamb - at) < 5e-3 ? "" : `shown: λ ${point.lamb.toFixed(2)}`;
       for (const [name, words] of [["Quality", point.quality], ["Diversity", point.diversity], ["Joint", point.joint]]) {
         const entry = say(`${name} `, "number");
         if (entry) make("b", "", entry, words);
@@ -145,7 +144,7 @@ class LambdaSlider {
       say(near || point.note, "note");
       this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${this.numbers.textContent}`);
     }
-    say(state.words, "note");
+    say(near && !this.rests && this.asked === this.turn ? "solving" : state.words, "note");
     for (const { kind, words } of state.marks) {
       const entry = say(words, `mark ${kind}`);
       if (entry) entry.prepend(make("i", ""));
@@ -162,7 +161,7 @@ class LambdaSlider {
     // another map on the page has no say in it
     if (moved || this.moved) document.documentElement.toggleAttribute("data-lambda-moved", moved);
     this.moved = moved;
-    this.count(moved ? countsAt(STORE.slots.get(`${this.map.data?.name}/counts`), this.point?.lamb) : null);
+    this.count(moved ? countsAt(this.counted, this.point.lamb) : null);
   }
 
   // Have the shares on the map and around it follow while the page does not; null: they are the page's again.
