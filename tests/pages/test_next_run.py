@@ -161,7 +161,7 @@ def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
     app = page(corpus=opened.key, run=shown.id)
     assert discarded and titles(app) == ["Selected by R"]
     # and one that was started here: gone between the two looks at it
-    monkeypatch.setattr(keeping, "arrive", lambda: None)
+    monkeypatch.setattr(keeping, "arrive", lambda told: None)
     app.session_state[keeping.STARTED] = (other.id, app.session_state["view"])
     app.run()
     assert not app.exception and [button for button in app.button if button.key == "map_solve"]

@@ -155,7 +155,7 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     """
     settled()
     views.read()
-    keeping.arrive()  # before the menu, whose links name the run that is shown
+    keeping.arrive(told=title == "Runs")  # before the menu, whose links name the run that is shown
     st.set_page_config(
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
     )

@@ -25,10 +25,7 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
     if not offered:
         return
     names = listing.unlike({run_id: listing.name_of(listed) for run_id, listed in offered.items()})
-    if run is not None:
-        st.session_state[CHOICE] = run.id
-    else:
-        st.session_state.pop(CHOICE, None)
+    st.session_state[CHOICE] = None if run is None else run.id
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Run",

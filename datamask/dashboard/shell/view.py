@@ -99,14 +99,16 @@ def read() -> View:
 def write() -> None:
     """Bring the address to the view."""
     address = now().address
+    stands = {name: st.query_params[name] for name in NAMES if name in st.query_params}
     written: list[dict[str, str]] = st.session_state.setdefault(_WRITTEN, [])
+    # the browser hears of each of these changes, one after the other, and may ask for something in between
+    for name in [name for name in stands if name not in address]:
+        del st.query_params[name], stands[name]
+        written.append(dict(stands))
+    if stands != address:
+        st.query_params.update(address)
     if not written or written[-1] != address:
         written.append(address)
-    for name in NAMES:
-        if name in st.query_params and name not in address:
-            del st.query_params[name]
-    if any(st.query_params.get(name) != text for name, text in address.items()):
-        st.query_params.update(address)
 
 
 def now() -> View:

@@ -159,7 +159,9 @@ def _begun(workspace: Workspace, needed: bool) -> live.Session | None:
     """
     problem = kept_points.key_of(workspace.corpus, workspace.settings)
     begun = st.session_state.setdefault(BEGUN, set())
-    if problem in begun or not lambda_points.prepared_unasked(workspace.corpus, workspace.settings, needed):
+    if (problem in begun and not needed) or not lambda_points.prepared_unasked(
+        workspace.corpus, workspace.settings, needed
+    ):
         return None
     behind = live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir)
     if behind is not None:

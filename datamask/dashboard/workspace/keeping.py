@@ -71,9 +71,12 @@ def _noted() -> tuple[Run | None, bool]:
     return None, False
 
 
-def arrive() -> None:
+def arrive(*, told: bool) -> None:
     """Show the run that was started here once it has ended, unless the view has changed since. Call it before anything
     is drawn.
+
+    Args:
+        told: whether the page tells itself how a run stands that did not finish.
     """
     if STARTED not in st.session_state:
         return
@@ -85,7 +88,7 @@ def arrive() -> None:
         return
     if not run.has_selection:
         story = outcome.story(run)
-        if story is not None:
+        if story is not None and not told:
             trouble = st.session_state.get("trouble")
             failure = f"{listing.name_of(run)}: {story.heading}. {words.unmarked(story.text)}"
             st.session_state["trouble"] = f"{trouble} {failure}" if trouble else failure

@@ -65,7 +65,7 @@ class Workspace:
         if self.run is not None and self.run.whole is not None:
             return lambda_points.WHOLE
         if self.reason:
-            return f"No selection satisfies these rules. {self.reason}"
+            return "No selection satisfies these rules"
         return lambda_points.refusal(self.settings)
 
     @property
