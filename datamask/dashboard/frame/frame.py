@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -233,6 +234,7 @@ def _help(question: str, about: str) -> None:
         if about:
             st.markdown(about)
         st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in WORDS))
+        st.markdown(f"**Link to this view**: `{st.context.url}?{urlencode(views.now().address)}`")
 
 
 def _opening_live(key: str) -> None:

@@ -8,7 +8,7 @@ when the page is drawn next. Anybody may edit an address, so what it says is che
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -61,7 +61,12 @@ class View:
     show: str = ""
     compared: tuple[str, ...] = ()
     against: str = ""
-    watched: str = field(default="", compare=False)
+    watched: str = ""
+
+    @property
+    def selects(self) -> tuple[object, ...]:
+        """What the current selection follows from."""
+        return self.corpus, self.run, self.problem, self.rules, self.lamb
 
     @property
     def address(self) -> dict[str, str]:

@@ -72,8 +72,8 @@ def _noted() -> tuple[Run | None, bool]:
 
 
 def arrive(*, told: bool) -> None:
-    """Show the run that was started here once it has ended, unless the view has changed since. Call it before anything
-    is drawn.
+    """Show the run that was started here once it has ended, unless another problem, λ or run was chosen since. Call it
+    before anything is drawn.
 
     Args:
         told: whether the page tells itself how a run stands that did not finish.
@@ -92,7 +92,7 @@ def arrive(*, told: bool) -> None:
             trouble = st.session_state.get("trouble")
             failure = f"{listing.name_of(run)}: {story.heading}. {words.unmarked(story.text)}"
             st.session_state["trouble"] = f"{trouble} {failure}" if trouble else failure
-    elif views.now() == view:
+    elif views.now().selects == view.selects:
         views.choose_run(run.id)
 
 

@@ -27,7 +27,7 @@ LAMBDAS = st.none() | st.floats(0, 1).map(lambda lamb: round(lamb, 2))
 @given(PROBLEMS | st.none(), LAMBDAS, st.sampled_from(["", "0" * 20]))
 def test_an_address_brings_the_view_back(problem, lamb, rules):
     view = View("c0ffee", "", problem, rules, lamb, watched="a-run")
-    assert view_of(view.address) == view and view_of(view.address).watched == "a-run"
+    assert view_of(view.address) == view
     shown = View("c0ffee", "some-run", lamb=lamb)
     assert view_of(shown.address) == shown
 
