@@ -19,7 +19,6 @@ def draw() -> None:
     from datamask.dashboard.map.parcels import ground_parcel
     from datamask.dashboard.map.places import place
     from datamask.dashboard.server.parcels import parcels
-    from datamask.dashboard.shell.chosen import KEY
     from datamask.process import held
 
     rng = np.random.default_rng(0)
@@ -39,7 +38,7 @@ def draw() -> None:
         [first, Number.of("Noise", rng.normal(size=N)), Selection(f"Step {step}", points[:, 0] > step - 1)],
         alt="Points",
         height=300,
-        on_pick=lambda row: st.session_state.update({KEY: row}),
+        on_pick=lambda row: st.session_state.update(picked=row),
         names=[
             Named(7, "<b>right</b>", "43 %", 1.0, 0.0, "Right: 2,500 samples"),
             Named(3, "left", "12 %", -1.0, 0.0, "Left: 2,500 samples"),
@@ -50,7 +49,7 @@ def draw() -> None:
     )
     if lost:
         parcels()._leave(Rows.identity)
-    st.text(f"regions {len(canvas_map.regions('map', 'scope'))}, picked {st.session_state.get(KEY)}")
+    st.text(f"regions {len(canvas_map.regions('map', 'scope'))}, picked {st.session_state.get('picked')}")
     st.text(f"opened {st.session_state.get('opened', [])}")
 
 

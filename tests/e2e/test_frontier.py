@@ -77,7 +77,7 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         chosen = next(point for point in points if lambdas[point["run"]] == 0.25)
         page.mouse.click(*page.evaluate(PLACE, [chart.element_handle(), chosen["x"], chosen["y"]]))
         expect(page.get_by_text("costs 0.33 % diversity")).to_be_visible(timeout=LONG)
-        assert f"run={chosen['run']}" in page.url
+        expect(page).to_have_url(re.compile(f"run={chosen['run']}"), timeout=LONG)
         link = page.locator(".st-key-menu").get_by_role("link", name="Map", exact=True)
         expect(link).to_have_attribute("href", re.compile(f"run={chosen['run']}"))
         # on a narrow window its numbers are whole, and the picture's place is as high as the picture, loaded or not

@@ -106,7 +106,6 @@ def test_the_first_minute_has_one_line_with_one_bar(page, opened, live_of_its_ow
     layout = worker().find(map_layout.key_of(opened.corpus))
     try:
         assert preparing(app) == ["λ 0.5"]
-        assert app.button(key="stop_preparing").help == "Stops λ 0.5, other λ, UMAP."
         assert "solving λ 0.5" in captions(app) and "waiting" not in captions(app) + said_by(app)
         assert "Start a run to see its selection" not in [link.proto.label for link in app.get("page_link")]
         assert (parcels(app)["slider"]["words"], parcels(app)["slider"]["press"]) == ("", "")

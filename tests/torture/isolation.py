@@ -90,7 +90,8 @@ def _forked(entry: Entry, number: int, folder: Path, seconds: float) -> tuple[st
     if child == 0:
         _case(entry, number, folder, reply, parent)
     os.close(reply)
-    deadline, budget = time.monotonic() + seconds, _resident(os.getpid()) + entry.memory
+    # of the child itself: it has not the pages of the files that its parent has read
+    deadline, budget = time.monotonic() + seconds, _resident(child) + entry.memory
     word, ending = FINDING, ""
     while os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         if time.monotonic() > deadline:

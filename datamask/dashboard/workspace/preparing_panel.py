@@ -104,7 +104,7 @@ def _line(workspace: Workspace, drawn: tuple[object, ...]) -> None:
     waiting = _waiting(known)
     if not waiting or _stamp(workspace, waiting) != drawn:
         st.rerun()
-    first, *later = (name for part in waiting for name in part.names)
+    first = next(name for part in waiting for name in part.names)
     share = sum(part.seconds * part.job.share for part in known) / max(sum(part.seconds for part in known), 1e-9)
     left = words.soon(sum(part.left for part in waiting))
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
@@ -114,7 +114,6 @@ def _line(workspace: Workspace, drawn: tuple[object, ...]) -> None:
             key="stop_preparing",
             icon=":material/stop:",
             type="tertiary",
-            help=f"Stops {', '.join((first, *later))}.",
             on_click=_stop,
             args=(workspace,),
         )
