@@ -37,6 +37,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
     with serving(tmp_path) as (address, server):
         page = browser_page
         page.goto(f"{address}/compare?corpus={opening.key}&run={runs[1].id}")
+        page.wait_for_function(STILL)
         for label, ids, about in (
             ("Kept", a & b, "by both"),
             ("Gained", b - a, "by B only"),

@@ -423,6 +423,17 @@ def _copies(changed: Callable[[], None]) -> None:
         )
 
 
+def settings_now(problem: SelectionConfig, way: str) -> SelectionConfig:
+    """The settings of a way as its controls stand now, which may be later than they were drawn. For callbacks.
+
+    Raises:
+        OptionError: they contradict each other.
+    """
+    if way == LEARN:
+        return _selection(problem, _now("learner", LEARNERS[0]))
+    return _selection(problem, _resolved(_now("estimator", catalogue.AUTO), problem.objective))
+
+
 def _selection(problem: SelectionConfig, method: str) -> SelectionConfig:
     """The settings of a run that searches for the problem with a method."""
     if own := [name for name in catalogue.objective_terms(problem.objective) if catalogue.is_own(name)]:

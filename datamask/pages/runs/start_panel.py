@@ -17,8 +17,8 @@ from datamask.dashboard.runs.form_panel import RunForm
 from datamask.dashboard.shell import session
 from datamask.dashboard.tradeoff import below_random, kept_points, lambda_points, live
 from datamask.dashboard.workspace import keeping
-from datamask.dashboard.workspace.workspace import Workspace
-from datamask.errors import DatamaskError
+from datamask.dashboard.workspace.workspace import Workspace, read
+from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import Run
 from datamask.runs.warm import warm_start
 
@@ -83,14 +83,20 @@ def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
                 width="stretch",
                 disabled=way not in ready,
                 on_click=_start,
-                args=(workspace, runs, ready.get(way), form.name),
+                args=(workspace, runs, way, form.name),
             )
 
 
-def _start(workspace: Workspace, runs: Sequence[Run], settings: SelectionConfig | None, name: str) -> None:
-    if settings is None:  # pressed while the settings came to contradict each other
+def _start(drawn: Workspace, runs: Sequence[Run], way: str, name: str) -> None:
+    # as the view is now: what was typed just before the press was not drawn yet
+    workspace = read(drawn.opened)
+    try:
+        settings = form_panel.settings_now(workspace.asked, way)
+    except OptionError as error:
+        st.session_state["trouble"] = str(error)
         return
-    keeping.start(workspace, runs, settings, name, continued=bool(st.session_state.get(CONTINUE)))
+    if not workspace.reason:
+        keeping.start(workspace, runs, settings, name, continued=bool(st.session_state.get(CONTINUE)))
 
 
 def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -> cost.Cost:
