@@ -8,6 +8,7 @@ from datamask import catalogue
 from datamask.ablation.question import DUPLICATES
 from datamask.ablation.result import AblationResult, Method
 from datamask.config import SelectionConfig
+from datamask.config.selection import RULES
 
 GREEDY_LAMBDA = 0.7
 """Of greedy on facility location: where facility location did best in the pilot on independent scores."""
@@ -37,10 +38,7 @@ EQUAL = (
     "budget",
     "prune",
     "collapse",
-    "pin",
-    "ban",
-    "given",
-    "quotas",
+    *RULES,
     "scale",
     "all_rows",
 )

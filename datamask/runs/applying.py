@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
+from datamask.config.selection import RULES
 from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.errors import OptionError, StoreError
@@ -43,10 +44,7 @@ ASKED = (
     "center",
     "prune",
     "collapse",
-    "pin",
-    "ban",
-    "given",
-    "quotas",
+    *RULES,
     "seed",
 )
 """Settings that say what is asked of all rows too; what the command line refuses of these is refused here."""

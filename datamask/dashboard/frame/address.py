@@ -1,4 +1,4 @@
-"""What a copied address brings back besides corpus and run: tab, layout, filters, lambda and the like of each page.
+"""What a copied address brings back besides the view: the regions drawn on the map, and where the map was moved to.
 
 The first request of a session takes them from the URL; from then on the URL follows the controls. Only what differs
 from its default stands there, so that a plain view has a plain address. What the URL says is checked: anybody may edit
@@ -17,7 +17,6 @@ from datamask.dashboard.linked import brushing
 from datamask.dashboard.map import canvas_map, shared_view
 
 _TAKEN = "address_taken"
-_LONGEST = 200
 
 Value = TypeVar("Value")
 
@@ -28,19 +27,15 @@ class Part(Generic[Value]):
 
     Attributes:
         key: of the control in the session state.
-        default: the value that is not written; None: every value is.
         read: makes the control's value of the URL's text; ValueError where it is none.
         write: the way back; what is written as nothing does not stand in the address.
-        join: puts together what is kept under the key already, or None, and what was read.
         beside: key of what the control's value was chosen beside, and is let go of with; forgotten where the address
             brings a value, which is for what the address brings too.
     """
 
     key: str
-    default: Value | None
     read: Callable[[str], Value]
     write: Callable[[Value], str] = str
-    join: Callable[[Value | None, Value], Value] = lambda before, read: read
     beside: str | None = None
 
 
@@ -52,7 +47,6 @@ def _sight(text: str) -> str:
 EVERYWHERE: dict[str, Part[Any]] = {
     "region": Part(
         f"{brushing.MAP}_memory",
-        None,
         lambda text: canvas_map.awaiting(*shared_view.regions_of(text)),
         lambda memory: shared_view.region_text(memory.kind, memory.regions),
     ),
@@ -60,7 +54,7 @@ EVERYWHERE: dict[str, Part[Any]] = {
 """What stands in the address of every page; a page's own part of the same name goes before."""
 
 PARTS: dict[str, dict[str, Part[Any]]] = {
-    "Map": {"at": Part("explore_map_sight", None, _sight, beside="explore_map_sight_of")},
+    "Map": {"at": Part("explore_map_sight", _sight, beside="explore_map_sight_of")},
 }
 """By page what stands in its address and which control it is."""
 
@@ -80,7 +74,7 @@ def follow(page: str) -> None:
         return
     for name, part in parts.items():
         value = st.session_state.get(part.key)
-        text = "" if value is None or value == part.default or value == [] else part.write(value)
+        text = "" if value is None else part.write(value)
         if not text:
             st.query_params.pop(name, None)
         elif st.query_params.get(name) != text:
@@ -89,7 +83,7 @@ def follow(page: str) -> None:
 
 def _take(name: str, part: Part[Any]) -> None:
     try:
-        st.session_state[part.key] = part.join(st.session_state.get(part.key), part.read(st.query_params[name]))
+        st.session_state[part.key] = part.read(st.query_params[name])
     except ValueError:
         del st.query_params[name]
         return
