@@ -106,8 +106,8 @@ def listed(workspace: Workspace, heading: str = "") -> None:
             key=f"rule_{place}",
             icon=":material/close:",
             type="tertiary",
-            on_click=pose,
-            args=(workspace.asked, book.without(place)),
+            on_click=_remove,
+            args=(workspace, rule),
         )
 
 
@@ -192,7 +192,7 @@ def _add_rows(workspace: Workspace, kind: str, passing: np.ndarray, description:
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
-    pose(workspace.asked, workspace.rules.adding(rule))
+    _add(workspace, rule)
 
 
 def _add_quota(workspace: Workspace, column: str, value: str, count: int) -> None:
@@ -203,4 +203,15 @@ def _add_quota(workspace: Workspace, column: str, value: str, count: int) -> Non
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
+    _add(workspace, rule)
+
+
+def _add(drawn: Workspace, rule: Rule) -> None:
+    workspace = drawn.renewed()
     pose(workspace.asked, workspace.rules.adding(rule))
+
+
+def _remove(drawn: Workspace, rule: Rule) -> None:
+    workspace = drawn.renewed()
+    if rule in workspace.rules.rules:
+        pose(workspace.asked, workspace.rules.without(workspace.rules.rules.index(rule)))

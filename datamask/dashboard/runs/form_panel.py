@@ -180,15 +180,15 @@ def run_form(
     with st.expander("Settings of Learn masks"):
         _learner()
     with st.expander("More settings"):
-        estimator = _solver(quality_columns, problem.objective)
+        _solver(quality_columns, problem.objective)
         st.markdown("**Both**")
         _problem_options(changed)
         _other_options()
     chosen = {}
     refused = []
-    for way, method in ((SOLVE, estimator), (LEARN, learner)):
+    for way in (SOLVE, LEARN):
         try:
-            chosen[way] = _selection(problem, method)
+            chosen[way] = settings_now(problem, way)
         except OptionError as error:
             refused.append(words.sentence(error))
     for sentence in dict.fromkeys(refused):
@@ -260,8 +260,8 @@ def _learner() -> None:
     _controls_of([name for name in LEARNER_OPTIONS if name not in (MASKS, *FIRST)], learner)
 
 
-def _solver(quality_columns: Sequence[str], objective: str) -> str:
-    """What Solve takes, and its settings; the estimator that it takes now."""
+def _solver(quality_columns: Sequence[str], objective: str) -> None:
+    """What Solve takes, and its settings."""
     estimators = _estimators(quality_columns, objective)
     if _now("estimator", catalogue.AUTO) not in estimators:  # of another objective, or of other columns
         st.session_state[_key("estimator")] = catalogue.AUTO
@@ -283,7 +283,6 @@ def _solver(quality_columns: Sequence[str], objective: str) -> str:
         _controls_of(LEARNER_OPTIONS, estimator)
     if not catalogue.estimator(estimator).guided:
         st.caption("This method uses neither λ nor the objective.")
-    return estimator
 
 
 def _amount(tokens: float | None, changed: Callable[[], None]) -> float | None:
@@ -424,7 +423,7 @@ def _copies(changed: Callable[[], None]) -> None:
 
 
 def settings_now(problem: SelectionConfig, way: str) -> SelectionConfig:
-    """The settings of a way as its controls stand now, which may be later than they were drawn. For callbacks.
+    """The settings of a way as its controls stand now, which in a callback may be later than they were drawn.
 
     Raises:
         OptionError: they contradict each other.

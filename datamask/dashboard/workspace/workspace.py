@@ -77,9 +77,12 @@ class Workspace:
 
     @property
     def asked(self) -> SelectionConfig:
-        """The problem under its rules, at the lambda that the view asks for now: what a press solves."""
-        lamb = views.now().lamb
-        return replace(self.settings, lamb=self.wanted if lamb is None else lamb)
+        """The problem under its rules, at the lambda that the view asks for: what a press solves."""
+        return replace(self.settings, lamb=self.wanted)
+
+    def renewed(self) -> Workspace:
+        """The workspace as the view is now. For callbacks: what was chosen just before a press was not drawn yet."""
+        return read(self.opened)
 
 
 def read(opened: OpenCorpus) -> Workspace:

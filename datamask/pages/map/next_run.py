@@ -45,8 +45,10 @@ def _solve(workspace: Workspace, name: str) -> None:
     )
 
 
-def _start(workspace: Workspace, name: str) -> None:
+def _start(drawn: Workspace, name: str) -> None:
     """Solve what stands on the page at the press: the slider may have been let go since it was drawn."""
+    lambda_slider.take(name, drawn)
+    workspace = drawn.renewed()
     if workspace.reason:
         st.session_state["trouble"] = f"No selection satisfies these rules. {workspace.reason}"
         return
@@ -57,5 +59,4 @@ def _start(workspace: Workspace, name: str) -> None:
             "on the Runs page"
         )
         return
-    lambda_slider.take(name, workspace)
     keeping.start(workspace, workspace.runs, workspace.asked)

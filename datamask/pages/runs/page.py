@@ -58,7 +58,7 @@ def show(current: Current | None) -> None:
             workspace = current.workspace
             form = form_panel.run_form(
                 workspace.asked,
-                lambda problem: pose(problem, workspace.rules),
+                lambda problem: pose(problem, workspace.renewed().rules),
                 columns,
                 cost.token_total(opened.corpus),
             )

@@ -17,7 +17,7 @@ from datamask.dashboard.runs.form_panel import RunForm
 from datamask.dashboard.shell import session
 from datamask.dashboard.tradeoff import below_random, kept_points, lambda_points, live
 from datamask.dashboard.workspace import keeping
-from datamask.dashboard.workspace.workspace import Workspace, read
+from datamask.dashboard.workspace.workspace import Workspace
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import Run
 from datamask.runs.warm import warm_start
@@ -88,8 +88,7 @@ def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
 
 
 def _start(drawn: Workspace, runs: Sequence[Run], way: str, name: str) -> None:
-    # as the view is now: what was typed just before the press was not drawn yet
-    workspace = read(drawn.opened)
+    workspace = drawn.renewed()
     try:
         settings = form_panel.settings_now(workspace.asked, way)
     except OptionError as error:
