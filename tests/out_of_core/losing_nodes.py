@@ -2,9 +2,9 @@
 
     python -m tests.out_of_core.losing_nodes FOLDER [NODES]
 
-NODES: how many it loses at most. Prints a line of JSON: ``same``, whether the rows are those that one process selects;
-``phases``, how many could lose a node; ``lost``, how many nodes were; ``repeated``, how many tasks were begun more than
-once, and ``most``, how often one was at most.
+NODES: how many it loses at most. Writes ``outcome.json`` into FOLDER, as Ray prints lines of its own: ``same``, whether
+the rows are those that one process selects; ``phases``, how many could lose a node; ``lost``, how many nodes were;
+``repeated``, how many tasks were begun more than once, and ``most``, how often one was at most.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def main(folder: Path, most: int = 1000) -> None:
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": ONE_THREAD})
     for _ in range(2):
         cluster.add_node(num_cpus=1, object_store_memory=STORE)
-    print(json.dumps(outcome(folder, cluster, most)), flush=True)
+    (folder / "outcome.json").write_text(json.dumps(outcome(folder, cluster, most)))
     ray.shutdown()
     cluster.shutdown()
 
