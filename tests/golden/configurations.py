@@ -204,7 +204,7 @@ def use_recipe(words: list[str], applied: list[str] | None) -> dict:
     else:
         folder = Path(tempfile.mkdtemp(dir=".", prefix="applied-"))
         call("recipe", run, "--output", "recipe.json")
-        fitted = call("apply", "recipe.json", "shards", "--output", str(folder), *applied)["all_rows"] or {}
+        fitted = call("apply", "recipe.json", "shards", "--output", str(folder), *applied).get("all_rows") or {}
         ids = read_ids(*folder.glob("*.ids.parquet"))
     Path("kept.txt").write_text("\n".join(["chunk_id", *ids]), encoding="utf-8")
     [scored] = call("score", "corpus.parquet", "--selection", "kept.txt", "--device", "cpu")["selections"]
