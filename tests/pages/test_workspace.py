@@ -138,7 +138,7 @@ def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, 
     other = store.create(RunConfig(opened.config, SelectionConfig.from_options(lamb=0.8, **settings), "S"))
     execute(other, Work(threads=1))
     app = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.7"})
-    assert "**λ 0.8**" in strip(app)
+    assert "**λ 0.8**" in strip(app) and app.button(key="strip_solve").label.startswith("Solve λ 0.7")
     assert downloads["file"]["chunk_id"].to_pylist() == other.selection()["chunk_id"].to_pylist()
 
 

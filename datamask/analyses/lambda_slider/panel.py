@@ -110,12 +110,13 @@ def slider(name: str, beside: Beside) -> Slider:
     """
     workspace, along = beside.workspace, along_lambda.known(beside.workspace)
     points, ends, parcels = along.points, beside.seen.ends, {}
+    named = along.stamp, workspace.settings, beside.scope
     if points:
         # one scale, so that what is made on release is drawn as those dragged over are
-        ends = _kept(f"{name} ends", (along.stamp, beside.scope), lambda: lambda_points.scale_of(points, beside.places))
-        parcels["lambdas"] = _packed(f"{name} lambdas", along, beside, ends)
+        ends = _kept(f"{name} ends", named, lambda: lambda_points.scale_of(points, beside.places))
+        parcels["lambdas"] = _packed(f"{name} lambdas", named, along, beside, ends)
     if points and beside.tallies and len(beside.corpus) <= counts.MOST_ROWS:
-        key = (along.stamp, beside.scope, [tally.key for tally in beside.tallies])
+        key = (named, [tally.key for tally in beside.tallies])
         parcels["counts"] = _kept(f"{name} counts", key, lambda: counts.counts_parcel(points, beside.tallies))
     return Slider(
         _state(beside, along),
@@ -182,16 +183,16 @@ def answers(workspace: Workspace) -> bool:
     return small and not workspace.refusal and live.quick(workspace.settings)
 
 
-def _packed(place: str, along: Along, beside: Beside, ends: Mapping[type, Ends]) -> bytes:
+def _packed(place: str, named: object, along: Along, beside: Beside, ends: Mapping[type, Ends]) -> bytes:
     """The parcel of the points, kept in the session for as long as nothing in it changes.
 
     Args:
-        place: where it is kept. ends: their common scale.
+        place: where it is kept. named: names the points and where they lie. ends: their common scale.
     """
     # the key of cells is a scale: what was drawn on the map counts nothing in it
     counted = None if beside.places.cells is not None else beside.seen.counted
     seen, dark = Seen(beside.seen.shown, counted, ends), session.dark()
-    key = (along.stamp, beside.scope, dark, _digest(seen.shown), _digest(seen.counted))
+    key = (named, dark, _digest(seen.shown), _digest(seen.counted))
     return _kept(
         place,
         key,

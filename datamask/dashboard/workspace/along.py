@@ -44,7 +44,7 @@ class Along:
 
     @property
     def stamp(self) -> str:
-        """Names the points, among all beside the same run: it changes when one of them does."""
+        """Names the points, among all of the same problem: it changes when one of them does."""
         solved = "" if self.behind is None else f"{self.behind.number} {self.behind.solved[0]} {self.final}"
         solved = "kept" if self.kept else solved
         return f"{solved} {[(point.lamb, point.joint) for point in self.lasting]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datamask.dashboard.map import scene
-from datamask.dashboard.tradeoff import lambda_points
+from datamask.dashboard.tradeoff import lambda_points, live
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace.along import SAME, Along
@@ -32,6 +32,14 @@ class Current:
     selection: Selection | None
     waits: bool
     point: LambdaPoint | None
+
+    @property
+    def unsolved(self) -> bool:
+        """Whether the selection is of another lambda than the chosen one, which would be solved if somebody asked."""
+        quick = not self.workspace.refusal and live.quick(self.workspace.settings)
+        return (
+            quick and not self.waits and self.point is not None and abs(self.point.lamb - self.workspace.wanted) >= SAME
+        )
 
 
 def current(workspace: Workspace, seconds: float = WAITS) -> Current:

@@ -58,7 +58,7 @@ def _draw(current: Current) -> None:
         _line(workspace, selection, proving)
     if current.waits or (selection is None and along.under_way(current.along)):
         st.fragment(_watch, run_every=EVERY)(current)
-    elif selection is None:
+    elif selection is None or current.unsolved:
         _offer(current)
     if selection is None:
         return
@@ -117,12 +117,13 @@ def _watch(current: Current) -> None:
 
 
 def _offer(current: Current) -> None:
-    """Nothing is selected, and it takes too long to begin without being asked."""
+    """Nothing is selected at the chosen λ, and nothing begins without being asked."""
     workspace = current.workspace
     seconds = lambda_points.expected_seconds(workspace.corpus, workspace.settings)
     takes = "" if seconds is None else f" (about {words.roughly(seconds)})"
     error = "" if current.along.behind is None else current.along.behind.error
-    st.caption(words.plain(words.unmarked(error), 200) if error else "Nothing is selected yet.", width="content")
+    if error or current.selection is None:
+        st.caption(words.plain(words.unmarked(error), 200) if error else "Nothing is selected yet.", width="content")
     st.button(
         f"Solve λ {workspace.wanted:g}{takes}",
         key="strip_solve",

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from datamask.analyses.agreement import settled_panel as settled_colours
 from datamask.analyses.explanation import panel as why_panel
 from datamask.analyses.lambda_slider import evidence_panel
 from datamask.analyses.lambda_slider import panel as lambda_slider
@@ -32,8 +31,7 @@ from datamask.dashboard.linked import (
 from datamask.dashboard.map import canvas_map, scene
 from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.map.filters import Inside, Rows
-from datamask.dashboard.map.layers import Layer, constant
-from datamask.dashboard.map.layers import Selection as SelectedRows
+from datamask.dashboard.map.layers import constant
 from datamask.dashboard.map.marks import Seen
 from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.runs import listing
@@ -42,7 +40,7 @@ from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
-from datamask.pages.map import compared_panel, instrument, next_run
+from datamask.pages.map import colors, compared_panel, instrument, next_run
 from datamask.runs.store import Run
 
 MAP, TAB, RUN = brushing.MAP, "tab", "explore_run"
@@ -92,8 +90,7 @@ def _draw(current: Current) -> None:
     cache_dir = session.store().cache_dir
     runs, names = workspace.runs, workspace.names
     run_id = "" if workspace.run is None else workspace.run.id
-    # the run whose scores there are to see: the one that is the current selection, else the one that is shown
-    scored = selection.run if selection is not None and selection.run is not None else workspace.run
+    scored = colors.scored(current)
     own = selection is not None and selection.run is not None
     run = None if scored is None else scene.run_columns(scored)
     selected = None if selection is None else selection.mask
@@ -198,25 +195,8 @@ def _draw(current: Current) -> None:
         "" if selection is None else selection.key,
     )
 
-    def layer_of(name: str) -> Layer:
-        if name == columns.SELECTED:
-            if selection is None:
-                others = (other for other in (columns.QUALITY, columns.CROWDING) if other not in colours)
-                instead = next(others, columns.QUALITY)
-                return columns.layer(corpus, instead, unplaced, scores_of)
-            return SelectedRows(selection.title, selection.mask) if against is None else against.layer
-        if name == best_rows.NAME:
-            ends = along_lambda.known(workspace)
-            return best_rows.layer(ends.mask_at(1.0), ends.mask_at(0.0), workspace.refusal)
-        if scored is not None and run is not None and name in settled_colours.NAMES:
-            drawn = settled_colours.layer(name, scored, run, corpus, cache_dir, ground.places.cells)
-        else:
-            drawn = columns.layer(corpus, name, unplaced, scores_of)
-        if own or scored is None or name not in columns.OF_RUN:
-            return drawn
-        return replace(drawn, title=f"{drawn.title}, of {listing.name_of(scored)}")
-
-    layers = [layer_of(name) for name in colours]
+    change = None if against is None else against.layer
+    layers = [colors.layer(name, current, unplaced, ground, colours, change) for name in colours]
     sample = chosen.chosen(corpus)
     let_through = view.mask() if view.filters else None
     named = names_panel.names(view, ground, named_by, selected)
