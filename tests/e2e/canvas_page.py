@@ -49,7 +49,7 @@ def draw() -> None:
     )
     if lost:
         parcels()._leave(Rows.identity)
-    st.text(f"regions {len(canvas_map.regions('map', 'scope'))}, picked {st.session_state.get('picked')}")
+    st.text(f"regions {len(canvas_map.regions('scope'))}, picked {st.session_state.get('picked')}")
     st.text(f"opened {st.session_state.get('opened', [])}")
 
 

@@ -76,12 +76,19 @@ def test_the_address_keeps_where_the_map_was_moved_and_costs_no_step_of_back(rea
     page.wait_for_function("!location.search.includes('at=')")
     page.wait_for_function(STILL)
     assert "at=" not in page.url
-    # nonsense is not followed, and goes
+    # a region drawn around what is shown is there again, in another session, and Back takes it along
+    page.keyboard.press("Enter")
+    page.wait_for_function("location.search.includes('region=')")
+    page.wait_for_function(STILL)
+    shown = page.get_by_role("button", name="region on the map")
+    expect(shown).to_be_visible()
+    page.reload()
+    expect(shown).to_be_visible()
+    # nonsense is not followed
     page.goto(f"{ready}&at=UMAP.1,2,1e9")
     expect(page.locator(".map[data-drawn='1']")).to_be_visible()
     page.wait_for_function(STILL)
     assert sight(page)["scale"] == pytest.approx(whole["scale"])
-    page.wait_for_function("!location.search.includes('at=')")
 
 
 @pytest.mark.timeout(600)

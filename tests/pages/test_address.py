@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from datamask.dashboard.frame.frame import PAGES
-from datamask.dashboard.map import canvas_map, shared_view
+from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.filters import Among, Between, Holding
 from datamask.dashboard.map.regions import Region
 from datamask.dashboard.runs.sweep_kinds import LABELS
 from datamask.dashboard.shell.view import view_of
 from tests.making.runs import finish_run
-from tests.pages.reading import brush, map_data
+from tests.pages.reading import brush, view
 
 SCRIPTS = [script for script, *_ in PAGES]
 
@@ -45,8 +45,7 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     low = float(np.quantile(corpus.quality, 0.3))
     brush(app, Holding("sample clump"), Between("quality", low, 1e9), Among("source", ("web", "code")))
     drawn = Region.lasso([-5, 5, 0.123], [-5, -5, 0.456])  # through the middle of a clump
-    app.session_state["explore_map_memory"].regions = (shared_view.rounded(drawn),)
-    app.run()
+    view(app, region=shared_view.region_text("UMAP", [drawn]))
     asked = {name: app.query_params[name] for name in ("where", "search", "region")}
     assert one(asked["search"]) == "sample clump"
     text = corpus.metadata.to_pandas()
@@ -78,32 +77,6 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     assert {name: one(value) for name, value in again.query_params.items()} == {
         name: one(value) for name, value in plain.items()
     }
-
-
-def test_where_the_map_stood_comes_back_on_its_own_ground(page, opened, runs, mapped):
-    fingerprint = opened.corpus.fingerprint
-    app = page(corpus=opened.key, run=runs[0].id, at="UMAP.1.5,-2,8")
-    assert map_data(app)["sight"] == [1.5, -2.0, 8.0]
-    assert one(app.run().query_params["at"]) == "UMAP.1.5,-2,8"
-    # what the browser says of a later move takes its place, and nonsense does not
-    for told, stands in (("UMAP.2,0,3", "UMAP.2,0,3"), ("UMAP.2,0,nan", "UMAP.2,0,3"), (7, "UMAP.2,0,3"), ("", None)):
-        state = {"explore_map_sight": app.session_state["explore_map_sight"]}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(canvas_map.st, "session_state", state)
-            canvas_map.take_sight("explore_map", fingerprint, told)
-        if stands is None:
-            assert "explore_map_sight" not in state
-            del app.session_state["explore_map_sight"]
-        else:
-            app.session_state["explore_map_sight"] = state["explore_map_sight"]
-        app.run()
-        assert one(app.query_params.get("at")) == stands
-    # another projection than that of the address waits with it, another corpus forgets it
-    other = page(corpus=opened.key, run=runs[0].id, at="UMAP.1.5,-2,8", projection="PCA")
-    assert map_data(other)["sight"] is None and one(other.query_params["at"]) == "UMAP.1.5,-2,8"
-    other.session_state["explore_map_sight_of"] = "another corpus"
-    other.run()
-    assert "at" not in other.run().query_params
 
 
 def test_the_grouping_comes_back(page, opened, runs):

@@ -30,7 +30,7 @@ from datamask.dashboard.linked import (
     topics,
 )
 from datamask.dashboard.linked.facets import class_facet
-from datamask.dashboard.map import canvas_map, map_layout
+from datamask.dashboard.map import canvas_map, map_layout, shared_view
 from datamask.dashboard.map.filters import Among, Between, Filters, Holding, Rows
 from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import place
@@ -41,7 +41,7 @@ from datamask.runs.stored_measures import stored_agreement
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.making.runs import NASTY, finish_run, write_shard
-from tests.pages.reading import brush, captions, map_data, parcels, titles
+from tests.pages.reading import brush, captions, map_data, parcels, titles, view
 
 
 @pytest.fixture
@@ -293,10 +293,7 @@ def said_by(app) -> str:
 
 
 def draw_region(app, region: Region):
-    memory = app.session_state["explore_map_memory"]
-    memory.regions = (region,)
-    app.run()
-    assert not app.exception
+    view(app, region=shared_view.region_text("UMAP", [region]))
 
 
 def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
@@ -324,10 +321,9 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
     assert map_data(app)["regions"] == [["box", [-5, 5, 5, -5], [-5, -5, 5, 5]]]
     assert map_data(app)["parcels"]["ground"] == ground, "other colours must not move anything"
     assert "region on the map" in chips(app)
-    before = map_data(app)["cleared"]
     app.button(key="chip_region").click().run()
     assert "region on the map" not in chips(app)
-    assert map_data(app)["regions"] == [] and map_data(app)["cleared"] > before and "Check a row" in captions(app)
+    assert map_data(app)["regions"] == [] and "Check a row" in captions(app)
 
 
 def test_a_region_means_nothing_on_another_projection(page, opened, store, mapped):
@@ -739,7 +735,7 @@ def test_downloads_hold_every_row_and_no_formula(opened, store):
 
 
 def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch, opened):
-    """An answer about another projection, or from before the server forgot the regions, is no region."""
+    """An answer about another projection is no region, and one of another corpus neither."""
     state, told = {}, []
     monkeypatch.setattr(canvas_map.st, "session_state", state)
     monkeypatch.setattr(canvas_map, "component", lambda name, parts: lambda **given: told.append(given))
@@ -747,22 +743,22 @@ def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch, opene
     ground = ground_parcel(places, ["x"] * 30)
     shape = [["lasso", [0, 1, 1], [0, 0, 1]]]
 
-    def show(scope="pca"):
+    def show(scope="rows pca"):
         canvas_map.canvas_map("m", opened.corpus, scope, ground, places, [], alt="")
-        return len(canvas_map.regions("m", scope))
+        return len(canvas_map.regions(scope))
 
-    def drawn(scope="pca"):
-        state["m"] = {"drawn": {"scope": "pca", "cleared": 0, "regions": shape}}
+    def drawn(scope="rows pca"):
+        state["m"] = {"drawn": {"scope": "rows pca", "number": 7, "regions": shape}}
         told[-1]["on_drawn_change"]()
         return show(scope)
 
+    assert show("others pca") == 0 and told[-1]["data"]["heard"] == 0
+    assert drawn("others pca") == 0
     assert show() == 0 and drawn() == 1
-    # a page that was left and opened again has no answer yet: what is remembered goes to the browser
+    # a page that was left and opened again has no answer yet: what the view holds goes to the browser
     assert show() == 1 and told[-1]["data"]["regions"] == [["lasso", [0, 1, 1], [0, 0, 1]]]
-    assert show("umap") == 0 and drawn("umap") == 0
-    assert show() == 0 and drawn() == 1
-    canvas_map.clear("m")
-    assert drawn() == 0 and told[-1]["data"]["cleared"] == 1
+    assert told[-1]["data"]["heard"] == 7
+    assert show("rows umap") == 0 and told[-1]["data"]["regions"] == []
 
 
 def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, mapped, tmp_path):

@@ -12,7 +12,6 @@ from PIL import Image
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import signed
-from datamask.dashboard.frame import address
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell import view as views
@@ -161,7 +160,6 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
     )
     st.html(STYLE + strip_panel.STYLE + theme.READABLE)
-    address.follow(title)
     opening = session.current_opening()
     opened = None if opening is None else opening.opened
     workspace = None if opened is None else workspaces.read(opened)

@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard.map import canvas_map, shared_view
+from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.filters import Condition, Filters, Holding, Inside, Rows
 from datamask.dashboard.shell import view as views
 
@@ -86,18 +86,17 @@ def take(condition: Condition | None, name: str = "") -> None:
     views.change(where=shared_view.where_text(filters), search=shared_view.search_text(filters))
 
 
-def let_go(name: str, map_name: str) -> None:
-    """Without the condition of that name, wherever it is kept. For a button's `on_click`."""
+def let_go(name: str) -> None:
+    """Without the condition of that name. For a button's `on_click`."""
     if name == Inside(()).name:
-        canvas_map.clear(map_name)
+        views.change(region="")
     else:
         take(None, name)
 
 
-def let_go_of_all(map_name: str) -> None:
+def let_go_of_all() -> None:
     """Without any condition. For a button's `on_click`."""
-    views.change(where="", search="")
-    canvas_map.clear(map_name)
+    views.change(where="", search="", region="")
 
 
 def search() -> None:

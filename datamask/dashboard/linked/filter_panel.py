@@ -9,8 +9,8 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import brushing
 from datamask.dashboard.linked.brushing import Linked
 from datamask.dashboard.linked.columns import WITHOUT_UNIT
-from datamask.dashboard.map import shared_view
-from datamask.dashboard.map.filters import Between, Condition, Holding, Inside, Rows
+from datamask.dashboard.map.filters import Between, Condition, Holding, Rows
+from datamask.dashboard.shell import view as views
 
 
 def search(view: Linked) -> None:
@@ -37,12 +37,8 @@ def described(condition: Condition, rows: Rows) -> str:
     return f"{condition.name}: percentile {low:.0f} to {high:.0f}"
 
 
-def conditions(view: Linked, map_name: str) -> None:
-    """The conditions of the filter, and the way back to everything; nothing where there is none.
-
-    Args:
-        map_name: of the map whose regions a chip stands for.
-    """
+def conditions(view: Linked) -> None:
+    """The conditions of the filter, and the way back to everything; nothing where there is none."""
     if not view.filters:
         return
     for condition in view.filters.conditions:
@@ -52,7 +48,7 @@ def conditions(view: Linked, map_name: str) -> None:
             icon=":material/close:",
             type="tertiary",
             on_click=brushing.let_go,
-            args=(condition.name, map_name),
+            args=(condition.name,),
         )
     st.button(
         "Show all rows",
@@ -60,8 +56,6 @@ def conditions(view: Linked, map_name: str) -> None:
         icon=":material/restart_alt:",
         type="tertiary",
         on_click=brushing.let_go_of_all,
-        args=(map_name,),
     )
-    inside = view.filters.of(Inside(()).name)
-    if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):
+    if not views.now().fits:
         st.caption("The page's address is too short for all of these conditions. A reload or a copied link loses some.")

@@ -1,12 +1,12 @@
 """A map of linked panels on a canvas, as a Streamlit component: plain JavaScript and CSS, nothing from elsewhere.
 
-    found = canvas_map.regions("explore_map", ground.scope)
+    found = canvas_map.regions(ground.scope)
     canvas_map.canvas_map("explore_map", corpus, ground.scope, parcel, ground.places, [layer, layer], alt="...")
     rows = rows_inside(ground.places.points, found)        # of all samples, not only of the drawn ones
 
 The component's data are a small JSON that names parcels by their address; the browser fetches those that it does not
-have. Coordinates and labels travel once per corpus and projection; each panel is one byte per mark. Zoom, position,
-tool and lasso stay where they are whatever else changes.
+have. Coordinates and labels travel once per corpus and projection; each panel is one byte per mark. Where the map is
+moved to and the regions drawn on it are parts of the view.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from datamask.dashboard.map.marks import Seen, marks_of
 from datamask.dashboard.map.parcels import dimming_parcel, layer_parcel
 from datamask.dashboard.map.places import Places
 from datamask.dashboard.map.regions import Region, drawn_regions, rows_inside
-from datamask.dashboard.map.shared_view import rounded
 from datamask.dashboard.server.parcels import parcels as kept_parcels
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.components import component, nothing
 
 MAP = (
@@ -51,9 +51,6 @@ MAP = (
     "map",
 )
 """The scripts of the component."""
-
-_ANY = "*"
-"""Stands for the corpus in the scope of regions that an address brought."""
 
 
 @dataclass(frozen=True)
@@ -91,37 +88,17 @@ class Slider:
     on_pressed: Callable[[], None] = nothing
 
 
-@dataclass
-class _Memory:
-    """What a session remembers of one map, also while another page is shown.
-
-    Attributes:
-        scope: corpus and projection; regions of another scope mean nothing here.
-        cleared: how often the server forgot the regions; an older answer of the browser does not bring them back.
-    """
-
-    scope: str = ""
-    regions: tuple[Region, ...] = ()
-    cleared: int = 0
-
-    @property
-    def kind(self) -> str:
-        """The projection's, the last word of the scope."""
-        return self.scope.rpartition(" ")[2]
-
-
-def regions(name: str, scope: str) -> tuple[Region, ...]:
-    """What is drawn on a map, in data coordinates, on whichever panel.
+def regions(scope: str) -> tuple[Region, ...]:
+    """The regions of the view on a map, in data coordinates.
 
     Args:
-        name, scope: as `canvas_map` is given them.
+        scope: as `canvas_map` is given it; regions on another projection mean nothing there.
     """
-    memory = _memory(name)
-    if memory.scope == f"{_ANY} {scope.rpartition(' ')[2]}":
-        memory.scope = scope
-    elif memory.scope != scope:
-        memory.scope, memory.regions = scope, ()
-    return memory.regions
+    with contextlib.suppress(ValueError):
+        kind, found = shared_view.regions_of(views.now().region)
+        if kind == scope.rpartition(" ")[2]:
+            return found
+    return ()
 
 
 def canvas_map(
@@ -144,15 +121,13 @@ def canvas_map(
     opened: Sequence[int] = (),
     on_name: Callable[[int], None] | None = None,
     slider: Slider | None = None,
-    addressed: bool = False,
 ) -> None:
     """Show a map.
 
     Args:
         name: of the map, one per page.
         corpus: whose rows are drawn.
-        scope: names corpus and projection, ``fingerprint kind``: regions are forgotten and the view starts anew when
-            it changes.
+        scope: names corpus and projection, ``fingerprint kind``.
         ground: `parcels.ground_parcel` of these places; ask `scene.ground_parcel`, which keeps it.
         places: where the samples lie.
         layers: one per panel.
@@ -168,9 +143,8 @@ def canvas_map(
         opened: codes of those whose samples are shown alone.
         on_name: called with the code of a name that was pressed, before the page is drawn again.
         slider: what lies on its lower edge.
-        addressed: whether the address says where the map was moved to.
     """
-    memory, found = _memory(name), regions(name, scope)
+    found = regions(scope)
     if counted is None and found:
         counted = np.zeros(len(places.points), bool)
         counted[rows_inside(places.points, found)] = True
@@ -181,83 +155,42 @@ def canvas_map(
         bodies["dimming"] = dimming_parcel(places, shown)
 
     def answered(part: str) -> Any:
-        return st.session_state[name].get(part)
+        return st.session_state.get(name, {}).get(part)
 
+    drawn = answered("drawn")
     component("map", MAP)(
         key=name,
-        on_drawn_change=lambda: _hear(memory, answered("drawn")),
+        on_drawn_change=lambda: _draw(scope, answered("drawn")),
         on_picked_change=lambda: _picked(answered("picked"), len(places.points), on_pick),
         on_named_change=lambda: _named(answered("named"), {named.code for named in names}, on_name),
-        on_sight_change=lambda: take_sight(name, corpus.fingerprint, answered("sight")),
+        on_sight_change=lambda: views.change(at=str(answered("sight"))),
         on_moved_change=slider.on_moved if slider else nothing,
         on_pressed_change=slider.on_pressed if slider else nothing,
         on_missing_change=nothing,  # the page is drawn again, and so the parcel is kept again
         data={
-            "name": name,
             "parcels": {part: kept_parcels().keep(corpus, body) for part, body in bodies.items()},
             "scope": scope,
             "panels": len(layers),
             "alt": alt,
             "height": f"{height}px" if isinstance(height, int) else height,
             "filled": filled,
-            "cleared": memory.cleared,
+            "heard": drawn.get("number", 0) if isinstance(drawn, Mapping) else 0,
             "picking": on_pick is not None,
             "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
             "opened": list(opened),
             "slider": slider.state if slider else None,
-            "sight": _sight(name, scope) if addressed else None,
-            "addressed": addressed,
+            "at": views.now().at,
+            "told": answered("sight"),
             "marked": [list(map(float, places.points[row])) for row in marked],
             "regions": [[region.kind, *region.corners.T.tolist()] for region in found],
         },
     )
 
 
-def awaiting(kind: str, regions: tuple[Region, ...]) -> _Memory:
-    """What a map remembers that finds these regions drawn on it, whatever the corpus, on a projection of that kind."""
-    return _Memory(f"{_ANY} {kind}", regions)
-
-
-def take_sight(name: str, corpus: str, text: object) -> None:
-    """Note where the browser says that a map was moved to, or, empty, that all of it is shown.
-
-    Args:
-        corpus: its fingerprint, as the map's scope has it.
-    """
-    if text == "":
-        st.session_state.pop(f"{name}_sight", None)
-    elif isinstance(text, str):
-        with contextlib.suppress(ValueError):
-            shared_view.sight_of(text)
-            st.session_state[f"{name}_sight"], st.session_state[f"{name}_sight_of"] = text, corpus
-
-
-def _sight(name: str, scope: str) -> list[float] | None:
-    """Where a map begins that was moved in another session or tab: x, y, zoom; None: with all of it.
-
-    That of another corpus is forgotten; what an address brought is for the one it brought too. That of another
-    projection waits until this one is shown, which may not be there yet.
-    """
-    text, corpus = st.session_state.get(f"{name}_sight"), scope.rpartition(" ")[0]
-    if text is None:
-        return None
-    if st.session_state.setdefault(f"{name}_sight_of", corpus) != corpus:
-        del st.session_state[f"{name}_sight"], st.session_state[f"{name}_sight_of"]
-        return None
-    sight = shared_view.sight_of(text)
-    return [sight.x, sight.y, sight.zoom] if sight.kind == scope.rpartition(" ")[2] else None
-
-
-def clear(name: str) -> None:
-    """Forget the regions of a map. For a button's `on_click`."""
-    memory = _memory(name)
-    memory.regions = ()
-    memory.cleared += 1
-
-
-def _hear(memory: _Memory, drawn: object) -> None:
-    if isinstance(drawn, Mapping) and drawn.get("scope") == memory.scope and drawn.get("cleared") == memory.cleared:
-        memory.regions = tuple(map(rounded, drawn_regions(drawn.get("regions"))))
+def _draw(scope: str, drawn: object) -> None:
+    if isinstance(drawn, Mapping) and drawn.get("scope") == scope:
+        kind = scope.rpartition(" ")[2]
+        views.change(region=shared_view.region_text(kind, drawn_regions(drawn.get("regions"))))
 
 
 def _picked(row: object, rows: int, on_pick: Callable[[int], None] | None) -> None:
@@ -268,7 +201,3 @@ def _picked(row: object, rows: int, on_pick: Callable[[int], None] | None) -> No
 def _named(code: object, known: set[int], on_name: Callable[[int], None] | None) -> None:
     if on_name is not None and isinstance(code, int) and code in known:
         on_name(code)
-
-
-def _memory(name: str) -> _Memory:
-    return st.session_state.setdefault(f"{name}_memory", _Memory())

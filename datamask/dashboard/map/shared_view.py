@@ -1,29 +1,20 @@
-"""Conditions and regions as short texts for a page's address, and back. Pure; what an address says is not trusted.
+"""Conditions and regions as short texts for the view and its address, and back. Pure; what they say is not trusted.
 
     where=[["quality",5.5,9.25],["source",["web","code"]]]     search=any words     region=UMAP.lasso,0,0,9,8,000999...
-    at=UMAP.3.25,-1.5,4
 
-A region is rounded where it is drawn (`rounded`), so that the address holds exactly what was looked at.
+A region is rounded once, when it is drawn: its text holds exactly what is looked at.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
-from datamask.corpus.projections import PROJECTIONS
 from datamask.dashboard.map.filters import Among, Between, Filters, Holding
 from datamask.dashboard.map.regions import Region
 from datamask.runs.formats import parse_json
-
-LONGEST = 1_800
-"""Letters of one text; addresses of more than some thousands are cut by programs they are sent through."""
-
-LEAST_ZOOM, MOST_ZOOM = 0.2, 400.0
-"""As the map in the browser lets itself be zoomed."""
 
 GRID = 999
 """Steps across a region's own box to which its corners are rounded: finer than the pixels it was drawn with."""
@@ -50,8 +41,10 @@ def where_of(text: str) -> Filters:
     Raises:
         ValueError: it is no list of ranges and classes.
     """
-    filters = Filters()
-    for entry in _read_list(text):
+    filters, entries = Filters(), parse_json(text)
+    if not isinstance(entries, list):
+        raise ValueError(f"conditions must be a list, got {type(entries).__name__}")
+    for entry in entries:
         match entry:
             case [str(name), int() | float() as low, int() | float() as high]:
                 filters = filters.taking(Between(name, float(low), float(high)))
@@ -67,22 +60,21 @@ def search_text(filters: Filters) -> str:
     return next((condition.text for condition in filters.conditions if isinstance(condition, Holding)), "")
 
 
-def rounded(region: Region) -> Region:
-    """The region that its text stands for; rounding twice changes nothing."""
-    return _region(*_parts(region))
-
-
 def region_text(kind: str, regions: Iterable[Region]) -> str:
-    """Regions on a projection; empty where there are none, or more corners than an address holds.
+    """Regions on a projection; empty where there are none.
 
     Args:
         kind: name of the projection, without a dot.
     """
     texts = []
     for region in regions:
-        shape, ends, steps = _parts(region)
-        texts.append(",".join([shape, *ends, "".join(f"{step:03d}" for step in steps.ravel())]))
-    return _short(f"{kind}.{';'.join(texts)}" if texts else "")
+        low, high = region.corners.min(axis=0), region.corners.max(axis=0)
+        # seven digits of both ends are too few where a box is small beside its distance from nought: they may be equal
+        far = np.tile(high - low < NEAR * np.maximum(abs(low), abs(high)), 2)
+        ends = [f"{end:.15g}" if distant else f"{end:.7g}" for end, distant in zip((*low, *high), far)]
+        steps = np.round((region.corners - low) / (high - low) * GRID).astype(int)
+        texts.append(",".join([region.kind, *ends, "".join(f"{step:03d}" for step in steps.ravel())]))
+    return f"{kind}.{';'.join(texts)}" if texts else ""
 
 
 def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
@@ -91,7 +83,7 @@ def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
     Raises:
         ValueError: it is none.
     """
-    kind, _, shapes = text[:LONGEST].partition(".")
+    kind, _, shapes = text.partition(".")
     regions = []
     for shape_text in shapes.split(";"):
         shape, *ends, digits = shape_text.split(",")
@@ -104,74 +96,9 @@ def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
         ):
             raise ValueError(f"a region must be a shape, four ends and corners of six digits, got {shape_text[:80]!r}")
         steps = np.array([int(digits[k : k + 3]) for k in range(0, len(digits), 3)]).reshape(-1, 2)
-        region = _region(shape, ends, steps)
-        if not np.isfinite(region.corners).all() or not np.ptp(region.corners, axis=0).all():
+        low, high = np.array([float(end) for end in ends]).reshape(2, 2)
+        corners = low + steps / GRID * (high - low)
+        if not np.isfinite(corners).all() or not np.ptp(corners, axis=0).all():
             raise ValueError(f"a region must enclose something, got {shape_text[:80]!r}")
-        regions.append(region)
+        regions.append(Region(shape, corners))
     return kind, tuple(regions)
-
-
-@dataclass(frozen=True)
-class Sight:
-    """Where a map was moved and zoomed to.
-
-    Attributes:
-        kind: name of the projection. x, y: what lies in the middle, in its coordinates.
-        zoom: 1 shows all of it, 2 half of its width.
-    """
-
-    kind: str
-    x: float
-    y: float
-    zoom: float
-
-
-def sight_of(text: str) -> Sight:
-    """What the browser writes of a map that was moved (`sightText` in browser/sight.js), read.
-
-    Raises:
-        ValueError: it is none.
-    """
-    kind, _, numbers = text[:LONGEST].partition(".")
-    x, y, zoom = map(float, numbers.split(","))
-    if kind not in PROJECTIONS or not np.isfinite([x, y, zoom]).all() or not LEAST_ZOOM <= zoom <= MOST_ZOOM:
-        raise ValueError(
-            f"a projection, a place and a zoom of {LEAST_ZOOM:g} to {MOST_ZOOM:g} say where a map stands, "
-            f"got {text[:80]!r}"
-        )
-    return Sight(kind, x, y, zoom)
-
-
-def too_long(filters: Filters, regions: Iterable[Region]) -> bool:
-    """Whether something of what is shown does not fit into the address."""
-    return bool(
-        max(len(where_text(filters)), len(search_text(filters))) > LONGEST
-        or (regions and not region_text(max(PROJECTIONS, key=len), regions))
-    )
-
-
-def _parts(region: Region) -> tuple[str, list[str], np.ndarray]:
-    """Shape, ends of its box as texts (least x, least y, greatest x, greatest y), and corners in steps of `GRID`."""
-    low, high = region.corners.min(axis=0), region.corners.max(axis=0)
-    # seven digits of both ends are too few where a box is small beside its distance from nought: they may be the same
-    far = np.tile(high - low < NEAR * np.maximum(abs(low), abs(high)), 2)
-    ends = [f"{end:.15g}" if distant else f"{end:.7g}" for end, distant in zip((*low, *high), far)]
-    steps = np.round((region.corners - low) / (high - low) * GRID).astype(int)
-    return region.kind, ends, steps
-
-
-def _region(shape: str, ends: list[str], steps: np.ndarray) -> Region:
-    left, bottom, right, top = map(float, ends)
-    low, high = np.array([left, bottom]), np.array([right, top])
-    return Region(shape, low + steps / GRID * (high - low))
-
-
-def _read_list(text: str) -> list:
-    entries = parse_json(text)
-    if not isinstance(entries, list):
-        raise ValueError(f"conditions must be a list, got {type(entries).__name__}")
-    return entries
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else ""

@@ -21,6 +21,7 @@ from datamask.config.selection import PROBLEM, RULES
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import objective_help, outcome
 from datamask.dashboard.shell import option_control
+from datamask.dashboard.shell import view as views
 from datamask.errors import OptionError
 from datamask.options import LEARNER_OPTIONS, OPTIONS, Number, Whole
 from datamask.options.amounts import parse_tokens, tokens_text
@@ -214,6 +215,7 @@ def _show(problem: SelectionConfig, tokens: float | None) -> None:
         "amount": "rows" if problem.budget is None else "tokens",
         "collapse": "near" if near else problem.collapse,
         "cosine": float(problem.collapse) if near else 0.95,
+        "training": views.now().training,
     }
     values["budget"] = "" if problem.budget is None else tokens_text(problem.budget)
     for name, value in values.items():
@@ -317,10 +319,11 @@ def _amount(tokens: float | None, changed: Callable[[], None]) -> float | None:
             _ratio(changed)
     text = trained.text_input(
         "Training tokens",
+        st.session_state[_key("training")],
         key=_key("training"),
         help=HELP["training"],
         placeholder="optional",
-        persist_state="session",
+        on_change=lambda: views.change(training=st.session_state[_key("training")].strip()),
     )
     try:
         return parse_tokens(text) if text.strip() else None

@@ -25,6 +25,9 @@ POSED_BY = (*PROBLEM, "seed")
 LONGEST = 1_800
 """Letters of one part; addresses of more than some thousands are cut by programs they are sent through."""
 
+STEPS = ("corpus", "run")
+"""Parts whose change is a step of Back (`browser/steps.js`)."""
+
 MOST_COMPARED = 4
 """Runs that are compared at once."""
 
@@ -47,6 +50,8 @@ class View:
         show: which of the rows the list holds; empty: all.
         compared: ids of the runs that are compared; empty: nobody has chosen them.
         against: id of the run that the Map holds the current selection against; empty: none.
+        region, at: what is drawn on the map, by `shared_view`; where the map was moved to, by `browser/sight.js`.
+        training: tokens that the model reads in training, as they were typed.
         watched: id of the run that the Runs page shows while it is under way. It is not the current selection.
     """
 
@@ -61,6 +66,9 @@ class View:
     show: str = ""
     compared: tuple[str, ...] = ()
     against: str = ""
+    region: str = ""
+    at: str = ""
+    training: str = ""
     watched: str = ""
 
     @property
@@ -69,17 +77,27 @@ class View:
         return self.corpus, self.run, self.problem, self.rules, self.lamb
 
     @property
-    def address(self) -> dict[str, str]:
-        """What stands in the address of a page that shows it."""
+    def texts(self) -> dict[str, str]:
+        """Its parts as an address names them; empty ones do not stand there."""
         problem = {} if self.problem is None or self.run else _texts_of(self.problem)
         parts = {"corpus": self.corpus, "run": self.run, **problem, "watch": self.watched}
         parts["rules"] = "" if self.run else self.rules
         parts["lambda"] = "" if self.lamb is None else f"{self.lamb:g}"
         parts |= {name: getattr(self, name) for name in PLAIN} | {"runs": ",".join(self.compared)}
-        return {name: text for name, text in parts.items() if text and len(text) <= LONGEST}
+        return parts
+
+    @property
+    def address(self) -> dict[str, str]:
+        """What stands in the address of a page that shows it."""
+        return {name: text for name, text in self.texts.items() if text and len(text) <= LONGEST}
+
+    @property
+    def fits(self) -> bool:
+        """Whether the address holds all of it."""
+        return max(map(len, self.texts.values())) <= LONGEST
 
 
-PLAIN = ("sample", "search", "where", "show", "against")
+PLAIN = ("sample", "search", "where", "show", "against", "region", "at", "training")
 """Parts that are texts of that name."""
 
 NAMES = ("corpus", "run", *POSED_BY, "watch", "rules", "lambda", "runs", *PLAIN)
@@ -102,17 +120,28 @@ def read() -> View:
 
 
 def write() -> None:
-    """Bring the address to the view."""
+    """Bring the address to the view.
+
+    The browser hears of these changes one after the other, and may ask for something in between. What is a step of Back
+    changes first: the step that is left keeps the rest of its address.
+    """
     address = now().address
     stands = {name: st.query_params[name] for name in NAMES if name in st.query_params}
     written: list[dict[str, str]] = st.session_state.setdefault(_WRITTEN, [])
-    # the browser hears of each of these changes, one after the other, and may ask for something in between
-    for name in [name for name in stands if name not in address]:
-        del st.query_params[name], stands[name]
-        written.append(dict(stands))
-    if stands != address:
+
+    def drop(*names: str) -> None:
+        for name in names:
+            if name in stands and name not in address:
+                del st.query_params[name], stands[name]
+                written.append(dict(stands))
+
+    drop(*STEPS)
+    if stands != stands | address:
         st.query_params.update(address)
-    if not written or written[-1] != address:
+        stands |= address
+        written.append(dict(stands))
+    drop(*NAMES)
+    if written[-1:] != [address]:
         written.append(address)
 
 

@@ -200,7 +200,7 @@ def _draw(current: Current) -> None:
     sample = chosen.chosen(corpus)
     let_through = view.mask() if view.filters else None
     named = names_panel.names(view, ground, named_by, selected)
-    if regions := canvas_map.regions(MAP, ground.scope):
+    if regions := canvas_map.regions(ground.scope):
         view = replace(view, filters=view.filters.taking(Inside(regions)))
     passing = view.mask()
     distributions = columns.distributions(corpus, scores_of, unplaced, of_run=own)
@@ -235,7 +235,6 @@ def _draw(current: Current) -> None:
             on_name=lambda code: names_panel.press(view, named_by, code),
             alt=f"Map of {len(corpus):,} rows, colored by {', '.join(colours)}",
             slider=lambda_slider.slider(MAP, beside),
-            addressed=True,
         )
     with about:
         for sentence in dict.fromkeys(filter(None, map(constant, layers))):
@@ -287,7 +286,7 @@ def _draw(current: Current) -> None:
         compared_panel.offer(current, against)
         evidence_panel.controls(workspace)
     with page.conditions:
-        filter_panel.conditions(view, MAP)
+        filter_panel.conditions(view)
     with page.foot:
         steering_panel.offer(workspace, view, passing, lambda: _download(listed))
 

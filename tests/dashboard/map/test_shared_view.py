@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.filters import Among, Between, Filters, Holding, Inside
-from datamask.dashboard.map.regions import Region, inside
+from datamask.dashboard.map.regions import Region
 
 NAMES = st.text(min_size=1, max_size=12)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -33,30 +33,22 @@ def test_words_come_back_and_stand_apart():
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(3, 60), st.floats(1e-4, 1e4), st.floats(-1e3, 1e3))
 @example(seed=0, corners=3, size=1e-4, middle=101.0)
-def test_a_rounded_region_is_its_own_text_and_lies_within_a_step_of_what_was_drawn(seed, corners, size, middle):
+def test_a_region_comes_back_within_a_step_of_what_was_drawn_and_then_as_it_is(seed, corners, size, middle):
     rng = np.random.default_rng(seed)
     drawn = Region("lasso", middle + size * rng.normal(size=(corners, 2)))
-    kept = shared_view.rounded(drawn)
+    _, (kept,) = shared_view.regions_of(shared_view.region_text("UMAP", [drawn]))
     extent = np.ptp(drawn.corners, axis=0)
     slack = 1e-6 * np.abs(drawn.corners).max()  # seven digits of the ends
     assert (np.abs(kept.corners - drawn.corners) <= 0.51 * extent / shared_view.GRID + slack).all()
     kind, (back,) = shared_view.regions_of(shared_view.region_text("UMAP", [kept]))
     assert kind == "UMAP" and back.kind == "lasso" and np.array_equal(back.corners, kept.corners)
-    points = middle + size * rng.normal(size=(200, 2))
-    assert np.array_equal(inside(points, back), inside(points, kept))
 
 
-def test_two_regions_share_a_text_and_too_many_corners_have_none():
+def test_two_regions_share_a_text():
     regions = [Region.box([0, 2], [1, 5]), Region.lasso([0, 1, 1], [0, 0, 1])]
     kind, back = shared_view.regions_of(shared_view.region_text("PCA", regions))
     assert kind == "PCA" and [one.kind for one in back] == ["box", "lasso"]
     assert np.allclose(back[0].corners, regions[0].corners)
-    turn = np.linspace(0, 6, 400)
-    round_one = Region.lasso(np.cos(turn), np.sin(turn))
-    assert shared_view.region_text("PCA", [round_one]) == "" and shared_view.too_long(Filters(), [round_one])
-    many = Filters((Among("cluster", tuple(f"a name of a cluster, {k}" for k in range(200))),))
-    assert shared_view.too_long(many, ())
-    assert not shared_view.too_long(Filters((Between("quality", 0, 1), Holding("x"))), regions)
 
 
 @pytest.mark.parametrize(
@@ -101,15 +93,3 @@ def test_nonsense_is_no_condition(text):
 def test_nonsense_is_no_region(text):
     with pytest.raises(ValueError):
         shared_view.regions_of(text)
-
-
-def test_where_a_map_stands():
-    assert shared_view.sight_of("UMAP.-1.25,3e-05,4.5") == shared_view.Sight("UMAP", -1.25, 3e-05, 4.5)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "UMAP", "UMAP.", "UMAP.1,2", "UMAP.1,2,3,4", "UMAP.nan,0,1", "UMAP.0,inf,1", "UMAP.0,0,1e9", "b.0,0,1"]
-)
-def test_nonsense_is_no_place_of_a_map(text):
-    with pytest.raises(ValueError):
-        shared_view.sight_of(text)

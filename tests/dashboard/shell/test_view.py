@@ -26,8 +26,9 @@ LAMBDAS = st.none() | st.floats(0, 1).map(lambda lamb: round(lamb, 2))
 
 @given(PROBLEMS | st.none(), LAMBDAS, st.sampled_from(["", "0" * 20]))
 def test_an_address_brings_the_view_back(problem, lamb, rules):
-    view = View("c0ffee", "", problem, rules, lamb, watched="a-run")
-    assert view_of(view.address) == view
+    texts = {name: f"{name} & more" for name in views.PLAIN}
+    view = View("c0ffee", "", problem, rules, lamb, watched="a-run", **texts)
+    assert view.fits and view_of(view.address) == view
     shown = View("c0ffee", "some-run", lamb=lamb)
     assert view_of(shown.address) == shown
 
@@ -38,6 +39,11 @@ def test_an_address_brings_the_view_back(problem, lamb, rules):
 )
 def test_a_problem_that_cannot_be_read_is_none(address):
     assert view_of(address).problem is None
+
+
+def test_what_is_too_long_for_an_address_is_left_out():
+    view = View("c0ffee", region="x" * (views.LONGEST + 1))
+    assert not view.fits and view.address == {"corpus": "c0ffee"}
 
 
 @pytest.fixture
@@ -68,3 +74,10 @@ def test_a_late_address_takes_nothing_back_and_a_step_back_does(browser):
     assert browser({}) == first
     # a link names all of it
     assert browser({"corpus": "c", "run": "b"}) == {"corpus": "c", "run": "b"} and views.now().lamb is None
+
+
+def test_a_step_of_back_keeps_all_of_the_address_that_is_left(browser):
+    first = browser({"corpus": "c", "run": "a"}, region="UMAP.lasso")
+    browser(browser(first), corpus="d", run="", region="")
+    sent = views.st.session_state["view_written"]
+    assert sent[-1] == {"corpus": "d"} and all(one == first for one in sent if one.get("run") and one["corpus"] == "c")

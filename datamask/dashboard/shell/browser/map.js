@@ -91,17 +91,21 @@ class LinkedMap {
     this.root.classList.toggle("filled", data.filled);
     if (before?.panels !== data.panels) this.build(data.panels);
     if (before?.height !== data.height || before?.filled !== data.filled) this.resized();
-    if (!before || before.scope !== data.scope || before.cleared !== data.cleared) {
-      // what was drawn on another ground means nothing here; what the server remembers is drawn again
+    if (!before) [this.said, this.told] = [data.heard, data.told];
+    // a drawing of the server that knows all that was said here says what is drawn
+    if (before?.scope !== data.scope || data.heard === this.said)
       this.regions = data.regions.map(([kind, xs, ys]) => ({ kind, xs, ys }));
-    }
     takeNames(this, data.names, data.opened);
     const { ground, dimming, lambdas, counts } = parcels;
     if (ground && (ground !== this.ground || before.scope !== data.scope)) {
       this.ground = ground;
       this.marks = ground.centers ?? ground.points;
       this.hovered = -1;
-      this.begin();
+      this.look(sightOf(this));
+      this.sight = sightText(this);
+    } else if (ground && data.at !== before.at && data.told === this.told && data.at !== this.sight) {
+      this.look(sightOf(this)); // as at a step of Back
+      this.sight = sightText(this);
     }
     this.dimming = dimming;
     this.slider.receive(data.slider, lambdas, counts);
@@ -165,14 +169,6 @@ class LinkedMap {
 
   // -- the view: a point in the middle and CSS pixels per unit, the same in both directions ------------------------
 
-  // As it was left in this tab, else as the address says, else all of it.
-  begin() {
-    const { scope, sight, name } = this.data, kept = STORE.views.get(name);
-    if (kept?.scope === scope) this.look(kept);
-    else this.look(sight ? { x: sight[0], y: sight[1], zoom: sight[2] } : this.whole);
-    this.sight = sightText(this);
-  }
-
   home() {
     this.look(this.whole);
     moved(this);
@@ -184,8 +180,7 @@ class LinkedMap {
   }
 
   look({ x, y, zoom }) {
-    this.view = { scope: this.data.scope, x, y, zoom };
-    STORE.views.set(this.data.name, this.view);
+    this.view = { x, y, zoom };
     this.redraw();
   }
 
@@ -206,7 +201,7 @@ class LinkedMap {
   zoom(factor, x = this.width / 2, y = this.middle) {
     if (!this.view) return;
     const at = [this.fromX(x), this.fromY(y)];
-    this.view.zoom = Math.min(400, Math.max(0.2, this.view.zoom * factor));
+    this.view.zoom = Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, this.view.zoom * factor));
     this.view.x += at[0] - this.fromX(x);
     this.view.y += at[1] - this.fromY(y);
     this.redraw();
@@ -424,7 +419,7 @@ class LinkedMap {
     this.redraw();
     const inside = this.bright ? this.bright.reduce((sum, value) => sum + (value > 0), 0) : 0;
     this.live.textContent = regions.length ? `Region drawn around ${inside} marks` : "Region removed";
-    this.setStateValue("drawn", { scope: this.data.scope, cleared: this.data.cleared,
+    this.setStateValue("drawn", { scope: this.data.scope, number: ++this.said,
       regions: regions.map(({ kind, xs, ys }) => [kind, xs, ys]) });
   }
 }
