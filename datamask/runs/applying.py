@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
-from datamask.config.selection import RULES
+from datamask.config.selection import PROBLEM, RULES
 from datamask.corpus.corpus import Provenance
 from datamask.corpus.readers.shard import Shard
 from datamask.errors import OptionError, StoreError
@@ -35,18 +35,7 @@ from datamask.runs.store import Run, RunStore
 from datamask.storage.address import path_of
 from datamask.work.context import UNWATCHED, Work
 
-ASKED = (
-    "objective",
-    "lamb",
-    "select_ratio",
-    "budget",
-    "scale",
-    "center",
-    "prune",
-    "collapse",
-    *RULES,
-    "seed",
-)
+ASKED = ("lamb", *(name for name in PROBLEM if name != "neighbors"), *RULES, "seed")
 """Settings that say what is asked of all rows too; what the command line refuses of these is refused here."""
 
 WAY_OUT = "export a recipe of this run and apply it to all shards"

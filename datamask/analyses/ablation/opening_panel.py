@@ -79,4 +79,4 @@ def _method_chosen() -> None:
 
 def _go() -> None:
     del st.session_state[CELL]
-    st.switch_page("app.py", query_params=session.link_parameters())
+    st.switch_page("app.py", query_params=views.now().address)

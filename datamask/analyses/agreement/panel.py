@@ -20,6 +20,7 @@ from datamask.dashboard.linked import agreed
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.layers import Blank, Layer, Number
 from datamask.dashboard.shell import background, downloads, session, tables
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.plots import plot
 from datamask.runs.exports import table_csv
 from datamask.runs.store import Run
@@ -92,7 +93,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             "pages/compare.py",
             label="Show on the maps of Compare",
             icon=":material/arrow_forward:",
-            query_params=session.link_parameters(),
+            query_params=views.now().address,
         )
     with picture:
         plot(

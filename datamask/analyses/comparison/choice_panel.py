@@ -62,7 +62,7 @@ def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
         panel.draw_refused(refused)
         st.stop()
     by_id = {run.id: run for run in everyone}
-    chosen, why = [run_id for run_id in views.now().compared if run_id in by_id], ""
+    chosen, why = [run_id for run_id in views.now().compared if run_id in by_id][: tables.MOST], ""
     if not chosen and len(runs) > 1:
         pair = candidates.first_pair(runs, session.opened_runs())
         chosen, why = [pair.first.id, pair.second.id], pair.why
@@ -145,7 +145,7 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
             "pages/runs.py",
             label="Start a run",
             icon=":material/arrow_forward:",
-            query_params=session.link_parameters(),
+            query_params=views.now().address,
         )
     if archived:
         st.caption(f"{archived:,} more are archived.")

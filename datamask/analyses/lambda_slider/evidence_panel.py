@@ -16,6 +16,7 @@ from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import below_random, evidence_track
 from datamask.dashboard.tradeoff.evidence_track import TARGET
 from datamask.dashboard.workspace import method_panel
@@ -73,7 +74,7 @@ def controls(workspace: Workspace) -> None:
             "pages/evidence.py",
             label="All methods and targets",
             icon=":material/arrow_forward:",
-            query_params={**session.link_parameters(), "answer": shown.result.question.key},
+            query_params={**views.now().address, "answer": shown.result.question.key},
         )
     for offer in offered:
         if offer.method is not None and not offer.moves:

@@ -11,6 +11,7 @@ from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost
 from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.plots import plot
 
 TABLE_HEIGHT = 340
@@ -64,10 +65,10 @@ def show(opening: Opening, corpus: Corpus) -> None:
                 "pages/runs.py",
                 label="**Select from this corpus**",
                 icon=":material/arrow_forward:",
-                query_params=session.link_parameters(),
+                query_params=views.now().address,
             )
             for script, label, icon in ONWARD:
-                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters())
+                st.page_link(script, label=label, icon=icon, query_params=views.now().address)
         st.markdown("**Notes**")
         _problems(corpus)
     st.markdown("**First rows**")

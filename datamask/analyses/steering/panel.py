@@ -12,7 +12,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import columns as linked_columns
 from datamask.dashboard.linked.brushing import Linked
 from datamask.dashboard.map.filters import Among
-from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import rules as kept_rules
 from datamask.dashboard.workspace.workspace import Workspace, pose
 from datamask.errors import DatamaskError
@@ -83,7 +83,7 @@ def _made(workspace: Workspace) -> None:
         "pages/runs.py",
         label="Start a run under these rules",
         icon=":material/arrow_forward:",
-        query_params=session.link_parameters(),
+        query_params=views.now().address,
         disabled=bool(reason),
     )
     if reason:
@@ -91,7 +91,7 @@ def _made(workspace: Workspace) -> None:
             "pages/runs.py",
             label="Change the settings",
             icon=":material/tune:",
-            query_params=session.link_parameters(),
+            query_params=views.now().address,
         )
 
 

@@ -207,7 +207,7 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None, work
 
 def _links(pages: Sequence[tuple[str, str, str]]) -> None:
     for script, label, icon in pages:
-        st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="content")
+        st.page_link(script, label=label, icon=icon, query_params=views.now().address, width="content")
 
 
 def _corpus(opening: Opening | None) -> None:
@@ -280,7 +280,7 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
             progress = [words.percent(job.share), words.soon(job.left)]
             # what a sweep is at belongs to it: its runs have no entry of their own
             beneath = job.message if job.sign.sweeps else ""
-            link = {**session.link_parameters(), **job.sign.link}
+            link = {**views.now().address, **job.sign.link}
             told = ", ".join(filter(None, progress))
             _under_way(key, job.sign.title, told, job.share, beneath, job.stop, (), job.sign.page, link)
 

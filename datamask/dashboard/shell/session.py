@@ -155,11 +155,6 @@ def stop_run(run_id: str) -> None:
         st.session_state["trouble"] = str(error)
 
 
-def link_parameters() -> dict[str, str]:
-    """What a link to another page must carry along: the view."""
-    return views.now().address
-
-
 def choose_opening(opening: Opening) -> None:
     """Make a corpus the one this session looks at."""
     if views.now().corpus in ("", opening.key):
@@ -309,7 +304,7 @@ def draw_outside() -> None:
                 "pages/runs.py",
                 label="The run as stored in its folder",
                 icon=":material/arrow_forward:",
-                query_params=link_parameters(),
+                query_params=views.now().address,
             )
         st.page_link("pages/data.py", label="Choose another corpus", icon=":material/arrow_forward:")
 

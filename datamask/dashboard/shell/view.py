@@ -28,9 +28,6 @@ LONGEST = 1_800
 STEPS = ("corpus", "run")
 """Parts whose change is a step of Back (`browser/steps.js`)."""
 
-MOST_COMPARED = 4
-"""Runs that are compared at once."""
-
 _VIEW, _WRITTEN = "view", "view_written"
 
 
@@ -194,7 +191,7 @@ def view_of(address: dict[str, str]) -> View:
         address.get("rules", ""),
         _lambda_of(address.get("lambda", "")),
         **{name: address.get(name, "")[:LONGEST] for name in PLAIN},
-        compared=tuple(run_id for run_id in address.get("runs", "").split(",")[:MOST_COMPARED] if run_id),
+        compared=tuple(filter(None, address.get("runs", "")[:LONGEST].split(","))),
         watched=address.get("watch", ""),
     )
 

@@ -20,6 +20,7 @@ from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.map.layers import Change, Layer, Selection
 from datamask.dashboard.map.places import HEXAGONS_FROM
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
@@ -53,7 +54,7 @@ def show(current: Current | None) -> None:
         panel.overlaps(entries)
         with st.container(horizontal=True, gap="small"):
             for tab in evidence.OF_RUNS:
-                link = {**session.link_parameters(), evidence.TAB: tab}
+                link = {**views.now().address, evidence.TAB: tab}
                 st.page_link(
                     "pages/evidence.py", label=tab, icon=":material/arrow_forward:", query_params=link, width="content"
                 )

@@ -10,7 +10,7 @@ import streamlit as st
 
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
-from datamask.dashboard.shell import background, downloads, session
+from datamask.dashboard.shell import background, downloads
 from datamask.dashboard.shell import view as views
 from datamask.evaluation.result import NO_RESULT
 from datamask.repeat_counts import MOST, Amount
@@ -29,7 +29,7 @@ def nothing_yet() -> None:
             "pages/runs.py",
             label="Start a run",
             icon=":material/arrow_forward:",
-            query_params=session.link_parameters(),
+            query_params=views.now().address,
         )
 
 

@@ -144,7 +144,7 @@ def _draw(current: Current) -> None:
                     "pages/runs.py",
                     label="Start a run to see its selection",
                     icon=":material/arrow_forward:",
-                    query_params=session.link_parameters(),
+                    query_params=views.now().address,
                 )
             for refusal in workspace.refused:
                 instead = f" Shown instead: **{words.named(names[run_id], 60)}**." if run_id else ""
