@@ -25,8 +25,11 @@ STARTED = "explore_next_run"
 
 
 def keep(workspace: Workspace, selection: Selection) -> None:
-    """Start the run of a selection. For a button's `on_click`; what cannot be done is kept in `trouble`."""
-    start(workspace, workspace.runs, selection.settings)
+    """Start the run of a selection. For a button's `on_click`; what cannot be done is kept in `trouble`.
+
+    It starts from no earlier run, as the selection did not: of facility location other swaps may end in other rows.
+    """
+    start(workspace, (), selection.settings)
 
 
 def start(
