@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from datamask import catalogue
 from datamask.runs.run_queue import run_queue
 from tests.making.runs import finish_run
 from tests.pages.reading import view
@@ -26,6 +27,10 @@ def form(app) -> tuple:
     return tuple(app.session_state[f"form_{name}"] for name in FORM)
 
 
+def address_of(app) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}
+
+
 def test_it_starts_at_the_shown_run_and_at_a_moved_lambda(page, opened, run):
     assert form(page(RUNS, corpus=opened.key, run=run.id)) == (0.7, "pairwise", 0.4)
     app = page(RUNS, corpus=opened.key, run=run.id, **{"lambda": "0.37"})
@@ -37,11 +42,17 @@ def test_what_it_says_is_the_view(page, opened, run):
     app = page(RUNS, corpus=opened.key, run=run.id)
     app.number_input(key="form_select_ratio").set_value(0.2).run()
     assert form(app.run()) == (0.7, "pairwise", 0.2)
-    address = {name: app.query_params[name] for name in app.query_params}
-    assert "run" not in address
-    again = page(RUNS, **{name: value if isinstance(value, str) else value[0] for name, value in address.items()})
+    assert "run" not in app.query_params
+    again = page(RUNS, **address_of(app))
     assert form(again) == (0.7, "pairwise", 0.2), "a reload forgot the form"
     assert form(view(app, lamb=0.9)) == (0.9, "pairwise", 0.2)
+
+
+def test_its_method_and_settings_are_in_the_address(page, opened, mapped):
+    learner = catalogue.estimator("reinforce").label
+    app = page(RUNS, corpus=opened.key, form_learner=learner, reinforce_n_rollout="32", form_seed="7")
+    assert app.selectbox(key="form_learner").value == "reinforce"
+    assert (app.number_input(key="reinforce_n_rollout").value, app.number_input(key="form_seed").value) == (32, 7)
 
 
 def test_without_a_run_it_starts_in_the_middle(page, opened, mapped):

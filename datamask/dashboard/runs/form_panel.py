@@ -58,6 +58,9 @@ OTHERS = tuple(
 )
 """Options of every method that do not pose the problem, as far as the form draws them by the table."""
 
+KEPT: Any = {"bind": "query-params", "persist_state": "session"}
+"""Of controls that are no part of the view: a reload and the way back from another page find them as they were."""
+
 HELP = {
     **{name: option.help for name, option in OPTIONS.items() if option.help},
     "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
@@ -175,11 +178,10 @@ def run_form(
             on_change=changed,
         )
         st.caption(_sees(problem.objective))
-    learner = str(_now("learner", LEARNERS[0]))
-    _control(MASKS, learner)
-    place = st.container()
+    masks, place = st.container(), st.container()
     with st.expander("Settings of Learn masks"):
-        _learner()
+        learner = _learner()
+    _control(MASKS, learner, masks)
     with st.expander("More settings"):
         _solver(quality_columns, problem.objective)
         st.markdown("**Both**")
@@ -239,15 +241,15 @@ def _posed(problem: SelectionConfig) -> SelectionConfig:
     return SelectionConfig.from_options(**values)
 
 
-def _learner() -> None:
+def _learner() -> str:
     """The learner and its settings, but for the number of masks."""
-    learner = st.selectbox(
+    learner: str = st.selectbox(
         "Learner",
         learners := [*LEARNERS, PAPER],
         learners.index(_now("learner", LEARNERS[0])),
         key=_key("learner"),
         format_func=_estimator_label,
-        persist_state="session",
+        **KEPT,
     )
     st.caption(_estimator_about(learner))
     st.button(
@@ -260,6 +262,7 @@ def _learner() -> None:
     )
     _controls_of(FIRST, learner, in_pairs=True)
     _controls_of([name for name in LEARNER_OPTIONS if name not in (MASKS, *FIRST)], learner)
+    return learner
 
 
 def _solver(quality_columns: Sequence[str], objective: str) -> None:
@@ -274,7 +277,7 @@ def _solver(quality_columns: Sequence[str], objective: str) -> None:
         key=_key("estimator"),
         help=HELP["estimator"],
         format_func=_estimator_label,
-        persist_state="session",
+        **KEPT,
     )
     estimator = _resolved(chosen, objective)
     about = f"Automatic uses {_estimator_label(estimator)} for this objective. " if chosen == catalogue.AUTO else ""
@@ -349,7 +352,7 @@ def _ratio(changed: Callable[[], None]) -> None:
 def _control(name: str, method: str, place: DeltaGenerator | None = None) -> None:
     """A control of a method's own option; the preset's are fixed."""
     value, fixed = _now(name, _options_of(method)[name], method), method == PAPER
-    option_control.draw(OPTIONS[name], value, _key(name, method), place, disabled=fixed, persist_state="session")
+    option_control.draw(OPTIONS[name], value, _key(name, method), place, disabled=fixed, **KEPT)
 
 
 def _controls_of(names: Iterable[str], method: str, in_pairs: bool = False) -> None:
@@ -382,10 +385,10 @@ def _other_options() -> None:
     """What every method has besides: options of the table, the seed, the device, the name of the run."""
     for name in OTHERS:
         value = _now(name, OPTIONS[name].default)
-        option_control.draw(OPTIONS[name], value, _key(name), persist_state="session")
+        option_control.draw(OPTIONS[name], value, _key(name), **KEPT)
     left, right = st.columns(2)
     seed = _now("seed", OPTIONS["seed"].default)
-    left.number_input("Seed", 0, 2**53 - 1, seed, step=1, key=_key("seed"), help=HELP["seed"], persist_state="session")
+    left.number_input("Seed", 0, 2**53 - 1, seed, step=1, key=_key("seed"), help=HELP["seed"], **KEPT)
     device = _now("device", DEVICES[0])
     devices = DEVICES if device in DEVICES else (*DEVICES, device)
     right.selectbox(
@@ -395,9 +398,9 @@ def _other_options() -> None:
         key=_key("device"),
         help=HELP["device"],
         accept_new_options=True,
-        persist_state="session",
+        **KEPT,
     )
-    st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic", persist_state="session")
+    st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic", **KEPT)
 
 
 def _copies(changed: Callable[[], None]) -> None:
