@@ -196,7 +196,7 @@ ALIASES = {
     **dict.fromkeys(("dashboard.map.canvas_map", "dashboard.map.scene"), "dashboard.map.panels"),
     **dict.fromkeys(("dashboard.linked.brushing", "dashboard.linked.columns"), "dashboard.linked.panels"),
     **dict.fromkeys(
-        (f"dashboard.workspace.{name}" for name in ("workspace", "along", "current", "files", "keeping", "rules")),
+        (f"dashboard.workspace.{name}" for name in ("workspace", "current", "files", "keeping", "rules")),
         "dashboard.workspace.panels",
     ),
 }

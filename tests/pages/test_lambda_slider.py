@@ -17,7 +17,7 @@ from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
-from datamask.dashboard.workspace import along as along_lambda
+from datamask.dashboard.workspace import current as currently
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
@@ -368,7 +368,7 @@ def test_what_answers_between_kept_points_is_begun_after_the_page_is_drawn_once(
     # another problem took its room: it is not begun again in this session
     behind.stop()
     live._holder().sessions.clear()
-    app.session_state[along_lambda.BEGUN] = state[along_lambda.BEGUN]
+    app.session_state[currently.BEGUN] = state[currently.BEGUN]
     app.run()
     assert len(later) == 1 and live._holder().sessions == {}
 

@@ -16,8 +16,9 @@ from datamask.analyses.report.current import report_of
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
-from datamask.dashboard.workspace import along, keeping, selection, wording
-from datamask.dashboard.workspace.along import Along
+from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace import keeping, selection, wording
+from datamask.dashboard.workspace.current import Current
 from datamask.pages.export import selection_panel
 from datamask.runs import ablation_results
 from datamask.runs.execute import execute
@@ -188,9 +189,9 @@ def test_kept_points_change_no_more_and_answers_between_them_until_all_is_solved
     point = lambda_point.of_solved(behind.solved[1][7])
     for solver, of_point, between in ((None, True, False), ("begun", True, False), ("ready", True, True)):
         held = None if solver is None else SimpleNamespace(ready=solver == "ready")
-        known = Along(held, True, None, (point,), ())
+        known = Current(None, held, True, None, (point,), ())
         assert (known.settled(point.lamb), known.settled(0.37)) == (of_point, between) and known.final
-        assert Along(held, False, None, (point,), ()).settled(point.lamb) == (solver == "ready")
+        assert Current(None, held, False, None, (point,), ()).settled(point.lamb) == (solver == "ready")
 
 
 def test_a_gap_is_said_once_it_is_proved(opened, store):
@@ -220,7 +221,7 @@ def test_keep_as_run_stores_what_is_shown(page, opened, store, mapped, run, runs
 
 def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, store, mapped, run, monkeypatch):
     read = []
-    monkeypatch.setattr(along, "_stored_point", lambda run_id, *rest: read.append(run_id))
+    monkeypatch.setattr(currently, "_stored_point", lambda run_id, *rest: read.append(run_id))
     for lamb in (0.1, 0.3, 0.6):
         finish_run(
             store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", estimator="relaxed",

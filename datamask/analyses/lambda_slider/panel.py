@@ -34,8 +34,7 @@ from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.tradeoff import below_random, lambda_points, live
 from datamask.dashboard.tradeoff.lambda_points import Mark
-from datamask.dashboard.workspace import along as along_lambda
-from datamask.dashboard.workspace.along import Along
+from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
 from datamask.work.worker import worker
@@ -108,7 +107,7 @@ def slider(name: str, beside: Beside) -> Slider:
     Args:
         name: of the map.
     """
-    workspace, along = beside.workspace, along_lambda.known(beside.workspace)
+    workspace, along = beside.workspace, currently.known(beside.workspace)
     points, ends, parcels = along.points, beside.seen.ends, {}
     named = along.stamp, workspace.settings, beside.scope
     if points:
@@ -130,17 +129,17 @@ def slider(name: str, beside: Beside) -> Slider:
 def follow(current: Current) -> None:
     """Have the page drawn again with what is solved along lambda since."""
     workspace = current.workspace
-    if along_lambda.under_way(current.along):
-        st.fragment(_watch, run_every=EVERY)(workspace, len(along_lambda.known(workspace).points))
-    if along_lambda.begins_later(workspace, current.along):
+    if current.under_way:
+        st.fragment(_watch, run_every=EVERY)(workspace, len(currently.known(workspace).points))
+    if current.begins_later:
         st.fragment(_begin, run_every=LATER)(workspace, [])
 
 
 def _watch(workspace: Workspace, drawn: int) -> None:
     """Once twice as many are solved as were drawn, or all, the page is drawn with them."""
     settled()
-    along = along_lambda.known(workspace)
-    if not along_lambda.under_way(along) or drawn < len(along.points) >= min(2 * drawn, lambda_points.GRID_SIZE):
+    along = currently.known(workspace)
+    if not along.under_way or drawn < len(along.points) >= min(2 * drawn, lambda_points.GRID_SIZE):
         st.rerun()
 
 
@@ -151,7 +150,7 @@ def _begin(workspace: Workspace, drawn: list[bool]) -> None:
         drawn: empty at the drawing of the page, no longer when this is drawn by itself.
     """
     if drawn:
-        along_lambda.begin_later(workspace)
+        currently.begin_later(workspace)
         st.rerun()  # for the last time
     drawn.append(True)
 
@@ -183,7 +182,7 @@ def answers(workspace: Workspace) -> bool:
     return small and not workspace.refusal and live.quick(workspace.settings)
 
 
-def _packed(place: str, named: object, along: Along, beside: Beside, ends: Mapping[type, Ends]) -> bytes:
+def _packed(place: str, named: object, along: Current, beside: Beside, ends: Mapping[type, Ends]) -> bytes:
     """The parcel of the points, kept in the session for as long as nothing in it changes.
 
     Args:
@@ -214,7 +213,7 @@ def _digest(mask: np.ndarray | None) -> str:
     return "" if mask is None else hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest()
 
 
-def _state(beside: Beside, along: Along) -> dict[str, Any]:
+def _state(beside: Beside, along: Current) -> dict[str, Any]:
     """What stands on the slider besides its points."""
     workspace, current, own = beside.workspace, beside.current, along.own
     point, lamb = current.point, workspace.lamb
@@ -247,7 +246,7 @@ def _state(beside: Beside, along: Along) -> dict[str, Any]:
     }
 
 
-def _progress(beside: Beside, along: Along) -> tuple[str, str, str]:
+def _progress(beside: Beside, along: Current) -> tuple[str, str, str]:
     """What could be done, the question that the button asks, and the button's label."""
     behind, settings = along.behind, beside.workspace.settings
     if refusal := beside.workspace.refusal:
@@ -269,7 +268,7 @@ def _progress(beside: Beside, along: Along) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _marks(beside: Beside, along: Along) -> list[Mark]:
+def _marks(beside: Beside, along: Current) -> list[Mark]:
     """Return what stands next to the solved points: the run, below random, the marked row and its flip."""
     run = beside.workspace.run
     marks = [] if along.own is None else [Mark("run", along.own.lamb, along.own.lamb, "")]

@@ -2,7 +2,6 @@
 
 frame("Runs", ...)                  reads the view (dashboard.shell.view), draws the strip, gives `Current`
 workspace.workspace.read(opened)    the view on an open corpus: runs on it, the problem and its rules, λ
-workspace.along                     what is known of the problem along λ: stored runs, solved points, answers
-workspace.current                   the selection at the chosen λ, found in one function
+workspace.current                   what is known of the problem along λ, and the selection at the chosen λ
 workspace.selection.Selection       its rows, its values, and what it is
 """

@@ -1,16 +1,30 @@
-"""The current selection: at the chosen λ the shown run's, a solved one, a stored run's, or a preview, in this order."""
+"""The current selection, and what is known of its problem along λ: stored runs, solved points, and answers between."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import streamlit as st
 
 from datamask.dashboard.map import scene
-from datamask.dashboard.tradeoff import lambda_points, live
+from datamask.dashboard.shell import session
+from datamask.dashboard.tradeoff import kept_points, lambda_point, lambda_points, live, spots
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
-from datamask.dashboard.workspace import along as along_lambda
-from datamask.dashboard.workspace.along import SAME, Along
 from datamask.dashboard.workspace.selection import Selection, of_point, of_run
 from datamask.dashboard.workspace.workspace import Workspace
+from datamask.errors import DatamaskError
+from datamask.evaluation.result import NO_RESULT
+from datamask.runs.store import Run
+
+ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
+"""Of the session: the last selection that was made for a chosen lambda; the problems that were prepared unasked."""
+
+SAME = 1e-9
+"""Lambdas are given in hundredths."""
 
 WAITS = 1.0
 """Seconds that a page waits for the selection at a lambda, before it is drawn without it."""
@@ -18,20 +32,56 @@ WAITS = 1.0
 
 @dataclass(frozen=True)
 class Current:
-    """What a page shows.
+    """What a page shows: what is known of one problem along lambda, and what stands at the lambda that was chosen.
 
     Attributes:
-        selection: the current one; None: nothing is selected yet.
-        along: what is known of the problem along lambda.
-        waits: whether the selection of the chosen lambda is being made; until it is there, `selection` is the nearest.
-        point: the selection along lambda; None: it has no value there.
+        behind: the solver that is kept ready; None: none is, or lambda cannot be moved.
+        kept: whether points were solved before and kept on disk: they count before what `behind` has solved so far.
+        own: the shown run; None: there is none, or it has no lambda or no values on this scale.
+        points: selections by rising lambda, of each lambda one.
+        lasting: those of `points` that are stored runs, the shown one last.
+        point: the chosen one of them, or an answer between; None: what is shown has no value there.
+        waits: whether the selection of the chosen lambda is being made; until it is there, `point` is the nearest.
     """
 
     workspace: Workspace
-    along: Along
-    selection: Selection | None
-    waits: bool
-    point: LambdaPoint | None
+    behind: live.Session | None
+    kept: bool
+    own: LambdaPoint | None
+    points: tuple[LambdaPoint, ...]
+    lasting: tuple[LambdaPoint, ...]
+    point: LambdaPoint | None = None
+    waits: bool = False
+
+    @cached_property
+    def selection(self) -> Selection | None:
+        """The shown run's, a solved one, a stored run's or a preview; None: nothing is selected yet."""
+        run, point = self.workspace.run, self.point
+        if point is None or point.run:
+            return None if run is None else of_run(run, scene.run_columns(run).selected, point)
+        stored = next((other for other in self.workspace.runs if other.id == point.run_id), None)
+        return of_point(self.workspace.settings if stored is None else stored.config.selection, point, stored)
+
+    @property
+    def stamp(self) -> str:
+        """Names the points, among all of the same problem: it changes when one of them does."""
+        solved = "" if self.behind is None else f"{self.behind.number} {self.behind.solved[0]} {self.final}"
+        solved = "kept" if self.kept else solved
+        return f"{solved} {[(point.lamb, point.joint) for point in self.lasting]}"
+
+    @property
+    def final(self) -> bool:
+        """Whether all points are solved and proved as far as they will be."""
+        return self.kept or (self.behind is not None and self.behind.ready)
+
+    def settled(self, lamb: float) -> bool:
+        """Whether what stands at a lambda is solved and proved as far as it will be: kept points are, answers later."""
+        kept = self.kept and any(abs(point.lamb - lamb) < SAME for point in self.points)
+        return kept or (self.behind is not None and self.behind.ready)
+
+    def mask_at(self, lamb: float) -> np.ndarray | None:
+        """The selection of the point at a lambda, bool ``(N,)``; None where there is none."""
+        return next((point.mask for point in self.points if abs(point.lamb - lamb) < SAME), None)
 
     @property
     def unsolved(self) -> bool:
@@ -41,47 +91,186 @@ class Current:
             quick and not self.waits and self.point is not None and abs(self.point.lamb - self.workspace.wanted) >= SAME
         )
 
+    @property
+    def under_way(self) -> bool:
+        """Whether selections are being solved; beside kept ones, whether somebody asked for others."""
+        behind = self.behind
+        return behind is not None and behind.alive and not behind.job.ended and (behind.asked or not self.kept)
 
-def current(workspace: Workspace, seconds: float = WAITS) -> Current:
-    """The current selection of a workspace. Solving begins where nothing is selected yet and it takes moments.
+    @property
+    def begins_later(self) -> bool:
+        """Whether `begin_later` has a solver to begin: points are kept, and it takes moments to answer between them."""
+        if not self.kept or self.behind is not None:
+            return False
+        corpus, settings = self.workspace.corpus, self.workspace.settings
+        begun = kept_points.key_of(corpus, settings) in st.session_state.get(BEGUN, ())
+        return not begun and lambda_points.prepared_at_once(corpus, settings)
+
+
+def current(workspace: Workspace, seconds: float = WAITS, *, begin: bool = True) -> Current:
+    """The current selection of a workspace.
 
     Args:
-        seconds: that it may be waited for.
+        seconds: that it may be waited for. begin: solve where nothing is selected yet and it takes moments.
     """
     moved = workspace.run is None or workspace.lamb is not None
-    along = along_lambda.known(workspace, begin=True, stored=moved, near=workspace.wanted)
-    point, waits = at(workspace, along, seconds)
-    return Current(workspace, along, selection(workspace, point), waits, point)
+    now = known(workspace, begin=begin, stored=moved, near=workspace.wanted)
+    point, waits = _chosen(now, seconds)
+    return replace(now, point=point, waits=waits)
 
 
-def at(workspace: Workspace, along: Along, seconds: float) -> tuple[LambdaPoint | None, bool]:
+def known(workspace: Workspace, *, begin: bool = False, stored: bool = True, near: float | None = None) -> Current:
+    """What is known now, without the selection that stands at the chosen lambda.
+
+    Args:
+        begin: have the points prepared where that takes so little time that nobody has to ask for it.
+        stored: whether other stored runs are looked at.
+        near: of these, only the one nearest to this lambda is read; None: all of them.
+    """
+    refused = bool(workspace.refusal)
+    behind = None if refused else live.find(workspace.corpus, workspace.settings)
+    kept = () if refused else _kept(workspace)
+    if begin and behind is None and not refused:
+        there = any(near is not None and abs(point.lamb - near) < SAME for point in kept)
+        needed = not there and (workspace.run is None or workspace.lamb is not None)
+        behind = _begun(workspace, needed) if needed or not kept else None
+    own = _own(workspace)
+    lasting = _stored(workspace, near) if stored and not refused else []
+    if own is not None:
+        lasting.append(own)
+    points = lambda_points.with_stored(kept or lambda_points.solved_by(behind), lasting)
+    return Current(workspace, behind, bool(kept), own, tuple(points), tuple(lasting))
+
+
+def begin_later(workspace: Workspace) -> None:
+    """Begin the solver that answers between kept points, once in a session."""
+    begun = st.session_state.setdefault(BEGUN, set())
+    begun.add(kept_points.key_of(workspace.corpus, workspace.settings))
+    live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir)
+
+
+def _chosen(now: Current, seconds: float) -> tuple[LambdaPoint | None, bool]:
     """The point that stands at the workspace's lambda, and whether a better one is being made.
 
     Returns:
         None for the shown run, where it is no point of the problem, and where there is nothing yet.
     """
-    run, lamb = workspace.run, workspace.lamb
-    if workspace.refusal or (run is not None and lamb is None):
-        return along.own, False
+    workspace, behind = now.workspace, now.behind
+    if workspace.refusal or (workspace.run is not None and workspace.lamb is None):
+        return now.own, False
     lamb = workspace.wanted
-    for point in along.points:
+    for point in now.points:
         if abs(point.lamb - lamb) < SAME:
             return point, False
-    found = along_lambda.answer(workspace, along, lamb, seconds)
+    found = _answer(now, lamb, seconds)
     if found is not None:
         return found, False
-    behind = along.behind
     waits = behind is not None and behind.alive and (behind.preparing or behind.quick)
-    near = lambda_points.drawn_at(along.points, lamb) if along.points else None
-    if run is None and waits and not along.kept:
+    near = lambda_points.drawn_at(now.points, lamb) if now.points else None
+    if workspace.run is None and waits and not now.kept:
         near = None  # a fresh corpus opens in the middle, not at an end that happens to be solved first
-    return (along.own if near is None else near), waits
+    return (now.own if near is None else near), waits
 
 
-def selection(workspace: Workspace, point: LambdaPoint | None) -> Selection | None:
-    """The selection of a point of `at`."""
-    run = workspace.run
-    if point is None or point.run:
-        return None if run is None else of_run(run, scene.run_columns(run).selected, point)
-    stored = next((other for other in workspace.runs if other.id == point.run_id), None) if point.run_id else None
-    return of_point(workspace.settings if stored is None else stored.config.selection, point, stored)
+def _answer(now: Current, lamb: float, seconds: float) -> LambdaPoint | None:
+    """The selection at a lambda that is none of the points; None where the solver has not found one by then.
+
+    It is solved for this lambda where that takes moments; else it is the quick one. Ask again: it is under way. The
+    session keeps the last one with what it is of: asking again would take the solver from what it is solving.
+    """
+    behind = now.behind
+    if behind is None or not behind.alive or behind.preparing or not behind.quick:
+        return None
+    asked, point = st.session_state.get(ANSWER, (None, None))
+    if asked == (behind.number, lamb, behind.ready):
+        return cast(LambdaPoint, point)
+    refined, ready = lambda_points.refined(now.workspace.corpus, now.workspace.settings), behind.ready
+    found = (behind.refined if refined else behind.answer)(lamb, seconds)
+    if found is None:
+        return None
+    point = lambda_point.of_answer(found)
+    st.session_state[ANSWER] = (behind.number, lamb, ready), point
+    return point
+
+
+def _kept(workspace: Workspace) -> tuple[LambdaPoint, ...]:
+    """The points that are kept on disk; empty where there are none."""
+    return kept_points.of_problem(workspace.corpus, workspace.settings, session.store().cache_dir)
+
+
+def _begun(workspace: Workspace, needed: bool) -> live.Session | None:
+    """A solver that nobody asked for, once: few are held, and one that made room must not take another's each time.
+
+    Args:
+        needed: whether the page has no selection to show otherwise.
+    """
+    problem = kept_points.key_of(workspace.corpus, workspace.settings)
+    begun = st.session_state.setdefault(BEGUN, set())
+    if (problem in begun and not needed) or not lambda_points.prepared_unasked(
+        workspace.corpus, workspace.settings, needed
+    ):
+        return None
+    behind = live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir)
+    if behind is not None:
+        begun.add(problem)
+    return behind
+
+
+def _own(workspace: Workspace) -> LambdaPoint | None:
+    """The shown run as a point."""
+    if workspace.run is None:
+        return None
+    selected = scene.run_columns(workspace.run).selected
+    return _of_run(workspace.run, workspace.corpus.fingerprint, selected, shown=True)
+
+
+def _of_run(run: Run, fingerprint: str, selected: np.ndarray, *, shown: bool) -> LambdaPoint | None:
+    spot = spots.spot_of(run, fingerprint)
+    if spot is None or not spot.priced:
+        return None
+    estimated = (run.status().result or NO_RESULT).estimate is not None
+    return lambda_point.of_run(spot, selected, exact=not estimated, shown=shown)
+
+
+def _stored(workspace: Workspace, near: float | None) -> list[LambdaPoint]:
+    """What stored runs found for this problem at their lambdas, on one scale, the shown one left out."""
+    alike = _alike(workspace)
+    if near is not None and alike:
+        nearest = min(abs(lamb - near) for lamb, _ in alike)
+        alike = [(lamb, run) for lamb, run in alike if abs(lamb - near) <= nearest]
+    points = []
+    for _, run in alike:
+        with contextlib.suppress(DatamaskError, OSError):  # discarded since it was listed
+            # the record of a run is written last
+            changed = (run.path / "status.json").stat().st_mtime_ns
+            point = _stored_point(run.id, changed, workspace.corpus.fingerprint, run)
+            if point is not None and point.rows == len(workspace.corpus):
+                points.append(point)
+    return points
+
+
+def _alike(workspace: Workspace) -> list[tuple[float, Run]]:
+    """The other runs that solve this problem, each with its lambda. Reads no table."""
+    fingerprint = workspace.corpus.fingerprint
+    spot = None if workspace.run is None else spots.spot_of(workspace.run, fingerprint)
+    scale = None if spot is None else spot.scale
+    found = []
+    for run in workspace.runs:
+        with contextlib.suppress(DatamaskError):  # discarded since it was listed
+            if run is workspace.run or run.whole is not None:
+                continue
+            if not lambda_points.posed_alike(workspace.settings, run.config.selection):
+                continue
+            spot = spots.spot_of(run, fingerprint)
+            if spot is not None and spot.scale == (scale := scale or spot.scale):
+                found.append((spot.lamb, run))
+    return found
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _stored_point(run_id: str, changed: int, fingerprint: str, _run: Run) -> LambdaPoint | None:
+    try:
+        selected = _run.mask()
+    except DatamaskError:  # a damaged run is listed elsewhere, with its reason
+        return None
+    return _of_run(_run, fingerprint, selected, shown=False)

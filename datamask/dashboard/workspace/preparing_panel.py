@@ -13,7 +13,7 @@ from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.tradeoff import lambda_points, live
-from datamask.dashboard.workspace import along
+from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
 from datamask.work.job import Job
 from datamask.work.worker import worker
@@ -42,7 +42,7 @@ class Part:
 
 def begin(workspace: Workspace) -> None:
     """Begin the selections along λ, where they may begin by themselves. Call it before the menu is drawn."""
-    along.known(workspace, begin=True, stored=False, near=workspace.wanted)
+    currently.known(workspace, begin=True, stored=False, near=workspace.wanted)
 
 
 def begin_map(workspace: Workspace, projection: str, names_by: str) -> None:
@@ -52,9 +52,9 @@ def begin_map(workspace: Workspace, projection: str, names_by: str) -> None:
         projection, names_by: the chosen ones.
     """
     corpus, cache_dir = workspace.corpus, session.store().cache_dir
-    known = along.known(workspace, stored=False)
+    known = currently.known(workspace, stored=False)
     # λ goes first, as a person looks at it and moves it: a layout would take half of a small machine from it
-    first = known.behind.job if along.under_way(known) and known.behind is not None else None
+    first = known.behind.job if known.under_way and known.behind is not None else None
     if layout_panel.begin(corpus, cache_dir, projection, first) or names_panel.begin(corpus, cache_dir, names_by):
         st.rerun()
 
@@ -62,11 +62,11 @@ def begin_map(workspace: Workspace, projection: str, names_by: str) -> None:
 def parts(workspace: Workspace) -> list[Part]:
     """What is being prepared, in its order, with what of it is done; empty where nothing is under way."""
     corpus, found = workspace.corpus, []
-    known = along.known(workspace, stored=False)
+    known = currently.known(workspace, stored=False)
     behind = known.behind
     # beside points that are kept it is begun for what is between them: nothing waits for that
-    if behind is not None and behind.alive and (behind.job.ended or along.under_way(known)):
-        there = any(abs(point.lamb - MIDDLE) < along.SAME for point in lambda_points.solved_by(behind))
+    if behind is not None and behind.alive and (behind.job.ended or known.under_way):
+        there = any(abs(point.lamb - MIDDLE) < currently.SAME for point in lambda_points.solved_by(behind))
         names = ("other λ",) if there else (f"λ {MIDDLE:g}", "other λ")
         seconds = lambda_points.expected_seconds(corpus, workspace.settings) or 0.0
         found.append(Part(names, behind.job, seconds))

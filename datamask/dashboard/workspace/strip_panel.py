@@ -9,8 +9,8 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.tradeoff import evidence_track, lambda_points, live
-from datamask.dashboard.workspace import along, files, keeping, wording
 from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace import files, keeping, wording
 from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import Workspace
@@ -52,11 +52,10 @@ def show(workspace: Workspace | None) -> Current | None:
 def _draw(current: Current) -> None:
     workspace, selection = current.workspace, current.selection
     if selection is not None:
-        known = current.along
         # the page is drawn again at the end of what the menu says is under way
-        proving = selection.run is None and along.under_way(known) and not known.settled(selection.lamb)
+        proving = selection.run is None and current.under_way and not current.settled(selection.lamb)
         _line(workspace, selection, proving)
-    if current.waits or (selection is None and along.under_way(current.along)):
+    if current.waits or (selection is None and current.under_way):
         st.fragment(_watch, run_every=EVERY)(current)
     elif selection is None or current.unsolved:
         _offer(current)
@@ -109,9 +108,8 @@ def _watch(current: Current) -> None:
     """What is being solved; once it is there, the page is drawn with it."""
     settled()
     workspace = current.workspace
-    known = along.known(workspace, near=workspace.wanted)
-    point, waits = currently.at(workspace, known, 0.0)
-    if not waits or (point is not None and current.selection is None):
+    now = currently.current(workspace, 0.0, begin=False)
+    if not now.waits or (now.point is not None and current.selection is None):
         st.rerun()
     st.caption(f"solving λ {workspace.wanted:g}", width="content")
 
@@ -121,7 +119,7 @@ def _offer(current: Current) -> None:
     workspace = current.workspace
     seconds = lambda_points.expected_seconds(workspace.corpus, workspace.settings)
     takes = "" if seconds is None else f" (about {words.roughly(seconds)})"
-    error = "" if current.along.behind is None else current.along.behind.error
+    error = "" if current.behind is None else current.behind.error
     if error or current.selection is None:
         st.caption(words.plain(words.unmarked(error), 200) if error else "Nothing is selected yet.", width="content")
     st.button(

@@ -37,7 +37,6 @@ from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import chosen, ordering, session
 from datamask.dashboard.shell import view as views
-from datamask.dashboard.workspace import along as along_lambda
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import colors, compared_panel, instrument, next_run
@@ -139,7 +138,7 @@ def _draw(current: Current) -> None:
         )
         # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
         with st.container():
-            if selected is None and not (current.waits or along_lambda.under_way(current.along)):
+            if selected is None and not (current.waits or current.under_way):
                 st.page_link(
                     "pages/runs.py",
                     label="Start a run to see its selection",

@@ -369,7 +369,7 @@ class Visitor(RuleBasedStateMachine):
         beside = lambda_slider.Beside(current, ground.places, EVERYTHING, 0, (), None, {}, f"{tab.run} {ground.scope}")
         slider = lambda_slider.slider(brushing.MAP, beside)
         assert slider.state["current"]["lamb"] == selection.lamb
-        if current.along.final:
+        if current.final:
             solved = opened_parcel(slider.parcels["lambdas"])
             bits = solved["bits"].reshape(len(solved["points"]), -1)
             for point, packed in zip(solved["points"], bits, strict=True):
