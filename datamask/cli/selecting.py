@@ -168,7 +168,8 @@ def prepare(options: argparse.Namespace) -> int:
     from datamask.corpus.embedders import embedder_of
     from datamask.corpus.preparation import prepare_shards
 
-    paths, embedder = list(inputs(options)), embedder_of(options.embedder)
+    device = None if options.device in (None, "auto") else options.device
+    paths, embedder = list(inputs(options)), embedder_of(options.embedder, device)
     ending = "without output" if embedder is None else "and keeping what is embedded"
     with command_work(ending) as work:
         report = prepare_shards(

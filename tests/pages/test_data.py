@@ -197,8 +197,8 @@ def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path, explained):
     assert not app.error and not any(b.label == "Open" for b in app.button) and "datamask prepare" not in said(app)
     embedders = next(c for c in app.get("segmented_control") if c.key == "prepare_embedder")
     # a function of one's own is for the command line
-    assert list(embedders.options) == ["TF-IDF", "Static model"]
-    embedders.set_value("model2vec").run()
+    assert list(embedders.options) == ["TF-IDF (seconds)", "Model (folder)"]
+    embedders.set_value("model").run()
     assert button(app, "Create scores and embeddings").disabled
     for path, said_of_it in (("/etc", "outside the folders"), ("os:system", "must name a folder")):
         app.text_input(key="prepare_model").set_value(path).run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from datamask.cli.arguments import OUTPUT, add_corpus, add_inputs, add_json, add_runs_dir, whole
+from datamask.cli.arguments import OUTPUT, add_corpus, add_device, add_inputs, add_json, add_runs_dir, whole
 
 
 def add_open(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +25,11 @@ def add_prepare(parser: argparse.ArgumentParser) -> None:
         "--embedder",
         default="tfidf",
         metavar="EMBEDDER",
-        help="what makes the features: tfidf; model2vec:PATH, a static embedding model in a local folder; or "
-        "MODULE:FUNCTION, your function from a list of texts to an array (tfidf)",
+        help="what makes the features: tfidf; model2vec:PATH, a static embedding model in a local folder; "
+        "st:NAME_OR_PATH, a sentence-transformers model; or MODULE:FUNCTION, your function from a list of texts to an "
+        "array (tfidf)",
     )
+    add_device(parser)
     parser.add_argument("--dim", type=whole, metavar="D", help="dimensions of tfidf features (256)")
     parser.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of the tfidf features (0)")
     add_json(parser)

@@ -19,6 +19,7 @@ from typing import Any
 
 from datamask.config import CorpusConfig
 from datamask.corpus.embedders.model2vec import FILES, model_folder
+from datamask.corpus.embedders.sentences import is_sentence_model, model_files
 from datamask.corpus.readers import endings
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
@@ -99,7 +100,7 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | FilePath]) -> Co
 
 
 def confined_model(text: str, roots: Iterable[str | FilePath]) -> Path:
-    """The absolute folder of a static model, provided it and the model's files lie under one of the roots.
+    """The absolute folder of an embedding model, provided it and the model's files lie under one of the roots.
 
     Raises:
         OutsideRoots: it does not, or a link leads out. InputError: it is no such folder.
@@ -108,9 +109,10 @@ def confined_model(text: str, roots: Iterable[str | FilePath]) -> Path:
         raise InputError("the model must be a folder on the machine of the server; nothing is downloaded")
     allowed = _some_roots(roots)
     folder = Path(str(_absolute(text, allowed)))
-    for name in FILES:
-        _confined_below(str(folder / name), allowed)
-    return model_folder(folder)
+    sentences = is_sentence_model(folder)
+    for path in model_files(folder) if sentences else [folder / name for name in FILES]:
+        _confined_below(str(path), allowed)
+    return folder if sentences else model_folder(folder)
 
 
 def _some_roots(roots: Iterable[str | FilePath]) -> RealRoots:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from datamask.config import CorpusConfig
-from datamask.corpus.embedders.model2vec import Model2Vec
+from datamask.corpus.embedders import embedder_in
 from datamask.corpus.preparation import prepare_shards
 from datamask.dashboard.data.inputs import keep_uploads
 from datamask.dashboard.data.openings import openings, title_of
@@ -48,7 +48,7 @@ def start(
         runs_dir: the folder of all runs.
         config: of files with texts, every path checked against the roots.
         text_column: the column with the texts.
-        model: a model2vec folder, checked in the same way; None: TF-IDF.
+        model: the folder of an embedding model, checked in the same way; None: TF-IDF.
         used: as of `keep_uploads`.
     """
     name = key(runs_dir, config, text_column, model)
@@ -57,10 +57,10 @@ def start(
         folder = runs_dir / FOLDER
         _tidy(folder)
         made = folder / f"{name.rpartition(' ')[2]}.parquet"
-        embedder = Model2Vec(model) if model is not None else None
+        embedder = embedder_in(model) if model is not None else None
         try:
             prepare_shards(config.inputs, made, text_column=text_column, embedder=embedder, work=job.work)
-            upload = f"{Path(title_of(config)).stem}-{embedder.name if embedder is not None else 'tfidf'}.parquet"
+            upload = f"{Path(title_of(config)).stem}-{model.name if model is not None else 'tfidf'}.parquet"
             with made.open("rb") as file:
                 (kept,) = keep_uploads([(upload, file)], runs_dir, used)
         finally:

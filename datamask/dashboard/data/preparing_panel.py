@@ -18,14 +18,14 @@ from datamask.dashboard.shell import background, session
 from datamask.errors import DatamaskError
 from datamask.work.worker import worker
 
-EMBEDDERS = {"tfidf": "TF-IDF", "model2vec": "Static model"}
+EMBEDDERS = {"tfidf": "TF-IDF (seconds)", "model": "Model (folder)"}
 ASKED = "prepare_asked"
 """Of the session: the preparation that it started, and whose corpus it opens."""
 
 HELP = {
-    "embedder": "TF-IDF learns 256 dimensions from these texts. A static model (model2vec) averages the vectors of the "
-    "tokens of each text.",
-    "model": "A folder on the server with config.json, model.safetensors and tokenizer.json. Nothing is downloaded.",
+    "embedder": "TF-IDF learns 256 dimensions from these texts. A model was trained on others: static ones (model2vec) "
+    "embed thousands of texts a second, those of sentence-transformers tens without a GPU.",
+    "model": "A folder on the server, as model2vec or sentence-transformers saves it. Nothing is downloaded.",
 }
 
 
@@ -71,8 +71,10 @@ def show(
             width="stretch",
         )
         model: Path | None = None
-        if kind == "model2vec":
-            text = st.text_input("Model folder", key="prepare_model", help=HELP["model"], placeholder="/models/potion")
+        if kind == "model":
+            text = st.text_input(
+                "Model folder", key="prepare_model", help=HELP["model"], placeholder="/models/e5-small"
+            )
             try:
                 model = confined_model(text.strip(), session.roots()) if text.strip() else None
             except DatamaskError as error:
@@ -98,7 +100,7 @@ def show(
             icon=":material/auto_awesome:",
             width="stretch",
             key="prepare_start",
-            disabled=kind == "model2vec" and model is None,
+            disabled=kind == "model" and model is None,
             on_click=start,
         )
 

@@ -161,7 +161,9 @@ def test_what_a_function_returns_is_checked(functions, function, said):
 
 @pytest.mark.parametrize("name", ["", "tf-idf", "model", "a:b:c", "../x:y", "os.path", ":embed", "module:"])
 def test_a_name_of_no_kind_is_refused(name):
-    with pytest.raises(OptionError, match="--embedder must be tfidf, model2vec:PATH or MODULE:FUNCTION"):
+    with pytest.raises(
+        OptionError, match="--embedder must be tfidf, model2vec:PATH, st:NAME_OR_PATH or MODULE:FUNCTION"
+    ):
         embedder_of(name)
 
 
