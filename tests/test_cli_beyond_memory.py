@@ -11,6 +11,7 @@ import pytest
 
 from datamask.cli import main
 from datamask.corpus import shards
+from datamask.corpus.readers import PARQUET
 from datamask.runs import forecast as forecasts
 from tests.making.derivable_runs import shard
 
@@ -106,9 +107,10 @@ def test_scratch_lies_beside_the_runs_and_not_in_memory_unless_asked_for(corpus,
 
 def test_a_file_is_looked_at_once_as_long_as_it_stays_as_it_is(tmp_path, monkeypatch):
     path, opened = tmp_path / "rows.parquet", []
-    true = shards.open_shard
-    monkeypatch.setattr(shards, "open_shard", lambda *given: opened.append(1) or true(*given))
-    monkeypatch.setattr("datamask.work.memo.SETTLED_SECONDS", -1.0)
+    true = PARQUET.look
+    looking = replace(PARQUET, look=lambda *given: opened.append(1) or true(*given))
+    monkeypatch.setattr("datamask.corpus.readers.shard.reader_of", lambda *given: looking)
+    monkeypatch.setattr("datamask.memo.SETTLED_SECONDS", -1.0)
     for rows in (10, 10, 20):
         if not path.exists() or rows == 20:
             pq.write_table(shard(rows), path)

@@ -84,9 +84,9 @@ def test_the_tutorial_leads_from_texts_to_ids(tmp_path, monkeypatch, capsys):
             run = RunStore("runs").list()[0].id
     with Path("ids.csv").open(encoding="utf-8") as file:
         kept = list(csv.DictReader(file))
-    assert len(kept) == 30 and {row["chunk_id"] for row in kept} <= {row["id"] for row in rows}
+    assert len(kept) == 30 and {row["id"] for row in kept} <= {row["id"] for row in rows}
     by_id = {row["id"]: row["score"] for row in rows}
-    assert all(float(row["quality"]) == by_id[row["chunk_id"]] for row in kept)
+    assert all(float(row["quality"]) == by_id[row["id"]] for row in kept)
     assert "Features by TF-IDF (fitted on 100 texts)." in Path("card/README.md").read_text(encoding="utf-8")
 
 

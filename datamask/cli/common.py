@@ -7,19 +7,25 @@ import contextlib
 import shlex
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from datamask import endings
 from datamask.cli.output import Progress, print_json, say, summary_text
 from datamask.cli.streams import print_aside, print_text
+from datamask.config import CorpusConfig
 from datamask.evaluation.result import RunResult
 from datamask.options.amounts import parse_tokens
 from datamask.polling import poll_of
 from datamask.repeat_counts import Amount, check_amounts
 from datamask.runs import exports
+from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, default_root
 from datamask.work.context import Work
+
+if TYPE_CHECKING:
+    from datamask.corpus.corpus import Corpus
 
 DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
 """Exit codes; `datamask.cli` says what they mean."""
@@ -68,6 +74,27 @@ def command_work(
     """
     with stop_on_signals(ending) as stop, progress or Progress() as drawn:
         yield Work(poll_of(stop.is_set, sentence), drawn)
+
+
+def read_rows_of(config: CorpusConfig, work: Work) -> Corpus:
+    """Open a corpus, and say on stderr what was used and left out.
+
+    Raises:
+        InputError, RemoteError, NoRoomError, Stopped: as `datamask.corpus.opening.read_corpus`.
+    """
+    from datamask.corpus.opening import read_corpus
+
+    corpus = read_corpus(absolute_corpus(config), work)
+    for note in corpus.provenance.notes:
+        say(note)
+    say_left_out(corpus.provenance.dropped)
+    return corpus
+
+
+def say_left_out(dropped: Mapping[str, int]) -> None:
+    """Say on stderr how many rows were left out, by reason."""
+    for reason, count in dropped.items():
+        say(f"left out {count:,} row{'s' if count != 1 else ''}: {reason}")
 
 
 def check_device(device: str) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from datamask.cli.common import DONE, command_work
+from datamask.cli.common import DONE, command_work, read_rows_of
 from datamask.cli.output import percent, print_json, say
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
-from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 
 HALVINGS = 3
@@ -20,7 +19,6 @@ def copies(options: argparse.Namespace) -> int:
     """`copies`: the rate at this size and at smaller ones; with --remove, write the rows that are kept."""
     from datamask.corpus.copies import NEIGHBORS, families, subsample_rate
     from datamask.corpus.neighbors import neighbors_for
-    from datamask.corpus.opening import read_corpus
     from datamask.runs.kept_rows import write_kept
 
     if options.exact and options.remove is None:
@@ -28,7 +26,7 @@ def copies(options: argparse.Namespace) -> int:
     if not 0 < options.cosine <= 1:
         raise OptionError(f"--cosine must be above 0 and at most 1, got {options.cosine:g}")
     with command_work("and keeping what is built of the neighbor graph") as work:
-        corpus = read_corpus(absolute_corpus(corpus_config(options)), work)
+        corpus = read_rows_of(corpus_config(options), work)
         graph = neighbors_for(
             corpus,
             min(NEIGHBORS, len(corpus)),

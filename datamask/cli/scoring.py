@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamask import catalogue
-from datamask.cli.common import DONE, check_device, command_work
+from datamask.cli.common import DONE, check_device, command_work, read_rows_of
 from datamask.cli.output import board_text, print_json, score_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
-from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 def score(options: argparse.Namespace) -> int:
     """`score`: values of all objectives for id lists, and their overlaps beside what chance would give."""
-    from datamask.corpus.opening import read_corpus
     from datamask.evaluation.comparing import panel_rows
     from datamask.evaluation.id_lists import overlaps, read_rows
     from datamask.evaluation.scoring import score_selection
@@ -32,7 +30,7 @@ def score(options: argparse.Namespace) -> int:
     check_device(options.device)
     store = RunStore(options.runs_dir)
     with command_work(sentence="scoring was stopped; nothing was written") as work:
-        corpus = read_corpus(absolute_corpus(corpus_config(options)), work)
+        corpus = read_rows_of(corpus_config(options), work)
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
         own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
 

@@ -19,6 +19,7 @@ from datamask.cli.common import (
     deliver,
     of_run,
     repeat_amount,
+    say_left_out,
     shell,
 )
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
@@ -151,6 +152,11 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
             # nothing was learned and nothing can be resumed: a mistyped column leaves no run behind
             RunStore(options.runs_dir).remove(run.id)
         raise error
+    facts = run.facts()
+    if run.config.selection.scratch_dir is not None:  # no look at the shards came first
+        for used in (facts.get("notes") or [])[:1]:
+            say(used)
+    say_left_out(facts.get("dropped") or {})
     if outcome.status.state != "done":
         resume = shell(of_run(["resume"], run.id, options))
         say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {resume}")
@@ -177,6 +183,7 @@ def prepare(options: argparse.Namespace) -> int:
             options.output,
             text_column=options.text_column,
             id_column=options.id_column,
+            make_ids=options.make_ids,
             embedder=embedder,
             dim=options.dim,
             seed=options.seed,
@@ -189,15 +196,11 @@ def prepare(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _tokens(tokens: int) -> str:
-    return f" of {tokens:,} tokens" if tokens else ""
-
-
 def _prepared(report: Mapping[str, Any], output: str) -> str:
     """What `prepare` wrote, for people, and the command that comes next."""
     files = report["files"]
     lines = [
-        f"Wrote {report['rows']:,} rows{_tokens(report['tokens'])} to "
+        f"Wrote {report['rows']:,} rows of {report['tokens']:,} tokens by column {report['columns']['length']} to "
         f"{files[0] if len(files) == 1 else f'{len(files):,} files in {output}'}."
     ]
     for reason, count in report["dropped"].items():

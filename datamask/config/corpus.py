@@ -22,8 +22,10 @@ class CorpusConfig(CorpusOptions):
         features: other shards with the feature column, matched by id, else by position.
         scores: other shards with the quality columns, matched in the same way.
         rows: size of a uniform sample by hash of (id, seed). None: all rows.
-        drop_invalid: skip rows with NaN, infinite, null or all-zero values instead of refusing them.
+        drop_invalid: skip and count rows with missing, infinite or all-zero values, with features of another length, or
+            without a row in `features` or `scores`, instead of refusing them.
         seed: seed of the row sample (`--row_seed`; on the command line the default is `--seed`).
+        make_ids: make ids of file and row instead of reading a column.
 
     Raises:
         OptionError: an option has a value of the wrong kind.

@@ -150,8 +150,8 @@ def check_unique(ids: pa.Array, place: Place, column: str) -> None:
     raise InputError(
         f"column {column!r} holds {len(repeated):,} id{'s' if len(repeated) > 1 else ''} more than once "
         f"({first_ids(repeated, np.arange(len(repeated)))}; {repeated[0].as_py()!r} is in {place(int(first[0]))} and "
-        f"{place(int(first[1]))}); ids must be unique over all shards, so drop the repeats or choose another column "
-        "with --id_column"
+        f"{place(int(first[1]))}); ids must be unique over all shards, so drop the repeats, choose another column with "
+        "--id_column, or have ids made with --make_ids"
     )
 
 

@@ -1,14 +1,18 @@
 """Which column plays which part: the paper's names first, then other known names, then the only column of the type.
 
 The paper calls its columns ``chunk_id``, ``quality_score`` and ``feature_arr``; FineWeb-Edu calls its ``id``, ``score``
-and ``token_count``; DCLM keeps ids in ``metadata``. Known names are looked for among the columns, then in the structs
-`CONTAINERS`. A column found by its type alone is taken only where there is exactly one of that type; otherwise the
-error lists the candidates and the option that chooses between them.
+and ``token_count``; DCLM keeps ids in ``metadata``. Upper and lower case make no difference. Known names are looked for
+among the columns, then in the structs `CONTAINERS`. A column found by its type alone is taken only where there is
+exactly one of that type, and none of its words says that it is something else (`NO_SCORE`, `FALLING`); otherwise the
+error lists the candidates and the option that chooses between them. What `prepare` found or made stands in its shards.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -43,12 +47,46 @@ QUALITY_NAMES = (
     "quality_score",
     "quality",
     "score",
+    "int_score",
     "edu_score",
+    "edu_int_score",
     "dclm_score",
     "fasttext_score",
     "quality_scores",
     "fasttext_openhermes_reddit_eli5_vs_rw_v2_bigram_200k_train_prob",
+    "fineweb-nemotron-edu-score-float",
+    "fineweb-mixtral-edu-score-float",
+    "fineweb-edu-score-float",
+    "fineweb-nemotron-edu-score",
+    "fineweb-mixtral-edu-score",
+    "fineweb-edu-score",
+    "rps_doc_ml_wikiref_score",
+    "rps_doc_ml_wikipedia_score",
+    "rps_doc_ml_palm_score",
 )
+SCORES = frozenset(("quality", "score", "scores", "rating", "edu", "reward"))
+"""Words in the names of scores."""
+
+FALLING = frozenset(
+    (
+        *("perplexity", "ppl", "toxicity", "toxic", "nsfw", "spam", "loss", "nll", "bpb", "error", "err", "dist"),
+        *("distance", "duplicate", "duplicates", "dup", "dedup", "repetition", "noise", "risk", "bias", "penalty"),
+    )
+)
+"""Words of columns where less is better: never taken for a score unless a person says so."""
+
+NO_SCORE = FALLING.union(
+    ("index", "idx", "unnamed", "row", "rows", "line", "offset", "position", "pos", "rank", "order", "seed", "batch"),
+    ("year", "yr", "month", "day", "week", "hour", "date", "time", "timestamp", "ts", "epoch", "age", "created"),
+    ("label", "labels", "class", "category", "cluster", "minhash", "bucket", "group", "split", "fold", "shard"),
+    ("count", "counts", "num", "number", "n", "length", "len", "size", "tokens", "words", "chars", "characters"),
+    ("topic", "lines", "bytes", "id", "ids", "hash", "code", "status", "version", "part", "partition"),
+)
+"""Words of columns that hold row numbers, times, classes or counts besides: never taken for a score."""
+
+NO_ID = (NO_SCORE - {"id", "ids", "number", "hash", "code"}) | {"language", "lang", "source", "domain", "dump", "type"}
+"""Words of columns that hold one value in many rows: never taken for ids by their type alone."""
+
 FEATURE_NAMES = (
     "feature_arr",
     "features",
@@ -65,8 +103,8 @@ FEATURE_NAMES = (
 LENGTH_NAMES = ("token_count", "n_tokens", "num_tokens", "tokens", "length", "token_length", "token_counts")
 TEXT_NAMES = ("text", "content", "raw_content", "document", "body", "sentence", "passage", "chunk", "description")
 
-TEXT_KEY = b"datamask.text"
-"""In the metadata of a prepared shard: its text column, whatever its name."""
+COLUMNS_KEY = b"datamask.columns"
+"""In the metadata of a prepared shard, as JSON: role -> name of the column that was found or made for it."""
 
 CONTAINERS = ("metadata", "meta")
 """Structs in which web corpora keep what is known of a document."""
@@ -76,12 +114,14 @@ OPTIONS = {
     "quality": "--quality_column",
     "feature": "--feature_column",
     "length": "--length_column",
+    "text": "--text_column",
 }
 WANTS = {
-    "id": "an integer or string column without repeats",
+    "id": "a column of integers, texts, UUIDs, bytes or whole decimals without repeats",
     "quality": "a number column",
-    "feature": "a list, large_list or fixed_size_list column of float16, float32 or float64",
+    "feature": "a column of lists of numbers, all of one length",
     "length": "a number column",
+    "text": "a column of texts",
 }
 
 
@@ -94,6 +134,7 @@ class Columns:
         quality: the quality columns with weights and transforms.
         feature_from, quality_from: the source of each: ``input``, ``features`` or ``scores`` (one per quality column).
         notes: sentences about columns that were guessed.
+        made_ids: there is no id column; ids are made of file and row, and `id` is what they are called.
     """
 
     id: str
@@ -104,6 +145,7 @@ class Columns:
     feature_from: str = "input"
     quality_from: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    made_ids: bool = False
 
     def as_dict(self) -> ColumnNames:
         """Role -> column name, as kept in `Provenance.columns`; ``falling``: quality columns where less is better."""
@@ -136,7 +178,16 @@ def is_string(kind: pa.DataType) -> bool:
 
 
 def is_id(kind: pa.DataType) -> bool:
-    return is_string(kind) or pt.is_integer(value_type(kind))
+    """Return whether a column can hold ids: `decode.id_values` says as what each type is read."""
+    kind = value_type(kind)
+    return bool(
+        is_string(kind)
+        or pt.is_integer(kind)
+        or pt.is_binary(kind)
+        or pt.is_large_binary(kind)
+        or pt.is_fixed_size_binary(kind)
+        or (pt.is_decimal(kind) and kind.scale == 0)
+    )
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -146,14 +197,36 @@ def is_number(kind: pa.DataType) -> bool:
 
 def is_list(kind: pa.DataType) -> bool:
     kind = value_type(kind)
-    return bool(pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind))
+    return bool(
+        pt.is_list(kind)
+        or pt.is_large_list(kind)
+        or pt.is_fixed_size_list(kind)
+        or pt.is_list_view(kind)
+        or pt.is_large_list_view(kind)
+    )
 
 
-def is_feature(kind: pa.DataType) -> bool:
+def inner_type(kind: pa.DataType) -> pa.DataType:
+    """What lies in lists, and in lists of lists."""
+    kind = value_type(kind)
+    return inner_type(kind.value_type) if is_list(kind) else kind
+
+
+def _is_floats(kind: pa.DataType) -> bool:
+    """Lists of floats: the type tells that these are features; others are by their name alone."""
     return is_list(kind) and pt.is_floating(value_type(kind).value_type)
 
 
+def is_feature(kind: pa.DataType) -> bool:
+    """Return whether a column can hold features: lists of numbers, also one in another, or as JSON text."""
+    return is_number(inner_type(kind)) if is_list(kind) else is_string(kind)
+
+
 IS_ROLE = {"id": is_id, "quality": is_number, "feature": is_feature, "length": is_number, "text": is_string}
+"""What a column of each role can be."""
+
+BY_TYPE = {**IS_ROLE, "id": lambda kind: is_string(kind) or pt.is_integer(value_type(kind)), "feature": _is_floats}
+"""What a column must be where nothing but its type tells."""
 
 
 def _known(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -167,14 +240,33 @@ NAMES = {
     "length": _known(LENGTH_NAMES),
     "text": TEXT_NAMES,
 }
+_PLACES = {role: {name.lower(): place for place, name in enumerate(names)} for role, names in NAMES.items()}
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name: ``__index_level_0__``, ``crawlDate`` and ``WARC-Date`` are several."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return {word.lower() for word in re.split(r"[^A-Za-z]+", spaced) if word}
+
+
+def _is_score(name: str) -> bool:
+    """Whether a name says that it is a score, and not that of a language."""
+    return bool(_words(name) & SCORES) and "language" not in _words(name)
 
 
 def candidates(schema: pa.Schema, role: str) -> list[str]:
     """The columns whose type fits `role` (a key of `IS_ROLE`) and whose name no other has, known names first."""
-    repeated = set(_repeated(schema, role))
-    fitting = [f.name for f in schema if IS_ROLE[role](f.type) and f.name not in repeated]
-    by_name = [name for name in NAMES[role] if name in fitting]
-    return by_name + [name for name in fitting if name not in by_name]
+    repeated, places = set(_repeated(schema, role)), _PLACES[role]
+
+    def fits(name: str, kind: pa.DataType) -> bool:
+        if BY_TYPE[role](kind):
+            return True
+        # a text called "features" describes a product rather than lists numbers
+        unlike = role == "feature" and is_string(kind) and not name.startswith(("emb", "vec"))
+        return name in places and IS_ROLE[role](kind) and not unlike
+
+    fitting = [f.name for f in schema if f.name not in repeated and fits(f.name.lower(), f.type)]
+    return sorted(fitting, key=lambda name: places.get(name.lower(), len(places)))
 
 
 def _repeated(schema: pa.Schema, role: str) -> list[str]:
@@ -215,14 +307,13 @@ def plausible(schema: pa.Schema, role: str) -> list[str]:
     """The candidates that no other role has a better claim to. Leaves of structs only where no column fits."""
     fitting = candidates(schema, role)
     fitting = [name for name in fitting if not is_leaf(schema.field(name))] or fitting
+    others = {"id": ("quality", "length", "text"), "quality": ("id", "length")}.get(role, ())
+    fitting = [name for name in fitting if not any(name.lower() in _PLACES[other] for other in others)]
     if role == "id":
-        of_other_roles = {*NAMES["quality"], *NAMES["length"], *TEXT_NAMES}
-        return [name for name in fitting if name not in of_other_roles]
+        return [name for name in fitting if not _words(name) & NO_ID]
     if role == "quality":
-        of_other_roles = {*NAMES["id"], *NAMES["length"]}
-        fitting = [name for name in fitting if name not in of_other_roles]
-        # a float is rather a score than an integer is: integers are counts, years, labels
-        return [name for name in fitting if not pt.is_integer(value_type(schema.field(name).type))] or fitting
+        fitting = [name for name in fitting if not _words(name) & NO_SCORE]
+        return [name for name in fitting if _is_score(name)] or fitting
     return fitting
 
 
@@ -232,58 +323,109 @@ def guess(schema: pa.Schema, role: str) -> tuple[str | None, str]:
 
     A known name whose type does not fit is passed over, so that a text column called "id" never hides a real one.
     """
-    fitting = candidates(schema, role)
-    repeated = _repeated(schema, role)
-    for name in NAMES[role]:
-        if name in fitting:
-            return name, "name"
-        if name in repeated:
-            return None, "repeated"
+    fitting, places = candidates(schema, role), _PLACES[role]
+    known = [name for name in fitting if name.lower() in places]
+    repeated = [name for name in _repeated(schema, role) if name.lower() in places]
+    if repeated and (not known or places[repeated[0].lower()] < places[known[0].lower()]):
+        return None, "repeated"
+    if known:
+        # of two embeddings neither is the better one
+        return (None, "several") if role == "feature" and len(known) > 1 else (known[0], "name")
     if role in ("length", "text"):
         return None, "none"  # these may be missing, so a type alone is not enough
     fitting = plausible(schema, role)
     if len(fitting) == 1:
-        return fitting[0], "type"
-    return None, "several" if fitting else "repeated" if repeated else "none"
+        return fitting[0], "name" if role == "quality" and _is_score(fitting[0]) else "type"
+    return None, "several" if fitting else "repeated" if _repeated(schema, role) else "none"
 
 
-def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[str, str | None]:
-    """The column for `role`, asked for or guessed, and the note to make about it.
+def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[str | None, str | None]:
+    """The column for `role`, asked for, noted by `prepare`, or guessed, and the note to make about it.
+
+    Returns:
+        None where there is none for ids: they can be made.
 
     Raises:
         InputError: the chosen column does not fit, or none or several could be meant.
     """
     if chosen is not None:
         return require(schema, chosen, role, path), None
+    if (noted := noted_column(schema, role)) is not None:
+        return noted, None
     name, how = guess(schema, role)
     if name is not None:
         usual = NAMES[role][0]
         return name, None if name == usual else f"Column {name!r} was taken as the {role} column, by its {how}."
+    option = OPTIONS[role]
     if how == "repeated":
-        repeated = _repeated(schema, role)
-        name = next((name for name in NAMES[role] if name in repeated), repeated[0])
+        repeated = sorted(_repeated(schema, role), key=lambda name: _PLACES[role].get(name.lower(), 1000))[0]
         raise InputError(
-            f"{path} has {schema.names.count(name)} columns called {name!r}, one of which could be the "
-            f"{role}; rename all but one, or choose another with {OPTIONS[role]}"
+            f"{path} has {schema.names.count(repeated)} columns called {repeated!r}, one of which could be the "
+            f"{role}; rename all but one, or choose another with {option}"
         )
+    falling = [field.name for field in schema if is_number(field.type) and _words(field.name) & FALLING]
+    less = f", or {option} {falling[0]}:-1 where less is better" if role == "quality" and falling else ""
     if how == "several":
+        several = plausible(schema, role)
         raise InputError(
-            f"{path} has several columns that could be the {role} ({_listed(plausible(schema, role))}); "
-            f"choose one with {OPTIONS[role]}"
+            f"{path} has several columns that could be the {role} ({_listed(several)}); choose one with {option} "
+            f"{several[0]}{less}"
         )
-    prepare = f"python -m datamask prepare {path} --output prepared"
-    way_out = {
-        "feature": f"; make features with `{prepare}`, or name their shards with --features",
-        "quality": f"; make scores with `{prepare}`, or name their shards with --scores",
-        "id": "",
-    }[role]
-    raise InputError(f"{path} has no {role} column ({WANTS[role]}); its columns are {_listed(schema.names)}{way_out}")
+    if (wrong := _wrong_type(schema, role)) is not None:
+        raise InputError(f"{path}: {wrong}, or choose another with {option}")
+    if role == "id":
+        return None, None
+    others = [name for name in candidates(schema, role) if name.lower() not in _PLACES["id"]]
+    if role == "quality" and others:
+        way_out = f"choose one with {option} {next((name for name in others if name not in falling), others[0])}{less}"
+        raise InputError(
+            f"{path} has no column that is clearly the quality; its columns of numbers are {_listed(others)}; {way_out}"
+        )
+    prepare = f"`python -m datamask prepare {path} --output prepared`"
+    what = {"feature": "features", "quality": "scores"}[role]
+    raise InputError(
+        f"{path} has no {role} column ({WANTS[role]}); its columns are {_listed(schema.names)}; make {what} with "
+        f"{prepare}, or name their shards with --{what}"
+    )
 
 
-def _noted_text(schema: pa.Schema) -> str | None:
-    """The text column that `prepare` noted in a shard; None where there is no such note or column."""
-    name = (schema.metadata or {}).get(TEXT_KEY, b"").decode("utf-8", "replace")
-    return name if schema.names.count(name) == 1 and is_string(schema.field(name).type) else None
+def _wrong_type(schema: pa.Schema, role: str) -> str | None:
+    """What is wrong with a column that has a name of `role` and a type that does not fit; None: there is none."""
+    casts = {
+        "id": "cast it to integers or text, or make ids with --make_ids",
+        "quality": "cast it to numbers, such as CAST(x AS DOUBLE) in DuckDB",
+        "feature": "write it as a list of numbers",
+    }
+    for field in schema:
+        top, _, leaf = field.name.partition(".")
+        if field.name.lower() in _PLACES[role] and not IS_ROLE[role](field.type):
+            return f"column {field.name!r} is {field.type}, and the {role} must be {WANTS[role]}; {casts[role]}"
+        if leaf and is_leaf(field) and top.lower() in _PLACES[role] and top not in CONTAINERS:
+            return (
+                f"column {top!r} is a struct, and the {role} must be {WANTS[role]}; name a field such as {field.name}"
+            )
+    return None
+
+
+def noted_column(schema: pa.Schema, role: str) -> str | None:
+    """Return the column that `prepare` noted for a role; None where there is no such note or column."""
+    try:
+        name = json.loads((schema.metadata or {}).get(COLUMNS_KEY, b"{}")).get(role)
+    except (ValueError, AttributeError):  # of another program
+        return None
+    fits = name is not None and schema.names.count(name) == 1 and IS_ROLE[role](schema.field(name).type)
+    return name if fits else None
+
+
+def columns_metadata(columns: Mapping[str, str | None]) -> dict[bytes, bytes]:
+    """Return what shards keep of their columns, by role."""
+    return {COLUMNS_KEY: json.dumps({role: name for role, name in columns.items() if name}).encode()}
+
+
+def free_name(name: str, schema: pa.Schema) -> str:
+    """Return a name that no column has yet."""
+    taken = {other.lower() for other in schema.names}
+    return name if name not in taken else f"datamask_{name}"
 
 
 def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str, str]) -> Columns:
@@ -299,10 +441,16 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
     """
     main = schemas["input"]
     notes = []
-    id_name, note = _find(main, config.id_column, "id", paths["input"])
+    id_name, note = (None, None) if config.make_ids else _find(main, config.id_column, "id", paths["input"])
     notes.append(note)
+    made_ids = id_name is None
+    if id_name is None:
+        id_name = free_name(ID_NAMES[0], main)
+        why = "as --make_ids asks" if config.make_ids else "since no column looks like ids; --id_column names one"
+        notes.append(f"Ids are made of file and row, {why}.")
     feature_from = "features" if "features" in schemas else "input"
     feature, note = _find(schemas[feature_from], config.feature_column, "feature", paths[feature_from])
+    assert feature is not None
     notes.append(note)
     quality, origin = [], []
     side = "scores" if "scores" in schemas else "input"
@@ -319,14 +467,15 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
             )
     else:
         quality_name, note = _find(schemas[side], None, "quality", paths[side])
+        assert quality_name is not None
         quality.append(QualityColumn(quality_name))
         origin.append(side)
         notes.append(note)
     if config.length_column is not None:
         length: str | None = require(main, config.length_column, "length", paths["input"])
     else:
-        length = guess(main, "length")[0]
-    text = _noted_text(main) or guess(main, "text")[0]
+        length = noted_column(main, "length") or guess(main, "length")[0]
+    text = noted_column(main, "text") or guess(main, "text")[0]
     text = text if text != id_name else None
     return Columns(
         id_name,
@@ -337,6 +486,7 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
         feature_from,
         tuple(origin),
         tuple(note for note in notes if note),
+        made_ids,
     )
 
 

@@ -11,17 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from datamask.corpus.columns import is_string, value_type
+from datamask.corpus.columns import is_list, is_string, value_type
+from datamask.corpus.readers.json_lines import lists_of
 
 NUMPY_FLOATS = {pa.float16(): np.float16, pa.float32(): np.float32, pa.float64(): np.float64}
-
-
-class LengthError(ValueError):
-    """A feature row without exactly d values. row: its place in the batch; length: how many values it has."""
-
-    def __init__(self, row: int, length: int) -> None:
-        super().__init__(f"row {row} has {length} values")
-        self.row, self.length = row, length
+_SHORT = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -35,57 +30,74 @@ def plain(column: pa.Array) -> pa.Array:
             return column
 
 
-def feature_length(column: pa.Array) -> int | None:
-    """d by the first row that is not null; None where all are."""
-    column = plain(column)
-    if pt.is_fixed_size_list(column.type):
-        return int(column.type.list_size)
-    lengths = pc.list_value_length(column).drop_null()
-    return int(lengths[0].as_py()) if len(lengths) else None
-
-
-def feature_rows(column: pa.Array, dim: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """The features of a batch as an ``(n, dim)`` array in their own float width, and which rows are null.
-
-    A view of the Arrow buffer wherever no value is missing. Null rows, and null values inside a row, become NaN.
-
-    Returns:
-        The array, and a boolean ``(n,)`` mask of null rows or None where there are none.
+def feature_lengths(column: pa.Array) -> np.ndarray:
+    """Return how many values each row has that is not null: int64.
 
     Raises:
-        LengthError: a row that is not null does not have `dim` values.
+        ArrowInvalid: a text that is no list of numbers.
+    """
+    _, starts, ends = _spans(column)
+    lengths: np.ndarray = ends - starts
+    return lengths[starts >= 0]
+
+
+def feature_rows(column: pa.Array, dim: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """The features of a batch as an ``(n, dim)`` array in their own float width, and which rows have none.
+
+    A view of the Arrow buffer wherever no value is missing. Null rows, rows of another length and null values inside
+    of a row become NaN.
+
+    Returns:
+        The array, and two boolean ``(n,)`` masks, of null rows and of rows of another length; None where there are
+        none.
+
+    Raises:
+        ArrowInvalid: a text that is no list of numbers.
+    """
+    values, starts, ends = _spans(column)
+    n, null, other = len(starts), starts < 0, (ends - starts != dim) & (starts >= 0)
+    if not null.any() and not other.any() and (n < 2 or np.all(starts[1:] == ends[:-1])):
+        return _floats(values, int(starts[0]) if n else 0, n * dim).reshape(n, dim), None, None
+    flat, good = _floats(values, 0, len(values)), ~(null | other)
+    rows = np.full((n, dim), np.nan, flat.dtype)
+    rows[good] = flat[starts[good, None] + np.arange(dim)]
+    return rows, null if null.any() else None, other if other.any() else None
+
+
+def _spans(column: pa.Array) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+    """Values, and where those of each row begin and end: int64 ``(n,)``, -1 where a row is null.
+
+    A list in another one is the list itself where it is the only one there.
     """
     column = plain(column)
-    n = len(column)
-    null = np.asarray(column.is_null()) if column.null_count else None
-    if pt.is_fixed_size_list(column.type):
-        if column.type.list_size != dim:
-            raise LengthError(0, column.type.list_size)
-        rows = _floats(column.values, column.offset * dim, n * dim).reshape(n, dim)
+    if is_string(column.type):
+        column = lists_of(pc.cast(column, pa.string()))
+    if pt.is_list_view(column.type) or pt.is_large_list_view(column.type):
+        starts = np.array(column.offsets, dtype=np.int64)
+        ends = starts + np.asarray(column.sizes, dtype=np.int64)
     else:
-        offsets = np.asarray(column.offsets, dtype=np.int64)
-        lengths = np.diff(offsets)
-        wrong = lengths != dim if null is None else (lengths != dim) & ~null
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise LengthError(row, int(lengths[row]))
-        if null is None:
-            rows = _floats(column.values, int(offsets[0]) if n else 0, n * dim).reshape(n, dim)
+        if pt.is_fixed_size_list(column.type):
+            edges = (column.offset + np.arange(len(column) + 1)) * column.type.list_size
         else:
-            # null rows may or may not own values, so the others are gathered by where they start
-            flat = _floats(column.values, 0, len(column.values))
-            rows = np.full((n, dim), np.nan, flat.dtype)
-            rows[~null] = flat[offsets[:-1][~null, None] + np.arange(dim)]
-            return rows, null
-    if null is not None:
-        rows = rows.copy()
-        rows[null] = np.nan
-    return rows, null
+            edges = np.asarray(column.offsets, dtype=np.int64)
+        starts, ends = edges[:-1].copy(), edges[1:].copy()
+    if column.null_count:
+        starts[np.asarray(column.is_null())] = -1
+    if not is_list(column.type.value_type):
+        return column.values, starts, ends
+    values, inner_starts, inner_ends = _spans(column.values)
+    alone, empty = (ends - starts == 1) & (starts >= 0), (ends - starts != 1) & (starts >= 0)
+    places = starts[alone]
+    starts[alone], ends[alone] = inner_starts[places], inner_ends[places]
+    starts[empty] = ends[empty] = 0  # of several lists none is the row's
+    return values, starts, ends
 
 
 def _floats(values: pa.Array, start: int, count: int) -> np.ndarray:
     """``count`` values from ``start`` on; a view, or a copy with NaN where any of them is null."""
     values = values.slice(start, count)
+    if values.type not in NUMPY_FLOATS:
+        values = pc.cast(values, pa.float32() if values.type in _SHORT else pa.float64(), safe=False)
     kind = NUMPY_FLOATS[values.type]
     if count == 0:
         return np.empty(0, kind)
@@ -146,8 +158,11 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def id_type(kinds: list[pa.DataType]) -> pa.DataType | None:
-    """One type that holds the ids of all shards: the common one, else the widest of its kind; None if none does."""
-    kinds = [value_type(kind) for kind in kinds]
+    """One type that holds the ids of all shards: the common one, else the widest of its kind; None if none does.
+
+    UUIDs, bytes and decimals are texts (`id_values`).
+    """
+    kinds = [_as_ids(kind) for kind in kinds]
     if all(is_string(kind) for kind in kinds):
         return pa.large_string() if any(pt.is_large_string(kind) for kind in kinds) else pa.string()
     if any(is_string(kind) for kind in kinds):
@@ -161,10 +176,36 @@ def id_type(kinds: list[pa.DataType]) -> pa.DataType | None:
     return None if not whole or any(pt.is_uint64(kind) for kind in kinds) else pa.int64()
 
 
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind))
+
+
+def _as_ids(kind: pa.DataType) -> pa.DataType:
+    kind = value_type(kind)
+    return pa.string() if _is_bytes(kind) or (pt.is_decimal(kind) and kind.scale == 0) else kind
+
+
 def id_values(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The ids of a batch as `kind` (see `id_type`)."""
+    """The ids of a batch as `kind` (see `id_type`): UUIDs with their dashes, other bytes as hex."""
+    is_uuid = isinstance(column.type, pa.BaseExtensionType) and column.type.extension_name == "arrow.uuid"
     column = plain(column)
+    if _is_bytes(column.type):
+        column = _hex(column, (8, 12, 16, 20) if is_uuid else ())
     return column if column.type == kind else pc.cast(column, kind)
+
+
+def _hex(column: pa.Array, dashes: tuple[int, ...]) -> pa.Array:
+    """Bytes as hex. dashes: places of a digit before which one stands, in values of one length."""
+    values = pc.cast(column, pa.large_binary()).fill_null(bytes(16) if dashes else b"")
+    offsets = np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values) + 1]
+    content = np.frombuffer(values.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    digits, ends = np.stack([_HEX[content >> 4], _HEX[content & 15]], axis=1).ravel(), 2 * (offsets - offsets[0])
+    if dashes:
+        rows = digits.reshape(len(values), -1)
+        digits = np.insert(rows, dashes, ord("-"), axis=1).ravel()
+        ends = np.arange(len(values) + 1) * (rows.shape[1] + len(dashes))
+    texts = pa.Array.from_buffers(pa.large_string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(digits)])
+    return pc.if_else(column.is_null(), pa.scalar(None, pa.large_string()), texts) if column.null_count else texts
 
 
 def joined(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:

@@ -224,6 +224,7 @@ def _joined(parts: Sequence[Rows]) -> Rows:
     joined = Rows(
         np.concatenate([part.features for part in parts]),
         np.concatenate([part.no_features for part in parts]),
+        np.concatenate([part.other_length for part in parts]),
         np.concatenate([part.quality for part in parts], axis=1),
         np.concatenate([part.no_quality for part in parts]),
         None

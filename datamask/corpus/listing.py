@@ -54,6 +54,19 @@ class ListingLimit:
             )
 
 
+def is_hidden(name: str, *, folder: bool = False) -> bool:
+    """Return whether a name is of no shard: it begins with a dot or an underscore, as unfinished and helper files do.
+
+    A folder such as ``_key=value`` is a partition.
+    """
+    return name.startswith(".") or (name.startswith("_") and not (folder and "=" in name))
+
+
+def matches_hidden(part: str, name: str, *, folder: bool) -> bool:
+    """Return whether a part of a pattern may match a name: a hidden one only if the part begins as it does."""
+    return not is_hidden(name, folder=folder) or part[:1] == name[:1]
+
+
 def is_pattern(text: str) -> bool:
     """Whether a path holds ``*``, ``?`` or ``[``."""
     return glob.has_magic(text)
@@ -65,8 +78,8 @@ def shortened(text: str, limit: int = 300) -> str:
 
 
 def files_below(folder: Path, endings: Sequence[str], limit: ListingLimit) -> Iterator[Path]:
-    """The files in a folder and all below it whose names end in one of `endings`; hidden files and links to folders
-    are passed over.
+    """The files in a folder and all below it whose names end in one of `endings`; hidden files and folders, and links
+    to folders, are passed over.
 
     Raises:
         InputError: there is too much to look at.
@@ -76,13 +89,14 @@ def files_below(folder: Path, endings: Sequence[str], limit: ListingLimit) -> It
         for name in (*folders, *names):
             limit.spend(folder)
             path = Path(parent, name)
-            if name.endswith(tuple(endings)) and not name.startswith(".") and _is_file(path):
+            if name.lower().endswith(tuple(endings)) and not is_hidden(name) and _is_file(path):
                 yield path
+        folders[:] = [name for name in folders if not is_hidden(name, folder=True)]
 
 
 def files_matching(pattern: Path, limit: ListingLimit) -> Iterator[Path]:
     """The files that a pattern matches, as the standard glob does: ``**`` stands for any folders, none included, and
-    only a part that begins with a dot matches hidden names.
+    only a part that begins with a dot or an underscore matches hidden names.
 
     Raises:
         InputError: there is too much to look at.
@@ -111,7 +125,7 @@ def _matching(folder: Path, parts: Sequence[str], pattern: Path, limit: ListingL
     else:
         matches = re.compile(fnmatch.translate(part)).match
         for entry in _entries(folder, pattern, limit):
-            if matches(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
+            if matches(entry.name) and matches_hidden(part, entry.name, folder=bool(later)):
                 path = folder / entry.name
                 if not later:
                     yield path
@@ -132,7 +146,9 @@ def _folders(folder: Path, pattern: Path, limit: ListingLimit) -> Iterator[Path]
             visited.add((facts.st_dev, facts.st_ino))
             yield current
             below = [
-                current / entry.name for entry in _entries(current, pattern, limit) if not entry.name.startswith(".")
+                current / entry.name
+                for entry in _entries(current, pattern, limit)
+                if not is_hidden(entry.name, folder=True)
             ]
             waiting.extend(sorted(filter(_is_folder, below), reverse=True))
 

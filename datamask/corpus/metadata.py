@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from datamask.corpus import decode
-from datamask.corpus.columns import Columns, is_list, is_number, value_type
+from datamask.corpus.columns import Columns, inner_type, is_list, is_number, value_type
 from datamask.corpus.moments import showable
 from datamask.corpus.reading import kept
 from datamask.corpus.row_plan import column_id_type
@@ -20,7 +20,7 @@ from datamask.corpus.shards import Source
 def _stays(kind: pa.DataType) -> bool:
     # a second embedding would double the memory, and bytes are of no use in a table or a colour
     if is_list(kind):
-        return not is_number(value_type(kind).value_type)
+        return not is_number(inner_type(kind))
     return not (
         pt.is_binary(kind)
         or pt.is_large_binary(kind)
@@ -85,7 +85,8 @@ def metadata_bytes(main: Source, feature: str | None, dim: int) -> int:
     shard = main.first()
     features = 0
     if feature is not None:
-        features = dim * value_type(value_type(shard.schema.field(feature).type).value_type).bit_width // 8
+        kind = inner_type(shard.schema.field(feature).type)
+        features = dim * (kind.bit_width if is_number(kind) else 64) // 8
     return max(0, int(shard.facts.row_bytes) - features)
 
 
@@ -124,7 +125,7 @@ def assemble(
     """
     _, schema, notes = metadata_names(main, columns)
     parts.sort(key=lambda part: part[0])
-    ids = decode.joined([ids for _, ids, _ in parts], column_id_type(main, columns.id))
+    ids = decode.joined([ids for _, ids, _ in parts], column_id_type(main, columns.id, columns.made_ids))
     table = {}
     for field in schema:
         chunks = []

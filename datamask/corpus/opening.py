@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from datamask.config import CorpusConfig
 from datamask.corpus import checks, decode
-from datamask.corpus.columns import OPTIONS, Columns, require, resolve
+from datamask.corpus.columns import OPTIONS, Columns, inner_type, require, resolve, value_type
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.embedders.contract import embedder_note
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
@@ -43,6 +44,9 @@ TRIES = 3
 """How often a corpus is read anew that turned out larger than what its files say, where memory is short."""
 
 SAMPLE = "take a sample (--rows), or try again when other work has ended"
+
+DIM_ROWS = 64
+"""Rows by which d is told."""
 
 CHECKED = 0.25
 """Checking a byte of features takes so much of the time of reading one."""
@@ -91,6 +95,7 @@ def read_corpus(config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int 
     sources = open_sources(config, work.part(0.0, LOOK_SHARE))
     columns = resolve_columns(config, sources)
     dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll)
+    columns = replace(columns, notes=(used_line(sources, columns, dim), *columns.notes))
     main = sources["input"]
     limit = row_limit
     if limit is None:
@@ -98,7 +103,15 @@ def read_corpus(config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int 
     looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
     name = opening_name(config)
     with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, poll=work.poll):
-        plan = plan_rows(sources, columns, config.rows, limit, config.seed, work=work.part(looked, planned))
+        plan = plan_rows(
+            sources,
+            columns,
+            config.rows,
+            limit,
+            config.seed,
+            drop_invalid=config.drop_invalid,
+            work=work.part(looked, planned),
+        )
     needs = _needs(sources, columns, plan, dim, config.rows is not None)
     for tries_left in reversed(range(TRIES)):
         with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=work.poll) as reservation:
@@ -207,6 +220,7 @@ class Look:
         rows: of all shards. fitting: that are opened at most, were no number given. dim: d.
         columns: role -> name of the column, or names; None: there is none.
         row_bytes: of a row's ids and metadata in memory, about.
+        used: the columns in one line (`used_line`).
     """
 
     rows: int
@@ -214,6 +228,7 @@ class Look:
     dim: int
     columns: dict[str, str | None]
     row_bytes: int
+    used: str
 
 
 def look_at(config: CorpusConfig, poll: Poll = no_poll) -> Look:
@@ -233,7 +248,7 @@ def look_at(config: CorpusConfig, poll: Poll = no_poll) -> Look:
         "text": columns.text,
     }
     row_bytes = metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
-    return Look(main.rows, _fitting_rows(main, columns, dim), dim, roles, row_bytes)
+    return Look(main.rows, _fitting_rows(main, columns, dim), dim, roles, row_bytes, used_line(sources, columns, dim))
 
 
 def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, float, float]:
@@ -254,6 +269,29 @@ def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, flo
     looked = 0.0 if all(shard.reader.group for shard in shards) else LOOK_SHARE
     scale = (1 - looked) / (ids + everything + checks_bytes)
     return looked, looked + scale * ids, looked + scale * (ids + everything)
+
+
+def used_line(sources: dict[str, Source], columns: Columns, dim: int) -> str:
+    """Return what is read as one line: ids, quality, features and tokens by their columns, rows and files."""
+
+    def kind(name: str, origin: str) -> pa.DataType:
+        return value_type(sources[origin].first().schema.field(name).type)
+
+    def of(origin: str) -> str:
+        return "" if origin == "input" else f" of --{origin}"
+
+    main = sources["input"]
+    ids = "made (file:row)" if columns.made_ids else f"{columns.id} ({kind(columns.id, 'input')})"
+    quality = ", ".join(
+        f"{column.name}{'' if column.weight == 1 else f' x {column.weight:g}'}{of(origin)}"
+        for column, origin in zip(columns.quality, columns.quality_from)
+    )
+    values = kind(columns.feature, columns.feature_from)
+    values = inner_type(values)
+    features = f"{columns.feature} ({dim:,}, {values}){of(columns.feature_from)}"
+    tokens = "" if columns.length is None else f" · tokens {columns.length}"
+    files = f"{len(main.shards):,} file{'s' if len(main.shards) != 1 else ''}"
+    return f"id {ids} · quality {quality} · features {features}{tokens} · {main.rows:,} rows of {files}"
 
 
 def open_sources(config: CorpusConfig, work: Work = UNWATCHED, limit: int | None = None) -> dict[str, Source]:
@@ -283,7 +321,7 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
         {name: shard.path for name, shard in firsts.items()},
     )
     roles = [
-        ("input", columns.id, "id"),
+        *([] if columns.made_ids else [("input", columns.id, "id")]),
         (columns.feature_from, columns.feature, "feature"),
         *((origin, column.name, "quality") for origin, column in zip(columns.quality_from, columns.quality)),
     ]
@@ -300,35 +338,41 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
                             f"(choose another with {OPTIONS[role]})"
                         )
                     require(shard.schema, column, role, shard.path)
-    column_id_type(sources["input"], columns.id)
+    column_id_type(sources["input"], columns.id, columns.made_ids)
     embedder = embedder_note(firsts[columns.feature_from].schema.metadata)
     return columns if embedder is None else replace(columns, notes=(*columns.notes, embedder))
 
 
 def feature_dim(source: Source, name: str, poll: Poll = no_poll) -> int:
-    """d, by the type where it says so, else by the first row that is not null.
+    """d: the length that most of the first rows have.
 
     Raises:
         InputError: no row has features, or they are empty lists. RemoteError: a store does not answer.
         Stopped: from `poll`.
     """
-    for piece in pieces(source):
-        kind = source.shards[piece.shard].schema.field(name).type
-        dim: int | None
-        if pa.types.is_fixed_size_list(kind):
-            dim = kind.list_size
-        else:
-            batches = read_piece(source, piece, [name], 64, poll)
-            lengths = (decode.feature_length(batch.column(0)) for _, batch in batches)
-            dim = next((length for length in lengths if length is not None), None)
-        if dim == 0:
-            raise InputError(
-                f"the features in column {name!r} of {source.shards[piece.shard].path} have no values "
-                "(lists of length 0)"
-            )
-        if dim is not None:
-            return dim
-    raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
+    counts: Counter[int] = Counter()
+    kind = source.first().schema.field(name).type
+    if pa.types.is_fixed_size_list(kind) and kind.list_size > 1:
+        return int(kind.list_size)
+    try:
+        for piece in pieces(source, rows_each=1):
+            for _, batch in read_piece(source, piece, [name], DIM_ROWS, poll):
+                counts.update(decode.feature_lengths(batch.column(0)).tolist())
+                if counts.total() - counts[0] >= DIM_ROWS:
+                    break
+            if counts.total() - counts[0] >= DIM_ROWS:
+                break
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"column {name!r} of {source.first().path} holds texts that are no lists of numbers; write lists such as "
+            "[0.1, 0.2], or choose another with --feature_column"
+        ) from error
+    if not counts:
+        raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
+    dim = max(counts, key=lambda length: (length > 0, counts[length]))
+    if dim == 0:
+        raise InputError(f"the features in column {name!r} of {source.first().path} have no values (lists of length 0)")
+    return dim
 
 
 def _read(sources: dict[str, Source], columns: Columns, dim: int, plan: RowPlan, into: Rows, work: Work) -> None:
@@ -347,7 +391,8 @@ def row_reader(name: str, sources: dict[str, Source], columns: Columns, dim: int
     return RowReader(
         sources[name],
         id=columns.id if is_main else None,
-        id_type=column_id_type(main, columns.id) if is_main else None,
+        id_type=column_id_type(main, columns.id, columns.made_ids) if is_main else None,
+        made_ids=is_main and columns.made_ids,
         feature=columns.feature if columns.feature_from == name else None,
         dim=dim,
         quality=[column.name for column, origin in zip(columns.quality, columns.quality_from) if origin == name],
@@ -378,7 +423,9 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         give_back()  # the ids of the parts, which are joined
     work.report(0.0, "Checking rows")
     lengths = checks.norms(rows.features, work.poll)
-    judged_by = RowReader(main, feature=columns.feature, quality=rows.names, length=columns.length)
+    judged_by = RowReader(
+        main, feature=columns.feature, dim=rows.features.shape[1], quality=rows.names, length=columns.length
+    )
     refused = judged_by.refused(rows, np.isfinite(rows.quality).all(axis=0), lengths)
 
     def place(row: int) -> str:

@@ -1,11 +1,11 @@
 """Text in, scored and embedded shards out: what a corpus needs before anything can be selected from it.
 
 `prepare_shards` is behind ``datamask prepare``; `TextFeatures.fit` and `prepared_columns` are its two
-calls. Columns it makes:
+calls. Every column stays as it is. Of these, those are made for which no column was found (`columns.guess`):
 
 | column | type | what |
 |---|---|---|
-| `chunk_id` | string | the id column's values, else ``file:row`` |
+| `chunk_id` | string | ``file:row`` |
 | `quality_score` | float32 | 0 to 10, by the rules of `quality_rules` |
 | `feature_arr` | fixed_size_list<float16>[dim] | TF-IDF and truncated SVD, or by an embedder; unit length |
 | `n_tokens` | int32 | words and punctuation marks of the text |
@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from glob import escape
 from pathlib import Path
 from typing import Any, TypedDict
@@ -26,18 +25,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datamask.corpus.columns import TEXT_KEY
+from datamask.corpus.columns import columns_metadata
 from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, Features, metadata_of, tfidf_metadata
 from datamask.corpus.kept_embeddings import KeptEmbeddings, kept_embeddings
 from datamask.corpus.quality_rules import quality_score
 from datamask.corpus.readers.leaves import with_leaves
+from datamask.corpus.shards import open_source
 from datamask.corpus.text_features import TextFeatures
-from datamask.corpus.text_shards import batches, strings, text_files
-from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Survey, TextPlan, id_strings, plan_files, survey
+from datamask.corpus.text_survey import Survey, TextPlan, plan_texts, survey, texts_of
 from datamask.errors import InputError, Stopped
 from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
 from datamask.polling import Poll, no_poll
-from datamask.storage.address import FilePath, harmless, is_address
+from datamask.storage.address import harmless, is_address
 from datamask.storage.remote import file_stamp
 from datamask.work.context import UNWATCHED, Work
 
@@ -60,10 +59,10 @@ class Prepared(TypedDict):
 
     Attributes:
         files: written. rows_read, rows: read and written. dropped: reason -> rows.
-        tokens: of all rows written, the sum of `n_tokens`.
+        tokens: of all rows written, the sum of the length column.
         dim, fitted_on: of the features, and on how many texts they were learned; None and 0 where they were there.
         embedder, digest: name of the model that made the features and its SHA-256; None: TF-IDF, or they were there.
-        id_column: the column that the ids are from; None: they were made.
+        columns: role -> column, of those that were found and made. made: the roles whose column was made.
         numbers: columns that could be the quality, where it was made by rules.
         notes: sentences for a person.
     """
@@ -77,7 +76,8 @@ class Prepared(TypedDict):
     fitted_on: int
     embedder: str | None
     digest: str | None
-    id_column: str | None
+    columns: dict[str, str]
+    made: list[str]
     numbers: list[str]
     notes: list[str]
 
@@ -101,14 +101,14 @@ def nonzero(features: pa.FixedSizeListArray) -> np.ndarray:
 
 
 def prepared_columns(
-    texts: Sequence[str], features: Features | None, *, scores: bool = True, poll: Poll = no_poll
+    texts: Sequence[str], features: Features | None, roles: Iterable[str], *, poll: Poll = no_poll
 ) -> dict[str, pa.Array]:
-    """Quality, features and length of `texts`, as columns by name.
+    """Quality, features and length of `texts`, as columns by their roles.
 
     Args:
         texts: n texts.
-        features: TF-IDF, fitted, or an embedder; None makes no feature column.
-        scores: whether to make the quality column.
+        features: TF-IDF, fitted, or an embedder; of the role ``feature``.
+        roles: that are made; ``id`` is none of them.
         poll: called every `_STEP` texts, or as many as the embedder takes at a time.
 
     Raises:
@@ -119,15 +119,16 @@ def prepared_columns(
     for start in range(0, len(texts), step):
         poll()
         part = texts[start : start + step]
-        tokens[start : start + len(part)] = [count_tokens(text) for text in part]
-        if scores:
+        if "length" in roles:
+            tokens[start : start + len(part)] = [count_tokens(text) for text in part]
+        if "quality" in roles:
             quality[start : start + len(part)] = [quality_score(text) for text in part]
         if features is not None:
             blocks.append(features.transform(part).astype(np.float16))
-    columns = {QUALITY: pa.array(quality)} if scores else {}
+    columns = {"quality": pa.array(quality)} if "quality" in roles else {}
     if features is not None:
-        columns[FEATURES] = feature_array(np.concatenate([np.zeros((0, features.dim), np.float16), *blocks]))
-    return columns | {TOKENS: pa.array(tokens)}
+        columns["feature"] = feature_array(np.concatenate([np.zeros((0, features.dim), np.float16), *blocks]))
+    return columns | ({"length": pa.array(tokens)} if "length" in roles else {})
 
 
 def prepare_shards(
@@ -136,6 +137,7 @@ def prepare_shards(
     *,
     text_column: str | None = None,
     id_column: str | None = None,
+    make_ids: bool = False,
     embedder: Embedder | None = None,
     dim: int | None = None,
     seed: int = 0,
@@ -143,10 +145,10 @@ def prepare_shards(
 ) -> Prepared:
     """Read text, write shards that `datamask select` takes: every column kept, those of the module's table added.
 
-    A column of the table that is there already is kept as it is, and no quality is made where a column of another known
-    name holds one. Rows without text, and rows none of whose words the
-    features know (a zero feature), are dropped and counted. TF-IDF features are learned on a uniform sample of at most
-    `FIT_LIMIT` texts; the files are read twice, batch by batch, never whole.
+    An embedding, a score, a length and ids that are there are kept, under their names and types, and only what is
+    missing is made. The shards say which columns these are, and `select` takes them. Rows without text, and rows none
+    of whose words the features know (a zero feature), are dropped and counted. TF-IDF features are learned on a uniform
+    sample of at most `FIT_LIMIT` texts; the files are read twice, batch by batch, never whole.
 
     The rows that an embedder makes are kept next to the output until that is whole: the same call goes on behind them
     after a stop or a kill, and writes the same bytes as an unbroken one.
@@ -156,8 +158,9 @@ def prepare_shards(
         output: a file ending in ``.parquet`` gets all rows; anything else is a folder with one shard per file. Whole or
             not at all.
         text_column: the column with the text; None: ``text``, else the only one of a usual name.
-        id_column: becomes `chunk_id`; None: `chunk_id` itself if there is one, else a column of a known name in which
-            every row has a value of its own, else ``file:row`` (rows counted from 0).
+        id_column: the column with the ids; None: one of a known name, else they are made: ``file:row``, rows counted
+            from 0.
+        make_ids: make ids in any case.
         embedder: makes the features (`embedders.embedder_of`), and is noted in the shards; None: TF-IDF.
         dim: dimensions of TF-IDF features; None: `DIM`; fewer, with a note, where the texts are too few to fill them.
         seed: of the sample and of the SVD.
@@ -175,19 +178,20 @@ def prepare_shards(
         raise InputError(f"--dim must be at least 2, got {dim}")
     if is_address(output):
         raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
-    target, files = user_path(output), text_files(inputs, work.poll)
+    target = user_path(output)
+    source = open_source("input", [str(path) for path in inputs], work.part(0.0, 0.05))
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
-    if target.resolve() in {file.resolve() for file in files if isinstance(file, Path)}:
+    if any(target.resolve() == Path(shard.path).resolve() for shard in source.shards if not is_address(shard.path)):
         raise InputError(f"--output {target} is one of the inputs; name another file")
-    plan = plan_files(files, text_column, id_column, work.poll)
-    if embedder is not None and FEATURES in plan.present:
+    plan = plan_texts(source, text_column, id_column, make_ids)
+    if embedder is not None and "feature" not in plan.made:
+        kept_column = plan.columns.get("feature", " and ".join(plan.several))
         raise InputError(
-            f"{files[0]} has {FEATURES} already; leave out --embedder to keep it, or remove that column first"
+            f"{source.first().path} has features already ({kept_column}); leave out --embedder to keep them, or remove "
+            "that column first"
         )
-    counts = survey(plan, seed, work.part(0.0, 0.1))
-    if not counts.ids_fit:
-        plan = replace(plan, id_column=None)
+    counts = survey(plan, seed, work.part(0.05, 0.1))
     for part in target.parent.glob(f".{escape(target.name)}.????????.part"):
         with suppress(OSError):  # in use, or gone: it was for tidiness alone
             remove_abandoned(part)
@@ -198,12 +202,12 @@ def prepare_shards(
             kept = stack.enter_context(kept_embeddings(target, embedder, _facts(plan, work.poll)))
             features, found = kept, kept.found
             stack.enter_context(_going_on(kept))
-        elif FEATURES not in plan.present:
+        elif "feature" in plan.made:
             features = TextFeatures(dim, seed).fit(counts.sample, work=work.part(0.1, 0.4))
         metadata = metadata_of(embedder) if embedder is not None else None
         if isinstance(features, TextFeatures):
             metadata = tfidf_metadata(features.dim, len(counts.sample))
-        written, rows, tokens = _write(plan, counts.rows, target, features, metadata, work.part(begun, 1.0))
+        written, rows, tokens = _write(plan, target, features, metadata, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
     dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
@@ -222,16 +226,17 @@ def prepare_shards(
         "fitted_on": fitted_on,
         "embedder": embedder.name if embedder is not None else None,
         "digest": embedder.digest if embedder is not None else None,
-        "id_column": plan.id_column,
-        "numbers": [] if plan.quality_column is not None or QUALITY in plan.present else list(plan.numbers),
+        "columns": plan.columns,
+        "made": sorted(plan.made),
+        "numbers": list(plan.numbers),
         "notes": notes,
     }
 
 
 def _facts(plan: TextPlan, poll: Poll) -> dict[str, Any]:
     """What embeddings in reading order follow from, besides their embedder: the files as they are now, the column."""
-    stamps = [[str(file), *file_stamp(file, poll)[:2]] for file in plan.files]
-    return {"text_column": plan.text_column, "files": stamps}
+    stamps = [[shard.path, *file_stamp(shard.path, poll)[:2]] for shard in plan.source.shards]
+    return {"text_column": plan.text, "files": stamps}
 
 
 @contextmanager
@@ -249,22 +254,29 @@ def _notes(
     plan: TextPlan, counts: Survey, dropped: dict[str, int], fitted_dim: int | None, dim: int, fitted_on: int
 ) -> list[str]:
     """Sentences about what was found and made. fitted_dim: dimensions of TF-IDF features; None: none were made."""
-    notes = [f"{name} was there already and is kept as it is." for name in sorted(plan.present)]
-    if plan.quality_column is not None:
-        notes.append(f"Column {plan.quality_column!r} holds the quality, by its name; no {QUALITY} is made.")
-    elif QUALITY not in plan.present:
-        notes.append(f"{QUALITY} is made by rules on the text.")
+    what = {"id": "ids", "quality": "quality", "feature": "features", "length": "tokens"}
+    kept = [f"{what[role]} {name}" for role, name in plan.columns.items() if role not in plan.made]
+    notes = [f"Kept as they are: {', '.join(kept)}."] if kept else []
+    made = [f"{what[role]} {plan.columns[role]}" for role in plan.columns if role in plan.made]
+    notes += [f"Made: {', '.join(made)}."] if made else []
+    if plan.several:
+        notes.append(
+            f"Columns {' and '.join(plan.several)} can be the features, and none are made; choose one with "
+            f"--feature_column {plan.several[0]} in `select` and `open`."
+        )
+    if "quality" in plan.made:
+        notes.append("The quality is made by rules on the text.")
         if plan.numbers:
             notes.append(
                 f"Other columns of numbers: {', '.join(plan.numbers[:8])}{' ...' if len(plan.numbers) > 8 else ''}. To "
                 f"go by one of them, give --quality_column to `select` and `open`."
             )
-    if plan.id_guessed and plan.id_column is not None:
-        notes.append(f"{ID} is column {plan.id_column!r}, by its name.")
-    if plan.id_column is None:
-        notes.append(f"{ID} is made of file and row, as in '{plan.stems[0]}:0'; --id_column names a column instead.")
-    if plan.guessed:
-        notes.append(f"Column {plan.text_column!r} was taken as the text column, by its name.")
+    if "id" in plan.made:
+        notes.append(
+            f"Ids are made of file and row, as in '{plan.source.stems[0]}:0'; --id_column names a column instead."
+        )
+    if plan.text.lower() != "text":
+        notes.append(f"Column {plan.text!r} was taken as the text column.")
     if fitted_dim is not None and fitted_dim < dim:
         notes.append(
             f"TF-IDF of {fitted_on:,} texts has {fitted_dim} dimensions; --dim {dim} allows more than these texts have."
@@ -275,29 +287,28 @@ def _notes(
 
 
 def _write(
-    plan: TextPlan, total: int, target: Path, features: Features | None, metadata: bytes | None, work: Work
+    plan: TextPlan, target: Path, features: Features | None, metadata: bytes | None, work: Work
 ) -> tuple[list[Path], int, int]:
     """Second reading: every row with its new columns, into one file or one shard per file: files, rows, tokens.
 
     Args:
         metadata: about what made the features, for the shards; None: they were there.
     """
-    embeds = isinstance(features, KeptEmbeddings)
+    embeds, source = isinstance(features, KeptEmbeddings), plan.source
     doing = "Embedding" if embeds else "Scoring"
     rows = tokens = done = 0
     single = target.suffix == ".parquet"
     with ExitStack() as stack:
         place = stack.enter_context(replacing(target) if single else replacing_folder(target))
         whole = stack.enter_context(_Shard(place)) if single else None
-        for file, stem in zip(plan.files, plan.stems):
+        for number, stem in enumerate(source.stems):
             shard = stack.enter_context(_Shard(place / f"{stem}.parquet")) if whole is None else whole
-            position = 0
-            for batch in batches(file, None, work.poll):
-                work.report(min(1.0, done / total), f"{doing} {file.name} ({done:,} of {total:,} rows)")
-                table = _with_columns(batch, plan, file, f"{stem}:", position, features, work.poll)
-                shard.add(_noted(table, plan.text_column, metadata), file)
-                position, done, rows = position + batch.num_rows, done + batch.num_rows, rows + table.num_rows
-                tokens += _token_total(table)
+            for span, batch in plan.batches(number, None, work.poll):
+                work.report(min(1.0, done / source.rows), f"{doing} {stem} ({done:,} of {source.rows:,} rows)")
+                table = _with_columns(batch, plan, number, span, features, work.poll)
+                shard.add(_noted(table, plan, metadata), source.shards[number].path)
+                done, rows = done + batch.num_rows, rows + table.num_rows
+                tokens += _token_total(table, plan)
             if whole is None:
                 shard.close()
         if rows == 0:
@@ -309,11 +320,10 @@ def _write(
     return written, rows, tokens
 
 
-def _token_total(table: pa.Table) -> int:
-    """The sum of `n_tokens`; 0 where such a column was there already and holds no numbers."""
-    counts = table[TOKENS]
-    is_number = pa.types.is_integer(counts.type) or pa.types.is_floating(counts.type)
-    return int(pc.sum(counts).as_py() or 0) if is_number else 0
+def _token_total(table: pa.Table, plan: TextPlan) -> int:
+    """The sum of the length column."""
+    counts = with_leaves(table, table.schema, [plan.columns["length"]])[plan.columns["length"]]
+    return int(pc.sum(pc.cast(counts, pa.float64(), safe=False)).as_py() or 0)
 
 
 class _Shard:
@@ -333,7 +343,7 @@ class _Shard:
         if self._writer is not None:
             self._writer.close()
 
-    def add(self, table: pa.Table, file: FilePath) -> None:
+    def add(self, table: pa.Table, file: str) -> None:
         """Append rows that came from `file`.
 
         Raises:
@@ -366,33 +376,25 @@ class _Shard:
 
 
 def _with_columns(
-    batch: pa.RecordBatch,
-    plan: TextPlan,
-    file: FilePath,
-    prefix: str,
-    position: int,
-    features: Features | None,
-    poll: Poll,
+    batch: pa.RecordBatch, plan: TextPlan, number: int, span: range, features: Features | None, poll: Poll
 ) -> pa.Table:
-    """The rows of `batch` that have text and features, with the columns that were missing."""
+    """The rows of `batch` that have text and features, with the columns that were missing.
+
+    Args:
+        number: of the shard. span: where the rows stand in the source.
+    """
     table = pa.Table.from_batches([batch])
-    batch = with_leaves(batch, batch.schema, [name for name in (plan.text_column, plan.id_column) if name is not None])
-    text = strings(batch.column(plan.text_column), plan.text_column, file)
-    if plan.id_column is None:
-        made_ids = [f"{prefix}{row}" for row in range(position, position + batch.num_rows)]
-        table = table.add_column(0, ID, pa.array(made_ids, pa.string()))
-    elif plan.id_column != ID:
-        table = table.add_column(0, ID, id_strings(batch.column(plan.id_column), plan.id_column, file))
+    text = texts_of(plan.source.shards[number].with_leaves(batch, [plan.text]).column(plan.text))
+    if "id" in plan.made:
+        table = table.add_column(0, plan.columns["id"], plan.reader.ids(span, batch))
     table, text = table.filter(text.is_valid()), text.drop_null()
-    scores = QUALITY not in plan.present and plan.quality_column is None
-    prepared = prepared_columns(text.to_pylist(), features, scores=scores, poll=poll)
-    for name, column in prepared.items():
-        if name not in plan.present:
-            table = table.append_column(name, column)
-    return table.filter(pa.array(nonzero(prepared[FEATURES]))) if features is not None else table
+    prepared = prepared_columns(text.to_pylist(), features, plan.made, poll=poll)
+    for role, column in prepared.items():
+        table = table.append_column(plan.columns[role], column)
+    return table.filter(pa.array(nonzero(prepared["feature"]))) if features is not None else table
 
 
-def _noted(table: pa.Table, text_column: str, metadata: bytes | None) -> pa.Table:
-    """The table with notes of its text column and of what made its features; None: it keeps the note that it had."""
-    notes = {**(table.schema.metadata or {}), TEXT_KEY: text_column.encode()}
+def _noted(table: pa.Table, plan: TextPlan, metadata: bytes | None) -> pa.Table:
+    """The table with notes of its columns and of what made its features; None: it keeps the note that it had."""
+    notes = {**(table.schema.metadata or {}), **columns_metadata({**plan.columns, "text": plan.text})}
     return table.replace_schema_metadata(notes if metadata is None else {**notes, METADATA_KEY: metadata})

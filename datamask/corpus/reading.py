@@ -120,6 +120,7 @@ class Rows(RowNumbers):
         return cls(
             np.empty((n, dim), np.float32),
             np.zeros(n, bool),
+            np.zeros(n, bool),
             np.empty((len(columns.quality), n)),
             np.zeros(n, bool),
             None if columns.length is None else np.empty(n),
@@ -186,6 +187,7 @@ def read_rows(reader: RowReader, targets: Targets, into: Rows, *, work: Work = U
             with np.errstate(over="ignore", invalid="ignore"):
                 into.features[slots] = values[picked]
             into.no_features[slots] = numbers.no_features[picked]
+            into.other_length[slots] = numbers.other_length[picked]
         for name, values in zip(reader.quality, numbers.quality, strict=True):
             index = into.names.index(name)
             into.quality[index, slots] = values[picked]

@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Sequence
 
-from datamask.corpus.listing import ListingLimit, is_pattern
+from datamask.corpus.listing import ListingLimit, is_hidden, is_pattern, matches_hidden
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError, RemoteError
 from datamask.polling import Poll, no_poll, poll_of
@@ -46,9 +46,9 @@ def remote_files(
         return [address], False
     files = [
         file
-        for parent, listed in _below([address], limit, poll, hidden=True)
+        for parent, listed in _below([address], limit, poll)
         for entry in listed
-        if not entry.is_folder and entry.name.endswith(tuple(endings)) and not entry.name.startswith(".")
+        if not entry.is_folder and entry.name.lower().endswith(tuple(endings)) and not is_hidden(entry.name)
         for file in [_child(parent, entry.name)]
     ]
     return sorted(files, key=str), True
@@ -95,10 +95,8 @@ def _listed(folders: Sequence[Address], limit: ListingLimit, poll: Poll) -> list
     return list(zip(folders, answers, strict=True))
 
 
-def _below(
-    folders: Sequence[Address], limit: ListingLimit, poll: Poll, *, hidden: bool = False
-) -> list[tuple[Address, list[Entry]]]:
-    """What lies in the folders and in all below them; `hidden`: also in those whose names begin with a dot."""
+def _below(folders: Sequence[Address], limit: ListingLimit, poll: Poll) -> list[tuple[Address, list[Entry]]]:
+    """What lies in the folders and in all below them but hidden ones."""
     everything: list[tuple[Address, list[Entry]]] = []
     waiting = list(folders)
     while waiting:
@@ -108,14 +106,14 @@ def _below(
             _child(parent, entry.name)
             for parent, listed in level
             for entry in listed
-            if entry.is_folder and (hidden or not entry.name.startswith("."))
+            if entry.is_folder and not is_hidden(entry.name, folder=True)
         ]
     return everything
 
 
 def _matching(pattern: Address, limit: ListingLimit, poll: Poll) -> list[Address]:
     """The files that a pattern matches: ``**`` stands for any folders, none included, and only a part that begins with
-    a dot matches hidden names."""
+    a dot or an underscore matches hidden names."""
     parts = [part for place, part in enumerate(pattern.parts[1:]) if part != "**" or pattern.parts[place] != "**"]
     if parts[-1] == "**":
         parts.append("*")  # files, not folders, are wanted
@@ -137,7 +135,5 @@ def _named(folders: Sequence[Address], part: str, of_folders: bool, limit: Listi
         _child(folder, entry.name)
         for folder, listed in _listed(folders, limit, poll)
         for entry in listed
-        if entry.is_folder == of_folders
-        and matches(entry.name)
-        and (part.startswith(".") or not entry.name.startswith("."))
+        if entry.is_folder == of_folders and matches(entry.name) and matches_hidden(part, entry.name, folder=of_folders)
     ]

@@ -37,7 +37,14 @@ class RowPlan:
 
 
 def plan_rows(
-    sources: dict[str, Source], columns: Columns, rows: int | None, limit: int, seed: int, *, work: Work = UNWATCHED
+    sources: dict[str, Source],
+    columns: Columns,
+    rows: int | None,
+    limit: int,
+    seed: int,
+    *,
+    drop_invalid: bool = False,
+    work: Work = UNWATCHED,
 ) -> RowPlan:
     """Decide which rows are read.
 
@@ -47,15 +54,18 @@ def plan_rows(
         rows: size of the sample asked for, or None.
         limit: the most rows where no size was asked for.
         seed: of the sample.
+        drop_invalid: leave out rows that a side source lacks, instead of refusing them.
         work: told and asked while ids are read.
 
     Raises:
-        InputError: null ids, side shards that do not fit, or repeated ids in them.
+        InputError: null ids, side shards that do not fit or lack rows, or repeated ids in them.
         Stopped: from `work.poll`.
     """
     main = sources["input"]
     side_ids = {
-        name: side_id(source.first().schema, columns.id, main.first().schema.field(columns.id).type)
+        name: None
+        if columns.made_ids
+        else side_id(source.first().schema, columns.id, main.first().schema.field(columns.id).type)
         for name, source in sources.items()
         if name != "input"
     }
@@ -81,38 +91,47 @@ def plan_rows(
         return RowPlan(None, dict.fromkeys(side_ids), notes=tuple(notes))
 
     chosen = Chosen(k)
-    reader = RowReader(main, columns.id, column_id_type(main, columns.id))
-    lost = dict.fromkeys(joins, 0)
+    kind = column_id_type(main, columns.id, columns.made_ids)
+    reader = RowReader(main, columns.id, kind, made_ids=columns.made_ids)
+    lost = {name: Lost() for name in joins}
 
     def take(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
-        hashes = row_hash(reader.ids(numbers, batch), seed)
+        ids = reader.ids(numbers, batch)
+        hashes = row_hash(ids, seed)
         partners = {name: index.find(hashes) for name, index in joins.items()}
         keep = np.ones(len(hashes), bool)
         for name, partner in partners.items():
             with chosen.lock:
-                lost[name] += int((keep & (partner < 0)).sum())
+                lost[name].add(ids, numbers, keep & (partner < 0))
             keep &= partner >= 0
         chosen.offer(hashes[keep], numbers[keep], *(partner[keep] for partner in partners.values()))
 
-    scan(main, [columns.id], take, row_bytes=64, work=work.part((steps - 1) / steps, 1.0), what="Reading ids:")
+    scan(main, reader.columns, take, row_bytes=64, work=work.part((steps - 1) / steps, 1.0), what="Reading ids:")
     if chosen.offered == 0:
-        name = next(name for name in joins if lost[name])
+        name = next(name for name in joins if lost[name].rows)
         raise InputError(
             f"no id of --input ({main.first().path}, column {columns.id!r}) occurs in --{name} "
             f"({sources[name].first().path}, column {side_ids[name]!r}); check that both hold "
             "the same ids"
         )
+    for name, missing in lost.items():
+        if missing.rows and not drop_invalid:
+            raise InputError(
+                f"{missing.rows:,} of {main.rows:,} rows of --input have no row in --{name} (ids {missing.ids()}; the "
+                f"first is {main.place(missing.first[0][0])}); add them to {sources[name].first().path}, or leave such "
+                "rows out with --drop_invalid"
+            )
     picked = chosen.finish()[1]
     side = dict.fromkeys(side_ids)
     side.update({name: picked[i + 1] for i, name in enumerate(joins)})
     side = {name: picked[0] if value is None else value for name, value in side.items()}
-    dropped = {f"rows without a partner in --{name}": count for name, count in lost.items() if count}
+    dropped = {f"no row in --{name}": missing.rows for name, missing in lost.items() if missing.rows}
     matched = chosen.offered
-    dropped |= {
-        f"rows of --{name} without a partner": sources[name].rows - matched
+    notes += [
+        f"{sources[name].rows - matched:,} rows of --{name} are of no row of --input."
         for name in joins
         if sources[name].rows > matched
-    }
+    ]
     if picked.shape[1] < matched:
         why = f"as --rows {rows:,} asks" if rows is not None else "as many as the memory budget allows"
         notes.append(
@@ -122,12 +141,14 @@ def plan_rows(
     return RowPlan(picked[0], side, dropped, tuple(notes))
 
 
-def column_id_type(source: Source, name: str) -> pa.DataType:
-    """The one type that holds the ids of all shards of a source.
+def column_id_type(source: Source, name: str, made: bool = False) -> pa.DataType:
+    """The one type that holds the ids of all shards of a source. made: they are made of file and row.
 
     Raises:
         InputError: a shard has no such column, or some have strings and others integers.
     """
+    if made:
+        return pa.string()
     shards = [shard for shard in source.shards if shard.rows]
     kinds = [shard.schema.field(require(shard.schema, name, "id", shard.path)).type for shard in shards]
     kind = decode.id_type(kinds)
@@ -138,6 +159,25 @@ def column_id_type(source: Source, name: str) -> pa.DataType:
             f"{shards[other].path}; write all shards with one id type"
         )
     return kind
+
+
+@dataclass
+class Lost:
+    """Rows that a side source lacks. rows: how many; first: row and id of the first three."""
+
+    rows: int = 0
+    first: list[tuple[int, object]] = field(default_factory=list)
+
+    def add(self, ids: pa.Array, numbers: np.ndarray, mask: np.ndarray) -> None:
+        """Take in the rows of a batch where `mask` is true."""
+        self.rows += int(mask.sum())
+        places = np.flatnonzero(mask)[:3]
+        here = zip(numbers[places].tolist(), ids.take(pa.array(places)).to_pylist(), strict=True)
+        self.first = sorted([*self.first, *here], key=lambda pair: pair[0])[:3]
+
+    def ids(self) -> str:
+        """The first ids, for a message."""
+        return ", ".join(repr(value) for _, value in self.first) + (", ..." if self.rows > len(self.first) else "")
 
 
 class _Index:

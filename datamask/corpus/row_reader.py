@@ -18,14 +18,15 @@ class RowNumbers:
     """The numbers of n rows as they are stored, before any row is refused.
 
     Attributes:
-        features: ``(n, d)``, any float type; ``(n, 0)`` where the reader leaves them out. no_features: bool ``(n,)``,
-            where the stored value is null.
+        features: ``(n, d)``, any float type; ``(n, 0)`` where the reader leaves them out. no_features, other_length:
+            bool ``(n,)``, where the stored value is null, and where it has not d numbers.
         quality: float64 ``(Q, n)``, a column each. no_quality: bool ``(n,)``, where one of them is null.
         lengths: float64 ``(n,)``, tokens; None where the reader leaves them out.
     """
 
     features: np.ndarray
     no_features: np.ndarray
+    other_length: np.ndarray
     quality: np.ndarray
     no_quality: np.ndarray
     lengths: np.ndarray | None
@@ -39,7 +40,7 @@ class RowReader:
         source: the shards.
         id, id_type: of the ids, of one type in all shards. feature, dim: of the features. quality: several columns.
         length: of the tokens. metadata: columns that come along as they are. Each may be left out.
-        expects: what of features has `dim` dimensions, for sentences.
+        made_ids: there is no id column; ids are the names of the files and the numbers of the rows.
     """
 
     source: Source
@@ -50,12 +51,12 @@ class RowReader:
     quality: Sequence[str] = ()
     length: str | None = None
     metadata: Sequence[str] = ()
-    expects: str = "the first row has"
+    made_ids: bool = False
 
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        named = [self.id, self.feature, self.length, *self.quality, *self.metadata]
+        named = [None if self.made_ids else self.id, self.feature, self.length, *self.quality, *self.metadata]
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def read(self, rows: Sequence[int] | np.ndarray, batch: pa.RecordBatch) -> RowNumbers:
@@ -65,22 +66,24 @@ class RowReader:
             rows: where the rows of the batch stand in the source, for errors.
 
         Raises:
-            InputError: features of another length.
+            InputError: features as texts that are no lists.
         """
         none = np.zeros(batch.num_rows, bool)
-        features, no_features = np.empty((batch.num_rows, 0)), None
+        features, no_features, other_length = np.empty((batch.num_rows, 0)), None, None
         if self.feature is not None:
             try:
-                features, no_features = decode.feature_rows(batch.column(self.feature), self.dim)
-            except decode.LengthError as error:
+                features, no_features, other_length = decode.feature_rows(batch.column(self.feature), self.dim)
+            except pa.ArrowInvalid as error:
                 raise InputError(
-                    f"{self.source.place(int(rows[error.row]))} has {error.length:,} values in column "
-                    f"{self.feature!r}, but {self.expects} {self.dim:,}"
+                    f"column {self.feature!r} holds texts that are no lists of numbers, in the rows from "
+                    f"{self.source.place(int(rows[0]))} on; write lists such as [0.1, 0.2], or name another column "
+                    "with --feature_column"
                 ) from error
         quality = [decode.numbers(batch.column(name)) for name in self.quality]
         return RowNumbers(
             features,
             none if no_features is None else no_features,
+            none if other_length is None else other_length,
             np.array([values for values, _ in quality]).reshape(len(quality), batch.num_rows),
             np.any([none, *(null for _, null in quality)], axis=0),
             None if self.length is None else decode.numbers(batch.column(self.length))[0],
@@ -95,13 +98,15 @@ class RowReader:
         Raises:
             InputError: one is null.
         """
+        if self.made_ids:
+            return self.source.made_ids(np.asarray(rows))
         assert self.id is not None
         ids = decode.id_values(batch.column(self.id), self.id_type)
         if ids.null_count:
             row = int(np.argmax(np.asarray(ids.is_null())))
             raise InputError(
                 f"{self.source.place(int(rows[row]))} has a null in the id column {self.id!r}; every row needs an id, "
-                "so repair it or choose another column with --id_column"
+                "so repair it, choose another column with --id_column, or have ids made with --make_ids"
             )
         return ids
 
@@ -122,7 +127,8 @@ class RowReader:
         quality = f"quality in column {', '.join(map(repr, self.quality))}"
         masks = {
             f"null {features}": numbers.no_features,
-            f"NaN or infinite {features}": np.isnan(norms) & ~numbers.no_features,
+            f"{features} of another length than {self.dim}": numbers.other_length,
+            f"NaN or infinite {features}": np.isnan(norms) & ~numbers.no_features & ~numbers.other_length,
             f"all-zero {features}": np.equal(norms, 0),
             f"{features} that equal the mean that is subtracted from them": np.less(norms, 0),
             f"null {quality}": numbers.no_quality,

@@ -11,23 +11,24 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.listing import ListingLimit, files_below, files_matching, is_pattern, shortened
-from datamask.corpus.readers import READERS, Reader, by_ending, endings
+from datamask.corpus.readers import READERS, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
+from datamask.corpus.readers.text import PACKED
 from datamask.corpus.remote_listing import file_stamps, remote_files
 from datamask.corpus.threads import Result, Tally, one_blas_thread, thread_count
 from datamask.errors import InputError
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
 from datamask.polling import Poll, no_poll
-from datamask.storage.address import Address, is_address, refuse_secrets
+from datamask.storage.address import Address, file_name, harmless, is_address, refuse_secrets
 from datamask.work.context import UNWATCHED, Work
-from datamask.work.memo import FileMemo
 
 REMOTE_THREADS = 8
 """Files elsewhere read at once, where there are fewer cores: each waits most of the time."""
@@ -82,6 +83,26 @@ class Source:
         start = int(self.starts[shard]) + first
         return range(start, start + count)
 
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """A name for each shard, no two the same: its own without ending, where names repeat with folders."""
+        paths = [Path(harmless(shard.path).replace("://", "/")) for shard in self.shards]
+        names = [Path(path.stem).stem if path.suffix in PACKED else path.stem for path in paths]
+        if len(set(names)) < len(names):
+            parts = [
+                Path(os.path.realpath(shard.path)).parts if not is_address(shard.path) else path.parts
+                for shard, path in zip(self.shards, paths, strict=True)
+            ]
+            differ = (place for place, beside in enumerate(zip(*parts, strict=False)) if len(set(beside)) > 1)
+            common = min(next(differ, len(parts[0])), *(len(path) - 1 for path in parts))
+            names = ["-".join(part for part in path[common:] if part != "/") for path in parts]
+        return tuple(names)
+
+    def made_ids(self, rows: np.ndarray) -> pa.Array:
+        """Return ids of rows of the long table where no column has any: ``file:row``."""
+        shards, places = self.locate(rows)
+        return pa.array([f"{self.stems[shard]}:{row}" for shard, row in zip(shards.tolist(), places.tolist())])
+
     def place(self, row: int) -> str:
         """``FILE row K`` for messages; rows count from 0, as in ``source_row``."""
         shard = bisect_right(self.starts.tolist(), row) - 1
@@ -91,8 +112,9 @@ class Source:
 def list_files(inputs: Sequence[str], option: str = "input", poll: Poll = no_poll) -> tuple[str, ...]:
     """The files that files, folders (recursive, sorted) and globs name, each once, in the order given.
 
-    Of a folder, the files of one format: the first of the table of readers that it has any of. Addresses of files,
-    folders and globs elsewhere are taken in the same way.
+    Of a folder, the files of one format: the first of the table of readers that it has any of, names such as
+    ``.json``, which other files have too, last. Addresses of files, folders and globs elsewhere are taken in the same
+    way.
 
     Raises:
         InputError: a path does not exist, nothing matches, or too many files and folders would have to be looked at.
@@ -141,7 +163,7 @@ def _remote_matches(text: str, option: str, limit: ListingLimit, poll: Poll) -> 
     refuse_secrets(text, option)
     name = f"--{option} {shortened(text)}"
     try:
-        files, of_folder = remote_files(Address.parse(text), endings(), limit, poll)
+        files, of_folder = remote_files(Address.parse(text), endings(in_folders=True), limit, poll)
     except InputError as error:
         raise type(error)(f"--{option} {error}") from error
     matches = of_one_format([str(file) for file in files]) if of_folder else [str(file) for file in files]
@@ -151,35 +173,28 @@ def _remote_matches(text: str, option: str, limit: ListingLimit, poll: Poll) -> 
 
 
 def _nothing_in_it() -> str:
-    others = ", ".join(f"*{ending}" for ending in endings(READERS[1:]))
-    return f"is a folder without any *.parquet file, nor one of another format ({others})"
+    looked_for = ", ".join(endings(in_folders=True))
+    return f"is a folder without any file to read (its names would end in {looked_for})"
 
 
 LOOK_BYTES = 256 << 20
 """Of all files together that must be read to know their rows, a first look reads so much: some seconds."""
 
 
-def files_in(folder: Path, limit: ListingLimit, together: Sequence[Reader] = ()) -> list[str]:
+def files_in(folder: Path, limit: ListingLimit) -> list[str]:
     """The files below a folder that are of one format, the first of the table that it has any of; sorted.
-
-    Args:
-        together: formats that count as one.
 
     Raises:
         InputError: there is too much to look at.
         Stopped: asked to.
     """
-    return of_one_format(sorted(str(path) for path in files_below(folder, endings(), limit)), together)
+    return of_one_format(sorted(str(path) for path in files_below(folder, endings(in_folders=True), limit)))
 
 
-def of_one_format(files: Sequence[str], together: Sequence[Reader] = ()) -> list[str]:
-    """Those of the files that are of one format, the first of the table that any is of.
-
-    Args:
-        together: formats that count as one.
-    """
-    for group in dict.fromkeys(tuple(together) if reader in together else (reader,) for reader in READERS):
-        matches = [path for path in files if by_ending(path) in group]
+def of_one_format(files: Sequence[str]) -> list[str]:
+    """Those of the files that are of one format, the first of the table that any is of."""
+    for endings_of in (*(reader.endings for reader in READERS), *(reader.named for reader in READERS)):
+        matches = [path for path in files if file_name(path).lower().endswith(endings_of)] if endings_of else []
         if matches:
             return matches
     return []
@@ -199,10 +214,6 @@ def in_shard_threads(shards: Sequence[Shard], task: Callable[[int], Result], tal
         return tally.in_threads(task, len(shards), threads_for((shard.path for shard in shards), len(shards)))
 
 
-_LOOKS: FileMemo[Shard] = FileMemo(4096)
-"""Local files that were looked at: a look at a file of texts reads all of it."""
-
-
 def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit: int | None = None) -> Source:
     """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
 
@@ -218,11 +229,7 @@ def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit:
     tally = Tally(work, sum(sizes), lambda rows: what)
 
     def look(index: int) -> Shard:
-        path = paths[index]
-        if enough is None:
-            shard = _LOOKS.get(path, lambda: open_shard(path, tally.poll), path)
-        else:
-            shard = open_shard(path, tally.poll, enough)
+        shard = open_shard(paths[index], tally.poll, enough)
         # bytes of files that are read to their end for that; of parquet it is the footers, in moments
         tally.add(0, sizes[index], sizes[index])
         return shard

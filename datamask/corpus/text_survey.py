@@ -5,27 +5,31 @@ Whatever is wrong with the input is found here, before minutes of scoring.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.corpus.columns import TEXT_NAMES, candidates, guess
-from datamask.corpus.readers.text import PACKED
+from datamask.corpus.checks import check_unique
+from datamask.corpus.columns import NAMES, TEXT_NAMES, candidates, free_name, guess, require
+from datamask.corpus.decode import joined, plain
+from datamask.corpus.row_plan import column_id_type
+from datamask.corpus.row_reader import RowReader
+from datamask.corpus.shards import Source, counted_batches
 from datamask.corpus.text_features import FIT_LIMIT, LONGEST
-from datamask.corpus.text_shards import batches, file_schema, require_column, strings
 from datamask.errors import InputError
-from datamask.polling import Poll, no_poll
-from datamask.storage.address import FilePath
+from datamask.polling import Poll
 from datamask.work.context import Work
 
-ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_tokens"
-"""The columns that preparing makes, by the paper's names where it has one."""
+MADE = {"id": "chunk_id", "quality": "quality_score", "feature": "feature_arr", "length": "n_tokens"}
+"""Role -> the column that preparing makes where there is none, by the paper's name where it has one."""
 
 TEXT = TEXT_NAMES[0]
+
+BATCH_ROWS = 1_024
+"""Small, since a row may be a book."""
 
 
 @dataclass(frozen=True)
@@ -33,24 +37,27 @@ class TextPlan:
     """What is to be read and made.
 
     Attributes:
-        files: in reading order; stems: a name per file, unique, for made ids and for shards.
-        text_column: the column of the texts. id_column: the column that becomes `ID`; None: ids are made.
-        present: which of `QUALITY`, `FEATURES` and `TOKENS` the files have already.
-        quality_column: another column of a known name that holds the quality; None: `QUALITY` is made or present.
-        numbers: columns that could hold the quality and are called otherwise, where `QUALITY` is made.
-        guessed: whether the text column was found by another name than ``text``.
-        id_guessed: whether the id column was found by its name. It is not used where its values are no ids.
+        source: the shards. reader: of their ids.
+        text: the column of the texts.
+        columns: role -> the column that plays it in what is written.
+        made: the roles whose column is made; the others have one, which is kept.
+        several: columns of which each could hold the features.
+        numbers: columns that could hold the quality and are called otherwise, where the quality is made.
     """
 
-    files: tuple[FilePath, ...]
-    stems: tuple[str, ...]
-    text_column: str
-    id_column: str | None
-    present: frozenset[str]
-    quality_column: str | None = None
+    source: Source
+    reader: RowReader
+    text: str
+    columns: dict[str, str]
+    made: frozenset[str]
+    several: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
-    guessed: bool = False
-    id_guessed: bool = False
+
+    def batches(self, shard: int, columns: list[str] | None, poll: Poll) -> Iterator[tuple[range, pa.RecordBatch]]:
+        """Yield the rows of a shard, at most `BATCH_ROWS` at a time, with their numbers in the source."""
+        file = self.source.shards[shard]
+        for first, batch in counted_batches(file, columns, None, file.rows, BATCH_ROWS, poll):
+            yield self.source.span(shard, first, batch.num_rows), batch
 
 
 @dataclass(frozen=True)
@@ -58,92 +65,90 @@ class Survey:
     """Counts of a first reading.
 
     Attributes:
-        rows: in all files. texts: rows that hold text. ids_fit: whether every row has an id of its own.
+        rows: in all files. texts: rows that hold text.
         sample: at most `FIT_LIMIT` of those texts, uniform, in row order, each cut to `LONGEST` characters.
     """
 
     rows: int
     texts: int
     sample: list[str]
-    ids_fit: bool = True
 
 
-def plan_files(
-    files: list[FilePath], text_column: str | None = None, id_column: str | None = None, poll: Poll = no_poll
+def plan_texts(
+    source: Source, text_column: str | None = None, id_column: str | None = None, make_ids: bool = False
 ) -> TextPlan:
-    """Check the columns of all files by their schemas alone. text_column: None finds it by name.
+    """Settle what is kept and what is made, by the schemas of all files alone.
+
+    Args:
+        text_column: None finds it by name. id_column: None finds it by name, and makes ids where there is none.
 
     Raises:
-        InputError: a file cannot be read, lacks a column, or has columns the others lack.
-        Stopped: from `poll`.
+        InputError: a file lacks a column, or has columns the others lack, or there is nothing to make.
     """
-    schemas = [file_schema(file, poll) for file in files]
-    guessed = text_column is None and TEXT not in schemas[0].names
-    text_column = text_column or find_text_column(schemas[0], files[0])
-    for file, schema in zip(files, schemas):
-        require_column(schema, text_column, "text_column", file)
+    shards = [shard for shard in source.shards if shard.rows]
+    first = shards[0]
+    text = text_column or find_text_column(first.schema, first.path)
+    for shard in shards:
+        require(shard.schema, text, "text", shard.path)
         if id_column is not None:
-            require_column(schema, id_column, "id_column", file)
-
-    def has(name: str) -> bool:
-        have = [name in schema.names for schema in schemas]
-        if any(have) and not all(have):
+            require(shard.schema, id_column, "id", shard.path)
+    found: dict[str, str] = {} if id_column is None else {"id": id_column}
+    several: tuple[str, ...] = ()
+    for role in MADE:
+        name, how = guess(first.schema, role)
+        if role == "feature" and how == "several":
+            several = tuple(candidates(first.schema, role))
+        if (role == "id" and (make_ids or id_column)) or name is None or name == text:
+            continue
+        # a length may be of characters, and no unknown number is a score of texts
+        if role == "feature" or (how == "name" and (role != "length" or "token" in name.lower())):
+            found[role] = name
+    for role, name in found.items():
+        lacking = next((shard for shard in shards if shard.schema.names.count(name) != 1), None)
+        if lacking is not None:
             raise InputError(
-                f"{files[have.index(False)]} has no column {name!r}, which {files[have.index(True)]} has; "
-                "prepare them apart"
+                f"{lacking.path} has no column {name!r}, which {first.path} has for the {role}; prepare them apart"
             )
-        return any(have)
-
-    if id_column not in (None, ID) and has(ID):
-        raise InputError(
-            f"--id_column {id_column!r} would become {ID}, which {files[0]} already has; leave the option "
-            f"out to keep {ID}, or rename that column"
-        )
-    present = frozenset(name for name in (QUALITY, FEATURES, TOKENS) if has(name))
-    quality = None if QUALITY in present else _known_everywhere(schemas, "quality")
-    if FEATURES in present and (QUALITY in present or quality is not None):
-        raise InputError(f"{files[0]} has {quality or QUALITY} and {FEATURES} already: open it as it is")
-    known = ID if has(ID) else _known_everywhere(schemas, "id")
-    made = QUALITY not in present and quality is None
-    others = candidates(schemas[0], "quality") if made else []
-    return TextPlan(
-        tuple(files),
-        _stems(files),
-        text_column,
-        id_column or known,
-        present,
-        quality,
-        tuple(name for name in others if name not in (TOKENS, id_column or known)),
-        guessed,
-        id_guessed=id_column is None and known not in (None, ID),
+        for shard in shards:
+            require(shard.schema, name, role, shard.path)
+    for shard in shards:
+        for role in MADE:
+            name, how = guess(shard.schema, role)
+            if role in ("id", "quality", "feature") and role not in found and how == "name" and not make_ids:
+                raise InputError(
+                    f"{first.path} has no column {name!r}, which {shard.path} has for the {role}; prepare them apart"
+                )
+    made = {role: free_name(name, first.schema) for role, name in MADE.items() if role not in found}
+    if several:
+        del made["feature"]
+    if not made:
+        raise InputError(f"{first.path} has {', '.join([*found.values(), *several])} already: open it as it is")
+    columns = found | made
+    others = [name for name in candidates(first.schema, "quality") if "quality" in made]
+    others = [name for name in others if name.lower() not in (*NAMES["length"], *NAMES["id"])]
+    reader = RowReader(
+        source, columns["id"], column_id_type(source, columns["id"], "id" in made), made_ids="id" in made
     )
+    return TextPlan(source, reader, text, columns, frozenset(made), several, tuple(others))
 
 
-def _known_everywhere(schemas: Sequence[pa.Schema], role: str) -> str | None:
-    """Return the column that all files have for a role by a known name; None: there is none."""
-    names = {name if how == "name" else None for name, how in (guess(schema, role) for schema in schemas)}
-    return names.pop() if len(names) == 1 else None
-
-
-def find_text_column(schema: pa.Schema, file: FilePath) -> str:
+def find_text_column(schema: pa.Schema, path: str) -> str:
     """Return the column with the texts by its name: ``text``, else the only one of the names that are usual for it.
 
     Raises:
         InputError: there is none, or several could be meant.
     """
-    if TEXT in schema.names:
-        return TEXT
     fitting = candidates(schema, "text")
-    named = [name for name in fitting if name in TEXT_NAMES]
-    if len(named) == 1:
+    named = [name for name in fitting if name.lower() in TEXT_NAMES]
+    if named and (named[0].lower() == TEXT or len(named) == 1):
         return named[0]
     if named:
         raise InputError(
-            f"{file} has no column called text, and several that may hold the texts ({', '.join(named)}); "
+            f"{path} has no column called text, and several that may hold the texts ({', '.join(named)}); "
             "choose one with --text_column"
         )
     raise InputError(
-        f"{file} has no column called text; name the column with the texts by --text_column (columns of strings: "
+        f"{path} has no column called text; name the column with the texts by --text_column (columns of strings: "
         f"{', '.join(fitting[:12]) or 'none'})"
     )
 
@@ -154,23 +159,18 @@ def survey(plan: TextPlan, seed: int, work: Work) -> Survey:
     Each row draws 64 random bits by its position, and the `FIT_LIMIT` smallest are the sample, whatever the batches.
 
     Raises:
-        InputError: no rows, no text, null or repeated ids, or a file that is cut short.
+        InputError: no text, null or repeated ids, or a file that is cut short.
         Stopped: from `work.poll`.
     """
-    random = np.random.default_rng(seed)
+    random, total = np.random.default_rng(seed), plan.source.rows
     keys, sample, ids, rows, texts = np.zeros(0, np.uint64), np.zeros(0, object), [], 0, 0
-    ids_fit = True
-    for f, file in enumerate(plan.files):
-        columns = list(dict.fromkeys([plan.text_column, plan.id_column or plan.text_column]))
-        for batch in batches(file, columns, work.poll):
-            work.poll()
-            work.report(f / len(plan.files), f"Reading {file.name} ({rows:,} rows so far)")
-            column = strings(batch.column(plan.text_column), plan.text_column, file)
-            if plan.id_column is not None and ids_fit:
-                if plan.id_guessed and batch.column(plan.id_column).null_count:
-                    ids_fit = False
-                else:
-                    ids.append(id_strings(batch.column(plan.id_column), plan.id_column, file).cast(pa.large_string()))
+    columns = list(dict.fromkeys([plan.text, *plan.reader.columns]))
+    for number in range(len(plan.source.shards)):
+        for span, batch in plan.batches(number, columns, work.poll):
+            work.report(rows / total, f"Reading texts: {rows:,} of {total:,} rows")
+            column = texts_of(batch.column(plan.text))
+            if "id" not in plan.made:
+                ids.append(plan.reader.ids(span, batch))
             draws = random.integers(0, 2**64, batch.num_rows, dtype=np.uint64)
             valid = column.is_valid().to_numpy(zero_copy_only=False)
             rows, texts = rows + batch.num_rows, texts + int(valid.sum())
@@ -179,60 +179,20 @@ def survey(plan: TextPlan, seed: int, work: Work) -> Survey:
             sample = np.concatenate([sample, cut.to_numpy(zero_copy_only=False)])
             if len(keys) > 1.2 * FIT_LIMIT:
                 keys, sample = _smallest(keys, sample)
-    if rows == 0:
-        raise InputError(f"{plan.files[0]} has no rows" if len(plan.files) == 1 else "the input files have no rows")
     if texts == 0:
-        raise InputError(f"column {plan.text_column!r} holds no text in any of {rows:,} rows")
-    if ids and ids_fit and plan.id_column is not None:
-        if plan.id_guessed:
-            ids_fit = pc.count_distinct(pa.chunked_array(ids)).as_py() == rows
-        else:
-            _refuse_repeated(pa.chunked_array(ids), plan.id_column)
-    return Survey(rows, texts, list(_smallest(keys, sample)[1]), ids_fit)
+        raise InputError(f"column {plan.text!r} holds no text in any of {rows:,} rows")
+    if ids:
+        check_unique(joined(ids, ids[0].type), plan.source.place, plan.columns["id"])
+    return Survey(rows, texts, list(_smallest(keys, sample)[1]))
 
 
-def id_strings(column: pa.Array, name: str, file: FilePath) -> pa.Array:
-    """An id column as strings.
-
-    Raises:
-        InputError: it holds nulls, or values that are no ids.
-    """
-    if column.null_count:
-        raise InputError(
-            f"--id_column {name!r} must have no nulls, {file} has some; leave the option out to have ids made"
-        )
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (
-        pa.types.is_integer(kind)
-        or pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-    ):
-        raise InputError(f"--id_column {name!r} of {file} must hold text or whole numbers, got {column.type}")
-    return column.cast(pa.string())
-
-
-def _refuse_repeated(ids: pa.ChunkedArray, name: str) -> None:
-    counts = pc.value_counts(ids)
-    repeated = counts.filter(pc.greater(counts.field("counts"), 1))
-    if len(repeated):
-        raise InputError(
-            f"--id_column {name!r} must be unique; {len(repeated):,} ids occur more than once, such as "
-            f"{repeated[0]['values'].as_py()!r}; name another column or have ids made"
-        )
+def texts_of(column: pa.Array) -> pa.Array:
+    """Return a column of texts, null where null or nothing but white space."""
+    text = plain(column).cast(pa.large_string())
+    blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(text)), 0)
+    return pc.if_else(blank, pa.scalar(None, pa.large_string()), text)
 
 
 def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     smallest = np.sort(np.argpartition(keys, FIT_LIMIT)[:FIT_LIMIT]) if len(keys) > FIT_LIMIT else np.arange(len(keys))
     return keys[smallest], texts[smallest]
-
-
-def _stems(files: list[FilePath]) -> tuple[str, ...]:
-    """Each file's name without ending; where names repeat, its path below the common folder."""
-    names = [Path(file.stem).stem if file.suffix in PACKED else file.stem for file in files]
-    if len(set(names)) < len(names):
-        parts = [(file.resolve() if isinstance(file, Path) else file).parts for file in files]
-        differ = (place for place, beside in enumerate(zip(*parts, strict=False)) if len(set(beside)) > 1)
-        common = min(next(differ, len(parts[0])), *(len(path) - 1 for path in parts))
-        names = ["-".join(part.replace("://", "-") for part in path[common:] if part != "/") for path in parts]
-    return tuple(names)

@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from datamask.config.target import LEAST_EXAMPLES, MOST_EXAMPLES, Target, check_texts, texts_of
 from datamask.corpus.columns import is_string, value_type
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.decode import NUMPY_FLOATS, LengthError, feature_rows, plain
+from datamask.corpus.decode import NUMPY_FLOATS, feature_lengths, feature_rows, plain
 from datamask.errors import InputError, StoreError
 from datamask.evaluation.id_lists import TEXT_BYTES, read_ids_of, reading
 from datamask.files import check_regular, read_bounded, user_path
@@ -193,13 +193,13 @@ def _units(column: pa.ChunkedArray, dim: int, what: str) -> np.ndarray:
     """A feature column as rows of unit length, float32 ``(m, dim)``."""
     parts = []
     for chunk in column.chunks:
-        try:
-            parts.append(feature_rows(plain(chunk), dim)[0].astype(np.float64))
-        except LengthError as error:
+        rows, _, other = feature_rows(plain(chunk), dim)
+        if other is not None:
             raise InputError(
-                f"{what} holds {error.length} values in a row, and the corpus's features have {dim}; give features of "
-                "the model that made the corpus's"
-            ) from error
+                f"{what} holds {feature_lengths(chunk.filter(pa.array(other)))[0]} values in a row, and the corpus's "
+                f"features have {dim}; give features of the model that made the corpus's"
+            )
+        parts.append(rows.astype(np.float64))
     rows = np.concatenate([np.zeros((0, dim)), *parts])
     largest = np.abs(rows).max(axis=1, initial=0.0)
     lost = ~np.isfinite(largest) | (largest == 0)

@@ -112,13 +112,24 @@ class CorpusOptions:
     drop_invalid: bool = option(
         Flag(),
         "Skip invalid rows",
-        "skip rows whose features are NaN, infinite, null or all zero",
+        "skip rows whose features or scores are missing, infinite, all zero or of another length",
         "",
         ROWS,
         default=False,
         listed="Invalid rows skipped",
         control=Control(),
         help="Otherwise one row with missing, infinite or all-zero values stops the opening.",
+    )
+    make_ids: bool = option(
+        Flag(),
+        "Make ids",
+        "make ids of file and row, where no column has ids that can be used",
+        "",
+        ROWS,
+        default=False,
+        listed="Ids made",
+        control=Control(),
+        help="Ids such as shard-3:17, the name of a file and the number of a row.",
     )
 
 

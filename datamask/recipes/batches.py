@@ -102,7 +102,6 @@ class Judge:
             recipe.features.dim,
             self._qualities,
             self._length,
-            expects="the recipe is for features of",
         )
         self._always, self._never = (self._id_list(ids) for ids in (recipe.always, recipe.never))
         names = list(recipe.thresholds.groups)

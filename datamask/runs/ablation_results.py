@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from datamask.ablation.result import VERSION, AblationResult
+from datamask.memo import FileMemo
 from datamask.runs.formats import to_plain
-from datamask.work.memo import FileMemo
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
 

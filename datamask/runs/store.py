@@ -56,6 +56,7 @@ from datamask.config import RunConfig
 from datamask.errors import MADE_BY_ANOTHER, InputError, NoRoomError, RunStateError, StoreError, VersionError
 from datamask.files import open_regular
 from datamask.measured import Anchors, GraphFacts
+from datamask.memo import FileMemo
 from datamask.parquet import UNREADABLE, reason, unfit
 from datamask.runs import writer
 from datamask.runs.folders import (
@@ -79,7 +80,6 @@ from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
 from datamask.work.cache import FOLDER
 from datamask.work.locks import FileLock, is_held
-from datamask.work.memo import FileMemo
 
 REMEMBERED = 1000
 """Runs whose files are remembered: a page asks many times how each of them stands."""

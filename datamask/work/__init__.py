@@ -1,4 +1,4 @@
-"""Long work: what it is done in (`context`), and how its result is kept: on disk (`stored`), in memory (`memo`), by one
+"""Long work: what it is done in (`context`), and how its result is kept: on disk (`stored`), by one
 worker (`locks`), within the memory there is (`ledger`).
 
 Knows none of its users.
@@ -9,7 +9,6 @@ Knows none of its users.
 | `stored` | `StoredResult`: a result that takes long, found or computed once, checked and kept |
 | `cache` | `Cache`: all results under a folder: how much they are, freeing them |
 | `result_file` | one result as a file: `Entry`, its name, `Content`, what it holds |
-| `memo` | `FileMemo`: what was made of a file, in memory, while the file stays as it is |
 | `ledger` | `Ledger`: who holds how many bytes of this process's memory, and who has to wait |
 | `locks` | a lock over threads and processes |
 """

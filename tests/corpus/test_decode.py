@@ -1,5 +1,7 @@
 """Arrow columns to numpy, against Arrow's own Python values."""
 
+import uuid
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datamask.corpus import decode
-from datamask.corpus.decode import LengthError, feature_length, feature_rows, id_type, id_values, joined, numbers
+from datamask.corpus.decode import feature_lengths, feature_rows, id_type, id_values, joined, numbers
 
 FLOATS = {pa.float16(): np.float16, pa.float32(): np.float32, pa.float64(): np.float64}
 VALUE = st.one_of(st.none(), st.floats(-60000, 60000, width=16))
@@ -25,7 +27,7 @@ def test_rows_equal_the_python_values_with_nan_for_nulls(data, kind, item, dim):
     low = data.draw(st.integers(0, len(values)))
     high = data.draw(st.integers(low, len(values)))
     column = pa.array(values, list_type(kind, item, dim)).slice(low, high - low)
-    rows, null = feature_rows(column, dim)
+    rows, null, other = feature_rows(column, dim)
     expected = np.array(
         [[np.nan] * dim if row is None else [np.nan if v is None else v for v in row] for row in values[low:high]],
         FLOATS[item],
@@ -34,8 +36,7 @@ def test_rows_equal_the_python_values_with_nan_for_nulls(data, kind, item, dim):
     np.testing.assert_array_equal(rows, expected)
     missing = [row is None for row in values[low:high]]
     assert (null is None and not any(missing)) or null.tolist() == missing
-    first = next((row for row in values[low:high] if row is not None), None)
-    assert feature_length(column) == (dim if kind == "fixed" or first is not None else None)
+    assert other is None and feature_lengths(column).tolist() == [dim] * missing.count(False)
 
 
 def test_null_rows_that_own_values_do_not_shift_the_others():
@@ -43,7 +44,7 @@ def test_null_rows_that_own_values_do_not_shift_the_others():
     column = pa.ListArray.from_arrays(
         pa.array([0, 2, 5, 6, 8], pa.int32()), flat, mask=pa.array([False, True, True, False])
     )
-    rows, null = feature_rows(column, 2)
+    rows, null, _ = feature_rows(column, 2)
     np.testing.assert_array_equal(rows, [[0, 1], [np.nan, np.nan], [np.nan, np.nan], [6, 7]])
     assert null.tolist() == [False, True, True, False]
 
@@ -52,8 +53,8 @@ def test_null_rows_that_own_values_do_not_shift_the_others():
 @pytest.mark.parametrize("item", FLOATS)
 def test_complete_columns_are_views_of_their_buffer(kind, item):
     column = pa.array(np.ones((6, 3)).tolist(), list_type(kind, item, 3)).slice(1, 4)
-    rows, null = feature_rows(column, 3)
-    assert null is None and rows.shape == (4, 3)
+    rows, null, other = feature_rows(column, 3)
+    assert null is None and other is None and rows.shape == (4, 3)
     values = np.frombuffer(column.values.buffers()[1], FLOATS[item])
     assert np.shares_memory(rows, values)
 
@@ -73,11 +74,51 @@ def test_every_float16_widens_to_its_exact_value():
 
 
 @pytest.mark.parametrize("kind", ["list", "large"])
-def test_other_lengths_name_the_row(kind):
-    column = pa.array([[0.0], [1.0, 2], None, [3.0, 4, 5]], list_type(kind, pa.float32(), 2)).slice(1)
-    with pytest.raises(LengthError) as raised:
-        feature_rows(column, 2)
-    assert (raised.value.row, raised.value.length) == (2, 3)
+def test_rows_of_other_lengths_are_marked(kind):
+    column = pa.array([[0.0], [1.0, 2], None, [3.0, 4, 5], []], list_type(kind, pa.float32(), 2)).slice(1)
+    rows, null, other = feature_rows(column, 2)
+    assert null.tolist() == [False, True, False, False] and other.tolist() == [False, False, True, True]
+    np.testing.assert_array_equal(rows, [[1, 2], *[[np.nan] * 2] * 3])
+    assert feature_lengths(column).tolist() == [2, 3, 0]
+
+
+ROWS = [[1, 2], None, [3, 4], [5]]
+WRITTEN = {
+    "int8": pa.array(ROWS, pa.list_(pa.int8())),
+    "uint8": pa.array(ROWS, pa.large_list(pa.uint8())),
+    "int64": pa.array(ROWS, pa.list_(pa.int64())),
+    "decimal": pa.array(ROWS, pa.list_(pa.decimal128(5, 1))),
+    "list_view": pa.array(ROWS, pa.list_view(pa.float32())),
+    "large_list_view": pa.array(ROWS, pa.large_list_view(pa.float64())),
+    "1 x d": pa.array([None if row is None else [row] for row in ROWS], pa.list_(pa.list_(pa.float32()))),
+    "1 x d, fixed": pa.array([None if row is None else [row] for row in ROWS], pa.list_(pa.list_(pa.float32()), 1)),
+    "JSON text": pa.array([None if row is None else str(row) for row in ROWS]),
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("start", [0, 1])
+def test_lists_of_numbers_in_every_type(written, start):
+    rows, null, other = feature_rows(WRITTEN[written].slice(start), 2)
+    np.testing.assert_array_equal(rows, np.array([[1, 2], [np.nan] * 2, [3, 4], [np.nan] * 2])[start:])
+    assert null.tolist() == [False, True, False, False][start:]
+    assert other.tolist() == [False, False, False, True][start:]
+
+
+def test_of_several_lists_in_a_row_none_is_taken():
+    column = pa.array([[[1, 2]], [[1, 2], [3, 4]], []], pa.list_(pa.list_(pa.float32())))
+    assert feature_rows(column, 2)[2].tolist() == [False, True, True]
+
+
+def test_ids_that_are_no_texts_and_no_integers_become_texts():
+    known = [uuid.UUID(int=1 << 100), None, uuid.UUID(int=7)]
+    column = pa.array([None if each is None else each.bytes for each in known], pa.uuid())
+    assert id_type([column.type, pa.string()]) == pa.string()
+    for part in (column, column.slice(2), column.slice(1)):
+        expected = [None if each is None else str(each) for each in known[len(known) - len(part) :]]
+        assert id_values(part, pa.string()).to_pylist() == expected
+    assert id_values(pa.array([b"", b"\x00\xffa", None], pa.binary()), pa.string()).to_pylist() == ["", "00ff61", None]
+    assert id_values(pa.array([10**25, -3], pa.decimal128(38, 0)), pa.string()).to_pylist() == [str(10**25), "-3"]
 
 
 def test_numbers_of_any_type_with_nulls():

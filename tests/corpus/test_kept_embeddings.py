@@ -145,7 +145,7 @@ def test_two_at_one_output_and_a_full_disk_are_sentences(tmp_path, monkeypatch):
     "columns, options, said",
     [
         ({"text": ["a"]}, {"dim": 3}, "--dim belongs to TF-IDF features; those by letters have 4 dimensions"),
-        ({"text": ["a"], "feature_arr": [[1.0]]}, {}, "feature_arr already; leave out --embedder"),
+        ({"text": ["a"], "feature_arr": [[1.0]]}, {}, "has features already .feature_arr.; leave out --embedder"),
         ({"text": ["xyz", "zyx"]}, {}, "no text has a word that the embedder knows"),
     ],
 )

@@ -29,14 +29,17 @@ def test_from_the_files_as_shipped_to_ids(tmp_path, layout, capsys):
     out = tmp_path / "out.parquet"
     asked = ["select", str(tmp_path / "ready"), "--output", str(out), "--runs-dir", str(tmp_path / "runs")]
     assert main([*asked, "--objective", "pairwise", "--select_ratio", "0.25"]) == 0
-    kept = pq.read_table(out)["chunk_id"].to_pylist()
+    kept = pq.read_table(out)[0].to_pylist()
     assert len(kept) == N // 4 and set(kept) <= set(corpus.ids.to_pylist())
     capsys.readouterr()
 
 
-def test_prepare_makes_ids_where_those_of_the_corpus_repeat(tmp_path, capsys):
+def test_prepare_refuses_ids_that_repeat_and_makes_them_if_asked(tmp_path, capsys):
     made = [dolma(i) | {"id": "same"} for i in range(N)]
     path = write(tmp_path / "shard.jsonl", made)
-    assert main(["prepare", str(path), "--output", str(tmp_path / "ready"), "--dim", "4"]) == 0
+    asked = ["prepare", str(path), "--output", str(tmp_path / "ready"), "--dim", "4"]
+    assert main(asked) == 2
+    assert "'same' is in" in (error := capsys.readouterr().err) and "row 0 and" in error and "--make_ids" in error
+    assert main([*asked, "--make_ids"]) == 0
     assert open_corpus(CorpusConfig((str(tmp_path / "ready"),))).ids[3].as_py() == "shard:3"
-    assert "chunk_id is made of file and row" in capsys.readouterr().out
+    assert "Ids are made of file and row" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus, preparation, text_survey
 from datamask.corpus.preparation import count_tokens, prepare_shards
 from datamask.corpus.quality_rules import quality_score
+from datamask.corpus.shards import open_source
 from datamask.errors import InputError, Stopped, StoreError
 from datamask.work.context import UNWATCHED, Work
 
@@ -53,7 +54,7 @@ def test_what_is_written_opens_as_a_corpus(tmp_path):
     assert [path.split("/")[-1] for path in result["files"]] == ["a.parquet", "b.parquet"]
     corpus = open_corpus(CorpusConfig((str(tmp_path / "out"),)))
     assert (len(corpus), corpus.dim) == (50, 6)
-    assert corpus.ids.to_pylist() == [str(i) for i in range(50)]
+    assert corpus.ids.to_pylist() == list(range(50)) and corpus.ids.type == pa.int64()
     assert corpus.lengths is not None and corpus.lengths[0] == count_tokens(sentences(1)[0])
 
 
@@ -92,13 +93,13 @@ def test_a_small_corpus_gets_fewer_dimensions_and_is_told(tmp_path):
 
 
 def test_it_is_said_where_the_quality_comes_from(tmp_path):
-    source = write(tmp_path / "in.parquet", text=sentences(6), rating=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    source = write(tmp_path / "in.parquet", text=sentences(6), stars=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     notes = prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)["notes"]
-    assert "quality_score is made by rules on the text." in notes
-    assert any("rating. To go by one of them, give --quality_column" in note for note in notes)
-    scored = write(tmp_path / "scored.parquet", text=sentences(6), score=[1.0] * 6, rating=[1.0] * 6)
+    assert "The quality is made by rules on the text." in notes
+    assert any("stars. To go by one of them, give --quality_column" in note for note in notes)
+    scored = write(tmp_path / "scored.parquet", text=sentences(6), score=[1.0] * 6, stars=[1.0] * 6)
     notes = prepare_shards([scored], tmp_path / "again.parquet", text_column="text", dim=3)["notes"]
-    assert any("'score' holds the quality" in note for note in notes) and not any("rating" in note for note in notes)
+    assert any("quality score" in note for note in notes) and not any("stars" in note for note in notes)
 
 
 def test_own_scores_are_kept(tmp_path):
@@ -107,7 +108,7 @@ def test_own_scores_are_kept(tmp_path):
     table = pq.read_table(tmp_path / "out.parquet")
     assert table["quality_score"].to_pylist() == [9.0] * 6 and table.schema.field("quality_score").type == pa.float64()
     assert table["chunk_id"].to_pylist() == list("abcdef")
-    assert "quality_score was there already and is kept as it is." in result["notes"]
+    assert "Kept as they are: ids chunk_id, quality quality_score." in result["notes"]
 
 
 def test_own_features_are_kept(tmp_path):
@@ -118,13 +119,44 @@ def test_own_features_are_kept(tmp_path):
     assert result["dim"] is None and result["fitted_on"] == 0
 
 
+def test_whatever_is_there_is_kept_under_its_name_and_type_and_selected_by(tmp_path):
+    """A TF-IDF column beside one's own embedding was what `select` took."""
+    rng = np.random.default_rng(0)
+    own = {
+        "Doc_ID": pa.array(range(1000, 1040), pa.int32()),
+        "text": sentences(40),
+        "embedding": list(rng.normal(size=(40, 5)).astype(np.float32)),
+        "edu_score": rng.normal(size=40),
+        "Token_Count": list(range(40)),
+    }
+    made = {"Doc_ID": "chunk_id", "embedding": "feature_arr", "edu_score": "quality_score", "Token_Count": "n_tokens"}
+    for left_out in made:
+        source = write(tmp_path / "in.parquet", **{name: own[name] for name in own if name != left_out})
+        result = prepare_shards([source], tmp_path / f"{left_out}.parquet", dim=4)
+        out = pq.read_table(tmp_path / f"{left_out}.parquet")
+        assert set(out.column_names) == {*own, made[left_out]} - {left_out} and len(result["made"]) == 1
+        corpus = open_corpus(CorpusConfig((str(tmp_path / f"{left_out}.parquet"),)))
+        columns = corpus.provenance.columns
+        chosen = (columns["id"], columns["feature"], columns["quality"][0], columns["length"])
+        assert set(chosen) == {made.get(name) if name == left_out else name for name in made}
+        if left_out != "Doc_ID":
+            assert out["Doc_ID"].type == pa.int32() and corpus.ids.to_pylist() == list(range(1000, 1040))
+    source = write(
+        tmp_path / "in.parquet", **{name: own[name] for name in own if name != "edu_score"}, vector=own["embedding"]
+    )
+    notes = prepare_shards([source], tmp_path / "two.parquet")["notes"]
+    assert any("Columns embedding and vector can be the features, and none are made" in note for note in notes)
+    with pytest.raises(InputError, match=r"could be the feature \(embedding, vector\)"):
+        open_corpus(CorpusConfig((str(tmp_path / "two.parquet"),)))
+
+
 def test_a_large_input_is_learned_on_a_uniform_sample_whatever_the_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(text_survey, "FIT_LIMIT", 40)
     source = write(tmp_path / "in.parquet", text=sentences(400))
     samples = []
     for rows in (7, 1_000):
-        monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", rows)
-        plan = text_survey.plan_files([source], "text", None)
+        monkeypatch.setattr("datamask.corpus.text_survey.BATCH_ROWS", rows)
+        plan = text_survey.plan_texts(open_source("input", [str(source)]), "text")
         samples.append(text_survey.survey(plan, 0, UNWATCHED).sample)
     assert samples[0] == samples[1] and len(samples[0]) == 40
     numbers = [int(text.split(" of ")[1].split()[0]) for text in samples[0]]
@@ -144,7 +176,7 @@ def test_equal_names_in_different_folders_stay_apart(tmp_path):
 
 
 def test_row_groups_are_gathered_from_small_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", 10)
+    monkeypatch.setattr("datamask.corpus.text_survey.BATCH_ROWS", 10)
     monkeypatch.setattr(preparation, "ROW_GROUP", 30)
     source = write(tmp_path / "in.parquet", text=sentences(100))
     prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)
@@ -161,7 +193,7 @@ def test_the_text_column_is_found_by_its_name(tmp_path):
     assert pq.read_table(tmp_path / "a.parquet")["n_tokens"].to_pylist() == [count_tokens(text) for text in texts]
     body = write(tmp_path / "body.parquet", title=["x"] * 10, body=texts)
     result = prepare_shards([body], tmp_path / "b.parquet", dim=3)
-    assert "Column 'body' was taken as the text column, by its name." in result["notes"]
+    assert "Column 'body' was taken as the text column." in result["notes"]
     several = write(tmp_path / "several.parquet", content=texts, body=texts)
     with pytest.raises(InputError, match=r"several that may hold the texts \(content, body\); choose one with --text"):
         prepare_shards([several], tmp_path / "c.parquet", dim=3)
@@ -171,8 +203,8 @@ def test_the_text_column_is_found_by_its_name(tmp_path):
 
 
 BAD = {
-    "nothing there": (lambda d: None, {}, "names no parquet, JSON lines or CSV file"),
-    "another ending": (lambda d: (d / "in.parquet").rename(d / "in.txt") and ["in.txt"], {}, "must be parquet, JSON"),
+    "nothing there": (lambda d: None, {}, "none-.* matches no file"),
+    "another ending": (lambda d: (d / "in.txt").touch() or ["in.txt"], {}, "in.txt is empty"),
     "not parquet": (lambda d: (d / "in.parquet").write_bytes(b"PAR1 no"), {}, "is not a parquet file"),
     "cut short": (lambda d: (d / "in.parquet").write_bytes((d / "in.parquet").read_bytes()[:-30]), {}, "cut short"),
     "bad json": (
@@ -182,15 +214,27 @@ BAD = {
     ),
     "no rows": (lambda d: write(d / "in.parquet", text=pa.array([], pa.string())), {}, "has no rows"),
     "no text": (lambda d: write(d / "in.parquet", text=["", None]), {}, "holds no text in any of 2 rows"),
-    "no column": (lambda d: write(d / "in.parquet", body=["a"]), {}, "--text_column 'text' must name one column"),
-    "numbers": (lambda d: write(d / "in.parquet", text=[1, 2]), {}, "must hold text, got int64"),
-    "no id column": (lambda d: None, {"id_column": "key"}, "--id_column 'key' must name one column"),
-    "null id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", None]), {"id_column": "key"}, "no nulls"),
-    "repeated id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", "x"]), {"id_column": "key"}, "'x'"),
-    "float id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=[1.5, 2]), {"id_column": "key"}, "whole numb"),
-    "two ids": (lambda d: write(d / "in.parquet", text=["a"], key=["x"], chunk_id=["y"]), {"id_column": "key"}, "rena"),
+    "no column": (lambda d: write(d / "in.parquet", body=["a"]), {}, "has no column 'text' for the text"),
+    "numbers": (lambda d: write(d / "in.parquet", text=[1, 2]), {}, "is int64, but text must be a column of texts"),
+    "no id column": (lambda d: None, {"id_column": "key"}, "has no column 'key' for the id"),
+    "null id": (
+        lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", None]),
+        {"id_column": "key"},
+        "row 1 has a null in the id column 'key'.*--make_ids",
+    ),
+    "repeated id": (
+        lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", "x"]),
+        {"id_column": "key"},
+        "column 'key' holds 1 id more than once .'x'; 'x' is in .* row 0 and .* row 1.*--make_ids",
+    ),
+    "float id": (
+        lambda d: write(d / "in.parquet", text=["a", "b"], key=[1.5, 2]),
+        {"id_column": "key"},
+        "is double, but id must be",
+    ),
+    "repeated known id": (lambda d: write(d / "in.parquet", text=["a", "b"], id=["x", "x"]), {}, "--make_ids"),
     "prepared": (
-        lambda d: write(d / "in.parquet", text=["a"], quality_score=[1.0], feature_arr=[[1.0]]),
+        lambda d: write(d / "in.parquet", id=["x"], text=["a"], score=[1.0], embedding=[[1.0]], n_tokens=[1]),
         {},
         "open it as it is",
     ),
@@ -234,7 +278,7 @@ def test_columns_that_differ_are_named(tmp_path):
 
 @pytest.mark.parametrize("polls", [0, 3, 11])
 def test_stop_leaves_nothing(polls, tmp_path, monkeypatch):
-    monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", 20)
+    monkeypatch.setattr("datamask.corpus.text_survey.BATCH_ROWS", 20)
     source = write(tmp_path / "in.parquet", text=sentences(100))
     answers = iter([False] * polls)
     with pytest.raises(Stopped):
@@ -277,8 +321,8 @@ def test_progress_rises_to_one(tmp_path):
 def test_the_text_column_is_known_in_the_shard_whatever_its_name(tmp_path):
     texts = [f"number {k} of many words about rivers and bridges" for k in range(40)]
     path = tmp_path / "films.parquet"
-    pq.write_table(pa.table({"film": [f"f{k}" for k in range(40)], "plot": texts, "rating": np.arange(40.0)}), path)
+    pq.write_table(pa.table({"film": [f"f{k}" for k in range(40)], "plot": texts, "stars": np.arange(40.0)}), path)
     result = prepare_shards([path], tmp_path / "out.parquet", dim=4, text_column="plot", id_column="film")
-    assert result["numbers"] == ["rating"]
+    assert result["numbers"] == ["stars"]
     corpus = open_corpus(CorpusConfig((str(tmp_path / "out.parquet"),)))
     assert corpus.provenance.columns["text"] == "plot" and corpus.texts.to_pylist() == texts

@@ -60,13 +60,16 @@ def test_joining_by_id_equals_one_table_whatever_the_order(parts, whole, tmp_pat
 def test_unmatched_rows_are_dropped_and_counted_on_both_sides(parts, whole, tmp_path):
     inputs = write(tmp_path / "main.parquet", parts, ["chunk_id", "quality_score"], np.arange(0, 40))
     features = write(tmp_path / "f.parquet", parts, ["chunk_id", "feature_arr"], np.arange(49, 9, -1))
-    corpus = open_corpus(CorpusConfig(inputs, features=features))
+    lacking = (
+        r"10 of 40 rows of --input have no row in --features \(ids 'c\d+', .*; the first is .*main.parquet row 0\)"
+    )
+    with pytest.raises(InputError, match=f"{lacking}.*--drop_invalid"):
+        open_corpus(CorpusConfig(inputs, features=features))
+    corpus = open_corpus(CorpusConfig(inputs, features=features, drop_invalid=True))
     assert corpus.ids.to_pylist() == whole.ids.to_pylist()[10:40]
     np.testing.assert_array_equal(corpus.features, whole.features[10:40])
-    assert corpus.provenance.dropped == {
-        "rows without a partner in --features": 10,
-        "rows of --features without a partner": 10,
-    }
+    assert corpus.provenance.dropped == {"no row in --features": 10}
+    assert "10 rows of --features are of no row of --input." in corpus.provenance.notes
     assert (corpus.provenance.total_rows, corpus.provenance.rows_read) == (40, 30)
     assert corpus.source_row.tolist() == list(range(10, 40))
 

@@ -210,7 +210,7 @@ def test_one_entry_more_of_a_corpus_goes_through_every_door(longer):
         "scores": [],
         "languages": ["de.csv"],
     }
-    others = {"drop_invalid": False, "longest": 70}
+    others = {"drop_invalid": False, "make_ids": False, "longest": 70}
     assert longer["corpus form"] == ["Longest sample", "In tokens.", others]
     assert longer["confined"] == [None, "Outside"]
     assert longer["record schema"] == ["languages", "longest"]

@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from datamask import memo
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
@@ -21,7 +22,6 @@ from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, Download, Export, filtered, zip_of_masks
 from datamask.runs.store import Run
 from datamask.runs.weights import weights_csv
-from datamask.work import memo
 from datamask.work.worker import worker
 from tests.pages.reading import downloads
 

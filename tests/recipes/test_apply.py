@@ -280,7 +280,7 @@ def test_shards_that_the_recipe_does_not_fit_are_refused(change, sentence, tmp_p
 def test_features_of_another_dimension_and_ids_of_another_kind_are_refused(tmp_path):
     (tmp_path / "in").mkdir()
     pq.write_table(shard(30, 8, d=D + 1), tmp_path / "in" / "a.parquet")
-    with pytest.raises(InputError, match=f"has {D + 1} values in column 'feature_arr', but the recipe is for .* {D}"):
+    with pytest.raises(InputError, match=f"has features in column 'feature_arr' of another length than {D}"):
         _apply(made(), tmp_path / "in", tmp_path / "out")
     table = shard(30, 8)
     pq.write_table(table.set_column(0, "id", pa.array(range(30))), tmp_path / "in" / "a.parquet")

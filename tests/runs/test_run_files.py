@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datamask import memo
 from datamask.errors import StoreError
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
-from datamask.work import memo
 from tests.making.run_folders import ROOT, config, names
 
 # -- checkpoint, history, tables --------------------------------------------------------------------------------------

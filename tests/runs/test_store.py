@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask import memo
 from datamask.config import CorpusConfig, RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.files import read_bounded
 from datamask.runs import store as store_module
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
-from datamask.work import memo
 from tests.making.run_folders import config, names
 
 # -- creating and finding ---------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from datamask.ablation import wording
 from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import MODELS, compare_models
-from datamask.cli.common import DONE, check_device, command_work
+from datamask.cli.common import DONE, check_device, command_work, read_rows_of
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_aside, print_text
@@ -40,14 +40,13 @@ def ablate(options: argparse.Namespace) -> int:
         compute,
         plan_confirmation,
     )
-    from datamask.corpus.opening import read_corpus
     from datamask.evaluation.examples import read_examples
 
     cache_dir: Path = RunStore(options.runs_dir).cache_dir
     pace = RoundPace()
     progress = Progress(pace=pace)
     with command_work(progress=progress) as work:
-        corpus = read_corpus(corpus_wanted, work)
+        corpus = read_rows_of(corpus_wanted, work)
         examples = None if named is None else read_examples(*named, corpus)
         if options.confirm:
             check_confirmation(corpus, examples)

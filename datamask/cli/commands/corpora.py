@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from datamask.cli.arguments import OUTPUT, add_corpus, add_device, add_inputs, add_json, add_runs_dir, whole
+from datamask.cli.arguments import OUTPUT, add_corpus, add_device, add_inputs, add_json, add_option, add_runs_dir, whole
+from datamask.options import CORPUS_OPTIONS
 
 
 def add_open(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +21,8 @@ def add_prepare(parser: argparse.ArgumentParser) -> None:
     add_inputs(parser)
     parser.add_argument("--output", required=True, metavar="FOLDER", help="folder for the prepared shards")
     parser.add_argument("--text_column", metavar="NAME", help="column with the texts (text)")
-    parser.add_argument("--id_column", metavar="NAME", help="column with the ids (made up if there is none)")
+    parser.add_argument("--id_column", metavar="NAME", help="column with the ids (found by name, else ids are made)")
+    add_option(parser, CORPUS_OPTIONS["make_ids"])
     parser.add_argument(
         "--embedder",
         default="tfidf",

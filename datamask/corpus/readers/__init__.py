@@ -5,7 +5,7 @@
 | `contract` | what a reader is |
 | `parquet`, `json_lines`, `csv` | one each |
 | `text` | what readers of text share: lines, compression, bounds |
-| `leaves`, `json_kinds` | fields of nested columns by dotted names; types of JSON columns |
+| `leaves` | fields of nested columns by dotted names |
 | `shard` | one file, looked at |
 
 To add one: a file here with a `Reader`, and its line in the table. Inputs, side shards, texts to prepare, uploads and
@@ -35,9 +35,11 @@ READERS: list[Reader] = [
 """In this order a folder is asked for files: the first format that it has files of is read, others in it are not."""
 
 
-def endings(readers: Sequence[Reader] | None = None) -> tuple[str, ...]:
-    """Of all files of these formats; None: of all formats."""
-    return tuple(ending for reader in (READERS if readers is None else readers) for ending in reader.endings)
+def endings(readers: Sequence[Reader] | None = None, *, in_folders: bool = False) -> tuple[str, ...]:
+    """Of all files of these formats; None: of all formats. in_folders: those that other files have too come last."""
+    readers = READERS if readers is None else readers
+    named = [reader.named for reader in readers] if in_folders else []
+    return tuple(ending for of_one in (*(reader.endings for reader in readers), *named) for ending in of_one)
 
 
 def formats() -> str:

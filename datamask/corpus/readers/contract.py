@@ -50,7 +50,8 @@ class Reader:
             comes with that leaf at least. Every batch is validated in full, takes
             `datamask.parquet.BATCH_BYTES` or a small multiple, and has at most so many rows. It calls `poll`
             while a file elsewhere is waited for. Raises as `look` does.
-        named: further endings of files that are its own only where they are named one by one.
+        named: further endings of its files, which others have too: of a folder they are read only where it has no files
+            of another ending.
         magic: first bytes of its files, whatever they are called.
         group: what a group is called in sentences; "": its files are read as a whole.
     """

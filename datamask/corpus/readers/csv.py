@@ -7,8 +7,6 @@ such as ids that say 007 or 0x1f, stay texts. Empty values are null in columns o
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -33,31 +31,25 @@ _NUMBERS = {pa.int64(), pa.float64()}
 _ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _UTF8 = re.compile(r"In CSV column #(\d+): Row #(\d+): .*UTF8")
 
-
-def _cast(kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
-    return lambda values: pc.cast(values, kind)
-
-
 _AS: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
-    pa.int64(): _cast(pa.int64()),
-    pa.float64(): _cast(pa.float64()),
+    pa.int64(): lambda values: pc.cast(values, pa.int64()),
+    pa.float64(): lambda values: pc.cast(values, pa.float64()),
     pa.list_(pa.float64()): lists_of,
 }
 """From texts without `MISSING` and without blanks at their ends to values, the narrowest type first; each raises
 ArrowInvalid."""
 
 
-@text.once
 def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> FileFacts:
-    """Columns and rows, by reading the file to its end, or its first bytes.
+    """Return columns and rows, by reading the file to its end, or its first bytes.
 
     Raises:
         InputError: a row with more or fewer values than the header, or text that is no UTF-8.
         Stopped: from `poll`.
     """
-    kinds: list[pa.DataType | None] = []
+    kinds: dict[int, pa.DataType | None] = {}
     names: list[str] = []
-    rounded: set[str] = set()
+    rounded: set[int] = set()
     rows = total = 0
     complete = True
     for batch in _texts(path, None, poll):
@@ -65,16 +57,17 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> File
         if most_bytes is not None and total > most_bytes:
             complete = False
             break
-        names, kinds = batch.schema.names, kinds or [None] * batch.num_columns
-        rows, total = rows + batch.num_rows, total + batch.nbytes
-        kinds = [_joined(kind, column) for kind, column in zip(kinds, batch.columns, strict=True)]
-        for name, kind, column in zip(names, kinds, batch.columns, strict=True):
-            if kind in _NUMBERS and name not in rounded and _rounds(column):
-                rounded.add(name)
-    schema = pa.schema([(name, kind or pa.string()) for name, kind in zip(names, kinds, strict=True)])
-    rounded = {name for name, kind in zip(names, kinds, strict=True) if name in rounded and kind == pa.float64()}
+        names, rows, total = batch.schema.names, rows + batch.num_rows, total + batch.nbytes
+        for place, column in enumerate(batch.columns):
+            kinds[place] = _joined(kinds.get(place), column)
+            if place not in rounded and kinds[place] in _NUMBERS and _rounds(column):
+                rounded.add(place)
     return FileFacts(
-        schema, (rows,) if rows else (), total / max(rows, 1), complete=complete, rounded=frozenset(rounded)
+        pa.schema([(name, kinds.get(place) or pa.string()) for place, name in enumerate(names)]),
+        (rows,) if rows else (),
+        total / max(rows, 1),
+        complete=complete,
+        rounded=frozenset(names[place] for place in rounded if kinds[place] == pa.float64()),
     )
 
 
@@ -86,12 +79,15 @@ def batches(
     most_rows: int,
     poll: Poll = no_poll,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the file, as `contract.Reader.batches`."""
+    """Yield the rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
     for texts in _texts(path, columns, poll):
         for low in range(0, texts.num_rows, most_rows):
             part = texts.slice(low, most_rows)
-            values = [_values(column, field.type) for column, field in zip(part.columns, schema, strict=True)]
+            values = [
+                column if field.type == pa.string() else _AS[field.type](_bare(column))
+                for column, field in zip(part.columns, schema, strict=True)
+            ]
             batch = pa.RecordBatch.from_arrays(values, schema=schema)
             batch.validate(full=True)
             yield batch
@@ -103,10 +99,17 @@ def _texts(path: str, columns: Sequence[str] | None, poll: Poll) -> Iterator[pa.
     Raises:
         InputError: see `look`.
     """
-    names = _header(path, poll)
-    options = pa.csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()), include_columns=None if columns is None else list(columns)
-    )
+    with text.opened(path, poll) as stream:
+        head = stream.read(text.READ_BYTES).partition(b"\n")[0]
+    if head.count(b",") >= text.MOST_COLUMNS:
+        raise InputError(
+            f"{path} has {head.count(b',') + 1:,} columns in its first line, more than {text.MOST_COLUMNS:,}; write "
+            "wide rows as lists in one column, in JSON lines or parquet"
+        )
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"the header of {path} is no UTF-8; convert the file to UTF-8") from error
     try:
         with (
             text.opened(path, poll) as stream,
@@ -114,49 +117,27 @@ def _texts(path: str, columns: Sequence[str] | None, poll: Poll) -> Iterator[pa.
                 stream,
                 pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
                 pa.csv.ParseOptions(newlines_in_values=True),
-                options,
+                pa.csv.ConvertOptions(
+                    default_column_type=pa.string(), include_columns=None if columns is None else list(columns)
+                ),
             ) as reader,
         ):
             yield from reader
     except pa.ArrowException as error:
-        raise _refusal(path, names, str(error)) from error
+        raise _refusal(path, str(error)) from error
 
 
-def _header(path: str, poll: Poll) -> list[str]:
-    """The names of the columns."""
-    with text.opened(path, poll) as stream:
-        head = stream.read(text.READ_BYTES)
-    count = head.splitlines()[0].count(b",") + 1 if head else 0
-    if count > text.MOST_COLUMNS:
-        raise InputError(
-            f"{path} has {count:,} columns in its first line, more than {text.MOST_COLUMNS:,}; write wide "
-            "rows as lists in one column, in JSON lines or parquet"
-        )
-    # Python's reader, since pyarrow's would want the piece to end where a row does
-    rows = csv.reader(io.StringIO(head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape"), newline=""))
-    try:
-        names = next((row for row in rows if row), [])
-        "".join(names).encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"the header of {path} is no UTF-8; convert the file to UTF-8") from error
-    except csv.Error as error:
-        raise _refusal(path, [], str(error)) from error
-    return names
-
-
-def _refusal(path: str, names: Sequence[str], why: str) -> InputError:
-    ragged, garbled = _ROW.search(why), _UTF8.search(why)
-    if ragged:
+def _refusal(path: str, why: str) -> InputError:
+    if ragged := _ROW.search(why):
         row, expected, count = (int(number) for number in ragged.groups())
         return InputError(
             f"{path} row {row:,} (the header is row 1) has {count:,} values, the header {expected:,}; "
             "put quotes around values that hold commas, quotes or line ends, or repair the row"
         )
-    if garbled:
+    if garbled := _UTF8.search(why):
         column, row = (int(number) for number in garbled.groups())
-        name = repr(names[column]) if column < len(names) else f"number {column + 1}"
         return InputError(
-            f"{path} row {row:,} (the header is row 1), column {name}, is no UTF-8; convert the file to UTF-8"
+            f"{path} row {row:,} (the header is row 1), column {column + 1}, is no UTF-8; convert the file to UTF-8"
         )
     if "straddling" in why:
         return InputError(
@@ -204,10 +185,6 @@ def _bare(column: pa.Array) -> pa.Array:
     """Texts without blanks at their ends; null where one stands for no value."""
     bare = pc.utf8_trim_whitespace(column)
     return pc.if_else(pc.is_in(bare, pa.array(MISSING)), pa.scalar(None, pa.string()), bare)
-
-
-def _values(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    return column if kind == pa.string() else _AS[kind](_bare(column))
 
 
 CSV = Reader("CSV", text.endings(".csv"), look, batches)

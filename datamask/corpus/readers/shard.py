@@ -13,10 +13,14 @@ import pyarrow as pa
 from datamask.corpus.readers import READERS, FileFacts, Reader, by_ending, formats, reader_of
 from datamask.corpus.readers.leaves import leaf_schema, with_leaves
 from datamask.errors import InputError
+from datamask.memo import FileMemo
 from datamask.parquet import refusing
 from datamask.polling import Poll, no_poll
-from datamask.storage.address import FilePath
+from datamask.storage.address import FilePath, is_address
 from datamask.storage.remote import file_stamp
+
+_LOOKS: FileMemo[FileFacts] = FileMemo(4096)
+"""Files that were looked at: a look at a file of texts reads all of it."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,17 @@ def open_shard(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -
         Stopped: from `poll`.
     """
     with refusing(path, f"cannot be read as {formats()}"):
-        size = file_stamp(path, poll)[0]
-        if size == 0:  # pipes and devices too, which may never end
+        stamp = file_stamp(path, poll)
+        if stamp[0] == 0:  # pipes and devices too, which may never end
             reader = by_ending(path) or READERS[0]
             raise InputError(f"{path} is empty (0 bytes), not a {reader.name} file")
         reader = reader_of(path, poll)
-        return Shard(path, size, reader, reader.look(path, poll, most_bytes))
+
+        def look() -> FileFacts:
+            return reader.look(path, poll, most_bytes)
+
+        facts = _LOOKS.get(path, look, (path, most_bytes), stamp if is_address(path) else None)
+        return Shard(path, stamp[0], reader, facts)
 
 
 def output_names(paths: Sequence[FilePath], ending: str) -> list[Path]:

@@ -17,10 +17,10 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing, outcome
 from datamask.errors import InputError
 from datamask.evaluation.result import NO_RESULT
+from datamask.memo import FileMemo
 from datamask.options import CORPUS_OPTIONS
 from datamask.runs.store import Run
 from datamask.storage.address import is_address
-from datamask.work.memo import FileMemo
 
 _SOURCE_FILES: FileMemo[tuple[str, ...]] = FileMemo(64)
 """Asked for at every draw of a page, and the table they stand in has a line for every row of the corpus."""

@@ -22,7 +22,7 @@ from datamask.dashboard.data.openings import title_of
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError
 from datamask.evaluation.result import NO_RESULT, RunResult
-from datamask.work.memo import FileMemo
+from datamask.memo import FileMemo
 
 if TYPE_CHECKING:
     from datamask.config import RunConfig, SelectionConfig

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.evaluation.result import NO_RESULT, RunEffort
+from datamask.memo import FileMemo
 from datamask.runs.store import Run
-from datamask.work.memo import FileMemo
 
 MEDIAN_OF = 3
 """Runs that an estimate is the median of: on a busy machine one alone may have taken several times as long."""

@@ -19,7 +19,7 @@ from datamask.corpus import Corpus
 from datamask.corpus.neighbors import GRAPH_VERSION
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.measured import ANCHOR_VERSION
-from datamask.work.memo import FileMemo
+from datamask.memo import FileMemo
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
 

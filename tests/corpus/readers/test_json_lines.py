@@ -1,8 +1,7 @@
-"""Rows of JSON lines as the standard library reads them, wherever blocks of a file end, and how far ahead is read."""
+"""Rows of JSON lines as the standard library reads them, wherever blocks of a file end."""
 
 import itertools
 import json
-import threading
 
 import pyarrow as pa
 import pytest
@@ -67,7 +66,7 @@ def test_all_rows_are_those_of_the_json_module(tmp_path, monkeypatch, made, writ
     expected = filled([json.loads(line) for line in content.lstrip("\ufeff").split("\n") if line.strip()])
     for block in (61, 4096, text.READ_BYTES):
         monkeypatch.setattr(text, "READ_BYTES", block)
-        facts = json_lines.look.__wrapped__(str(path))
+        facts = json_lines.look(str(path))
         assert sum(facts.group_rows) == len(expected)
         batches = list(json_lines.batches(str(path), facts, None, None, 50))
         assert max(batch.num_rows for batch in batches) <= 50
@@ -93,49 +92,4 @@ def test_the_line_is_named_wherever_blocks_end(tmp_path, monkeypatch, bad, messa
     path.write_bytes(packed(path, b"\n".join(lines)))
     monkeypatch.setattr(text, "READ_BYTES", block)
     with pytest.raises(InputError, match=message.format(line)):
-        json_lines.look.__wrapped__(str(path))
-
-
-class Blocks:
-    """A stream of lines that notes by which thread it is read."""
-
-    def __init__(self, blocks):
-        self.left, self.threads, self.closed = blocks, [], False
-
-    def read(self, size):
-        self.threads.append(threading.current_thread())
-        self.left -= 1
-        return b'{"id": 1}\n' if self.left >= 0 else b""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.closed = True
-
-
-def test_the_next_block_alone_is_unpacked_meanwhile(monkeypatch):
-    stream = Blocks(10)
-    monkeypatch.setattr(text, "opened", lambda path, poll: stream)
-    lines = text.lines("in.jsonl.zst")
-    for place in range(3):
-        next(lines)
-        assert len(stream.threads) <= place + 2
-    lines.close()
-    assert stream.closed and threading.current_thread() not in stream.threads
-    assert not any(thread.is_alive() for thread in stream.threads)
-    assert stream.left == 10 - len(stream.threads)
-
-
-def test_files_elsewhere_are_read_by_the_thread_that_polls(monkeypatch):
-    stream = Blocks(5)
-    monkeypatch.setattr(text, "opened", lambda path, poll: stream)
-    assert sum(piece.lines for piece in text.lines("s3://bucket/in.jsonl.zst")) == 5
-    assert set(stream.threads) == {threading.current_thread()}
-
-
-def test_words_are_counted_wherever_they_lie():
-    contents = [b"", b"n", b"nul", b"null", b"xnull", b"[null,nul,null]\n" * 7, b"nnullnulll{{"]
-    for content, start in itertools.product(contents, range(4)):
-        for word in ("\n", "{", "null"):
-            assert text.count(content[start:], word) == content[start:].count(word.encode())
+        json_lines.look(str(path))

@@ -56,7 +56,7 @@ def test_a_stopped_one_keeps_its_embeddings_for_a_day(texts, model, tmp_path, mo
         if what.startswith("Embedding") and "(0 of" not in what:
             job.stop()
 
-    monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", 100)
+    monkeypatch.setattr("datamask.corpus.text_survey.BATCH_ROWS", 100)
     monkeypatch.setattr(Job, "report", reporting)
     job = preparing.start(runs_dir, texts, "text", model)
     assert job.wait(LONG) and job.state == "stopped"

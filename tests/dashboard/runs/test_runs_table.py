@@ -125,7 +125,7 @@ def test_names_tags_and_notes_are_those_of_now(tmp_path):
 
 
 def test_a_row_is_read_once_and_again_after_any_of_its_files_changed(tmp_path, monkeypatch):
-    monkeypatch.setattr("datamask.work.memo.SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr("datamask.memo.SETTLED_SECONDS", -1.0)
     run = create(RunStore(tmp_path), "one")
     with run.writer() as writer:
         writer.finish("stopped")
@@ -140,7 +140,7 @@ def test_a_row_is_read_once_and_again_after_any_of_its_files_changed(tmp_path, m
 
 
 def test_who_holds_the_lock_decides_whether_a_run_is_at_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("datamask.work.memo.SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr("datamask.memo.SETTLED_SECONDS", -1.0)
     run = create(RunStore(tmp_path))
     with run.writer() as writer:
         writer.set_status("running")

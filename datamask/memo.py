@@ -34,28 +34,39 @@ class FileMemo(Generic[T]):
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def get(self, file: int | str | os.PathLike[str], make: Callable[[], T], aspect: Hashable = None) -> T:
+    def get(
+        self,
+        file: int | str | os.PathLike[str],
+        make: Callable[[], T],
+        aspect: Hashable = None,
+        stamp: tuple[int, ...] | None = None,
+    ) -> T:
         """What `make` gives, or gave when the file was last as it is now.
 
         Args:
             file: its path, or the handle of it opened, where `make` is about what was read through that handle.
             make: what it raises is raised, and not remembered.
             aspect: tells apart several things that are made of one file.
+            stamp: of a file elsewhere, its size first; a store tells every change.
         """
-        try:
-            stat = os.stat(file)  # noqa: PTH116 - of a handle too
-        except OSError:
-            return make()  # which says it in its own words
-        key = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, aspect)
+        changed = 0.0
+        if stamp is None:
+            try:
+                stat = os.stat(file)  # noqa: PTH116 - of a handle too
+            except OSError:
+                return make()  # which says it in its own words
+            stamp = (stat.st_size, stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns)
+            changed = max(stat.st_mtime, stat.st_ctime)
+        key = (*stamp, aspect)
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
                 return self._values[key][1]
         value = make()
-        if time.time() - max(stat.st_mtime, stat.st_ctime) > SETTLED_SECONDS:
+        if time.time() - changed > SETTLED_SECONDS:
             with self._lock:
-                self._bytes += 0 if key in self._values else stat.st_size
-                self._values[key] = stat.st_size, value
+                self._bytes += 0 if key in self._values else stamp[0]
+                self._values[key] = stamp[0], value
                 while len(self._values) > self._most or self._bytes > self._most_bytes:
                     _, (size, _) = self._values.popitem(last=False)
                     self._bytes -= size

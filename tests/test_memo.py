@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from datamask.work import memo
-from datamask.work.memo import FileMemo
+from datamask import memo
+from datamask.memo import FileMemo
 
 
 @pytest.fixture
