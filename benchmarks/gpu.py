@@ -2,12 +2,13 @@
 
     python -m benchmarks.gpu [--rows 1000000] [--dim 768] [--device cuda] [--output FILE]
 
-Three parts, under ten minutes together on a card of 2023. A part that fails is told, and the next one begins.
+Four parts, under ten minutes together on a card of 2023. A part that fails is told, and the next one begins.
 
 - Agreement: 20,000 x 384 on both devices, solved and by masks. Values and marginals of one and the same mask; the joint
   value, on the CPU, of what each device selects; the ends of both scales; and the share of ids in common (ties and
   sampled masks may go another way).
 - Beside the CPU: 63,666 x 384 on both devices, lambda 0.5, ratio 0.1: graph, solved, ten steps of 128 masks.
+- Embedding: texts a second of a model of all-MiniLM-L6's size, with random weights, on both devices.
 - Seconds: `--rows` x `--dim`, the same, beside a plain copy of the features and a plain matrix product of 16,384 of
   them with all, on the same card in the same run.
 
@@ -37,6 +38,7 @@ from datamask.corpus.corpus import Corpus, Provenance
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn
+from tests.making.bert import random_bert
 
 CLUSTERS, RATIO, STEPS, MASKS = 200, 0.1, 10, 128
 AGREEMENT_ROWS = 20_000
@@ -48,6 +50,7 @@ OBJECTIVES = {
     "vendi": ("solved",),
 }
 PRODUCT_ROWS = 16_384
+EMBEDDED_WORDS = 30_000
 
 
 def corpus_of(rows: int, dim: int, seed: int = 0) -> Corpus:
@@ -171,6 +174,25 @@ def timings_of_both(device: torch.device, rows: int, dim: int) -> dict[str, Any]
     return {str(where): timings(where, corpus) for where in (device, torch.device("cpu"))}
 
 
+def embedding(device: torch.device) -> dict[str, float]:
+    """Texts of some 130 tokens that `prepare --embedder st:` embeds a second, on both devices."""
+    from datamask.corpus.embedders.sentences import SentenceModel
+
+    words = [f"word{number}" for number in range(EMBEDDED_WORDS)]
+    rng = np.random.default_rng(0)
+    rates: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = random_bert(Path(scratch) / "minilm", words, hidden=384, layers=6)
+        for where, batches in ((device, 8), (torch.device("cpu"), 2)):
+            model = SentenceModel(folder, str(where))
+            texts = [" ".join(rng.choice(words, rng.integers(60, 200))) for _ in range(model.batch)]
+            model.transform(texts)  # loads libraries
+            took, _ = seconds(where, partial(model.transform, batches * texts))
+            rates[str(where)] = batches * len(texts) / took
+            tell(f"{where}, texts a second", rates[str(where)])
+    return rates
+
+
 def tell(name: str, value: Any) -> None:
     """Print a number as soon as it is known."""
     print(f"{name}: {value}", flush=True)
@@ -195,6 +217,7 @@ def main() -> None:
     }
     parts = {
         "agreement": lambda: agreement(device, min(AGREEMENT_ROWS, options.rows), min(BESIDE_DIM, options.dim)),
+        "embedding": lambda: embedding(device),
         "seconds": lambda: timings(device, corpus_of(options.rows, options.dim, seed=1)),
         "beside_the_cpu": lambda: timings_of_both(device, min(BESIDE_ROWS, options.rows), min(BESIDE_DIM, options.dim)),
     }

@@ -92,11 +92,13 @@ def _load(folder: Path, device: str | None) -> Any:
     try:
         import torch
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
     except ImportError as error:
         raise OptionError(
             "--embedder st needs the package sentence-transformers, which is not installed: "
             'pip install "datamask[embed]" (or pip install sentence-transformers)'
         ) from error
+    logging.disable_progress_bar()  # `prepare` has its own
     half = device.startswith("cuda") if device else torch.cuda.is_available()
     options = {"use_safetensors": True, "dtype": torch.float16 if half else torch.float32}
     try:

@@ -10,6 +10,7 @@ from datamask.cli import main
 from datamask.corpus.embedders import embedder_of
 from datamask.corpus.embedders.contract import METADATA_KEY
 from datamask.errors import OptionError
+from tests.making.bert import random_bert
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
@@ -19,23 +20,7 @@ WORDS = ["data", "mask", "keeps", "rows", "of", "the", "corpus", "that", "differ
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model whose author set a prompt for documents."""
-    import torch
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    plain, made = tmp_path_factory.mktemp("bert"), tmp_path_factory.mktemp("models") / "tiny"
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "passage", ":", *WORDS]
-    (plain / "vocab.txt").write_text("\n".join(vocabulary))
-    torch.manual_seed(0)
-    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    BertModel(BertConfig(vocab_size=len(vocabulary), **size)).save_pretrained(plain)
-    BertTokenizerFast(str(plain / "vocab.txt")).save_pretrained(plain)
-    transformer = Transformer(str(plain))
-    model = sentence_transformers.SentenceTransformer(
-        modules=[transformer, Pooling(16)], prompts={"document": "passage: ", "query": "query: "}
-    )
-    model.save(str(made))
-    return made
+    return random_bert(tmp_path_factory.mktemp("models") / "tiny", ["passage", ":", *WORDS], prompt="passage: ")
 
 
 def test_the_features_are_those_of_the_library(folder):
