@@ -4,13 +4,11 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from datamask.analyses.comparison import tables as comparison
-from datamask.analyses.comparison.curves_chart import overlay
 from datamask.analyses.comparison.shares_chart import shares
 from datamask.corpus import open_corpus
 from datamask.dashboard.map.layers import Category
@@ -18,11 +16,6 @@ from datamask.errors import InputError
 from datamask.options import CORPUS_OPTIONS, QualityColumn
 from datamask.runs.store import RunStore
 from tests.making.runs import finish_run, write_shard
-
-RAW_ANCHORS = {
-    "quality": {"random": 5.0, "best": 7.0, "best_kind": "proved"},
-    "diversity": {"facility": {"random": -1.0, "best": 1.0, "best_kind": "best found"}},
-}
 
 
 @pytest.fixture
@@ -185,8 +178,6 @@ def test_values_and_scales(three):
     entries, _, _ = three
     table = comparison.values(entries)
     assert table["quality"].tolist() == [0.8, 0.4, 0.8] and table["selected"].tolist() == [72, 72, 24]
-    assert comparison.same_quality_scale(entries[:2]) and comparison.same_diversity_scale(entries[:2])
-    assert not comparison.same_quality_scale(entries) and not comparison.same_diversity_scale(entries)
     said = " ".join(comparison.caveats(entries))
     assert "A 72, B 72, C 24" in said and "C pairwise" in said and "joint" in said
     assert comparison.caveats([entries[0], entries[0]]) == []
@@ -197,39 +188,6 @@ def test_a_constant_term_has_no_share(world):
     run = finish_run(store, corpus, config, np.arange(len(corpus)), shares={"quality": None})
     entries = comparison.load([run, run], len(corpus))
     assert np.isnan(comparison.values(entries)["quality"]).all()
-
-
-def test_curves_are_shares_whatever_the_scale(world):
-    store, corpus, config = world
-    scores = np.arange(len(corpus))
-    calibrated = finish_run(store, corpus, config, scores, name="calibrated", lamb=0.5)
-    raw = finish_run(store, corpus, config, scores, name="raw", scale="raw", lamb=0.25, anchors=RAW_ANCHORS)
-    entries = comparison.load([calibrated, raw], len(corpus))
-    quality = comparison.curves(entries, "quality")
-    assert quality[quality.run == "A · calibrated"]["value"].tolist() == pytest.approx([0.16, 0.32, 0.48, 0.64, 0.8])
-    # raw quality 5.2 ... 6 between a random 5 and a best 7
-    assert quality[quality.run == "B · raw"]["value"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
-    joint = comparison.curves(entries, "joint")
-    assert joint[joint.run == "B · raw"]["value"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
-
-
-def test_a_polished_selection_has_its_mark_where_its_curve_does_not_end_there(world):
-    """The raw run's curve ends half-way to the best quality and its selection at 0.8; the other's curve at 0.8."""
-    store, corpus, config = world
-    scores = np.arange(len(corpus))
-    plain = finish_run(store, corpus, config, scores, name="plain")
-    polished = finish_run(store, corpus, config, scores, name="polished", scale="raw", anchors=RAW_ANCHORS)
-    marks = comparison.finals(comparison.load([plain, polished], len(corpus)), "quality")
-    assert marks.to_dict("records") == [{"run": "B · polished", "step": 5.0, "seconds": 0.5, "value": 0.8}]
-
-
-def test_a_run_without_steps_is_one_point(world):
-    store, corpus, config = world
-    run = finish_run(store, corpus, config, np.arange(len(corpus)), estimator="top-quality")
-    (run.path / "metrics.jsonl").unlink()
-    entries = comparison.load([run, run], len(corpus))
-    table = comparison.curves(entries, "quality")
-    assert table["value"].tolist() == [0.8, 0.8] and table["step"].tolist() == [0, 0]
 
 
 def test_load_refuses_what_does_not_fit(three):
@@ -254,25 +212,13 @@ def test_shares_by_category(three):
     assert [column.name for column in corpus.metadata_columns.values() if column.kind == "class"] == ["source"]
 
 
-def test_charts_give_every_run_a_colour_and_a_second_sign(three):
+def test_the_chart_gives_every_run_a_colour_and_a_second_sign(three):
     entries, _, corpus = three
     labels = [entry.label for entry in entries]
-    ends = pd.DataFrame({"run": labels[:1], "step": [5.0], "seconds": [0.5], "value": [0.9]})
-    table = comparison.curves(entries, "quality")
-    ended = overlay(table, labels, "seconds", measure="quality", finals=ends)
-    (mark,) = [part for part in ended.data if "final selection" in (part.hovertemplate or "")]
-    assert (mark.x[0], mark.y[0], mark.marker.symbol) == (0.5, 90.0, "diamond")
-    curves = overlay(table, labels, "seconds", measure="quality")
-    lines = [part for part in curves.data if part.showlegend]
-    for label, drawn in zip(labels, (part for part in curves.data if not part.showlegend), strict=True):
-        points = table[table["run"] == label]
-        assert list(drawn.x) == points["seconds"].tolist() and np.allclose(drawn.y, 100 * points["value"])
     category = comparison.by_category(entries, Category.of("source", corpus.metadata["source"]))
     dots = shares(category, labels, [entry.ratio for entry in entries], "source")
-    assert [part.name for part in lines] == [part.name for part in dots.data] == labels
-    assert len({part.line.color for part in lines}) == len({part.line.dash for part in lines}) == 3
+    assert [part.name for part in dots.data] == labels
     assert len({part.marker.color for part in dots.data}) == len({part.marker.symbol for part in dots.data}) == 3
-    assert "quality" in curves.layout.yaxis.title.text and "seconds" in curves.layout.xaxis.title.text
     assert {100 * entry.ratio for entry in entries} == {line.x0 for line in dots.layout.shapes}
     left, right = dots.layout.xaxis.range
     assert left < 0 and right > max(max(part.x) for part in dots.data), "a mark at an end is whole"

@@ -10,7 +10,7 @@ from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.tradeoff.ends import Ends, ends_of
 from datamask.dashboard.workspace.selection import Selection
 from datamask.evaluation.result import NO_RESULT
-from datamask.measured import Anchors, TermValues
+from datamask.measured import TermValues
 from datamask.runs.store import Run
 
 
@@ -37,7 +37,5 @@ def current_entry(place: int, selection: Selection, opened: OpenCorpus, run: Run
         draw_chances(selection.count, eligible | selection.mask, np.zeros(selection.rows, bool)),
         TermValues(selection.quality, selection.diversity, joint),
         TermValues(float(opened.corpus.quality[selection.mask].mean())),
-        (None if run is None else run.anchors()) or Anchors(),
         Ends("", {}) if run is None else ends_of(selection.settings, run.status().result or NO_RESULT, run.facts()),
-        {},
     )

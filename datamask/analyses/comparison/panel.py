@@ -1,4 +1,4 @@
-"""Of compared runs the overlap, values, curves and settings."""
+"""Of compared runs the overlap, values and settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from datamask.analyses.comparison import tables as comparison
-from datamask.analyses.comparison.curves_chart import overlay
 from datamask.analyses.comparison.shares_chart import shares
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
@@ -135,52 +134,6 @@ def values(entries: Sequence[Entry], corpus: Corpus) -> None:
     )
     for sentence in comparison.caveats(entries):
         st.caption(words.plain(sentence, 400))
-
-
-def curves(entries: Sequence[Entry]) -> None:
-    """Whole-corpus values of all runs in one chart, where they are on one scale."""
-    # joint values of several lambdas have no common axis: the terms are drawn
-    weighed = len({entry.config.lamb for entry in entries}) == 1
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        measure = st.segmented_control(
-            "Value",
-            comparison.MEASURES if weighed else ("quality", "diversity"),
-            default="quality",
-            key="compare_measure" if weighed else "compare_term",
-            required=True,
-            format_func=str.capitalize,
-            label_visibility="collapsed",
-            persist_state="session",
-        )
-        across = st.segmented_control(
-            "Along",
-            ("step", "seconds"),
-            default="step",
-            key="compare_x",
-            required=True,
-            format_func={"step": "Steps", "seconds": "Seconds"}.__getitem__,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
-    fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
-    fit["joint"] = fit["quality"] and fit["diversity"]
-    if measure != "quality" and (sentence := comparison.other_ends(entries)) is not None:
-        st.caption(words.plain(sentence, 400))
-        return
-    if not fit[measure]:
-        st.caption(f"These runs have no common scale of {measure}. Compare when the curves rise, not their heights.")
-    table = comparison.curves(entries, measure)
-    if table.empty:
-        st.caption(f"None of these runs has stored values of {measure}.")
-        return
-    finals = comparison.finals(entries, measure)
-    plot(
-        overlay(table, [entry.label for entry in entries], across, measure=measure, dark=session.dark(), finals=finals),
-        key="compare_curves",
-        alt=f"{measure} of each run over {across}",
-    )
-    if len(finals):
-        st.caption("◆ the final selection after local search.")
 
 
 def categories(entries: Sequence[Entry], corpus: Corpus) -> None:

@@ -20,20 +20,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.analyses.run_lines import tables as run_lines
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.layers import Category
 from datamask.dashboard.tradeoff.ends import Ends, ends_of, other_version
 from datamask.errors import InputError
 from datamask.evaluation.result import NO_RESULT
-from datamask.measured import Anchors, TermValues
+from datamask.measured import TermValues
 from datamask.options import CORPUS_OPTIONS, OPTIONS, Option
 from datamask.runs.store import Run
 
 LETTERS = "ABCD"
 MOST = 4
-MEASURES = ("joint", "quality", "diversity")
 
 SETTINGS = {name: option.title for name, option in OPTIONS.items()}
 """Every setting of a selection, with what a list of settings calls it."""
@@ -50,9 +48,7 @@ class Entry:
         drawn: float64 ``(N,)``, the chance of each row in a random selection of as many: `draw_chances`.
         shares: quality, diversity and joint as share of the attainable gain; None where a term is constant.
         raw: the same as they are.
-        anchors: the ends of its scales.
         ends: of its diversity scale, with what they depend on.
-        metrics: columns of its metrics.
     """
 
     run_id: str
@@ -64,9 +60,7 @@ class Entry:
     drawn: np.ndarray
     shares: TermValues
     raw: TermValues
-    anchors: Anchors
     ends: Ends
-    metrics: dict[str, np.ndarray]
 
     @property
     def ratio(self) -> float:
@@ -106,9 +100,7 @@ def load(runs: Sequence[Run], n: int, beside: int = 0) -> list[Entry]:
                 draw_chances(int(selected.sum()), eligible | selected, _pinned(run, n) & selected),
                 result.calibrated,
                 result.raw,
-                run.anchors() or Anchors(),
                 ends_of(run.config.selection, result, run.facts()),
-                run.metrics(),
             )
         )
     return entries
@@ -231,18 +223,6 @@ def settings(entries: Sequence[Entry]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Setting", *(entry.label for entry in entries)])
 
 
-def same_quality_scale(entries: Sequence[Entry]) -> bool:
-    """Whether one unit of quality is the same gain in every run."""
-    return _equal([entry.anchors.quality for entry in entries])
-
-
-def same_diversity_scale(entries: Sequence[Entry]) -> bool:
-    """Whether one unit of diversity is the same gain of the same objective in every run."""
-    return _equal([entry.config.objective for entry in entries]) and _equal(
-        [entry.anchors.diversity for entry in entries]
-    )
-
-
 def other_ends(entries: Sequence[Entry]) -> str | None:
     """A sentence where two versions of datamask found the ends of one diversity scale; None: nowhere."""
     for first, second in combinations(entries, 2):
@@ -267,57 +247,6 @@ def caveats(entries: Sequence[Entry]) -> list[str]:
     return sentences
 
 
-POLISHED = 1e-3
-"""Share of the attainable gain by which a final selection must differ from its curve's end to have its own mark."""
-
-# -- curves ---------------------------------------------------------------------------------------------------------
-
-
-def curves(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
-    """Whole-corpus values over the steps, all as shares of the attainable gain: ``run, step, seconds, value``.
-
-    Runs on the raw scale are brought to shares by their anchors, so that every curve has 0 at a random subset. A run
-    without steps (a baseline) has one row at step 0, its final value.
-    """
-    parts = []
-    for entry in entries:
-        steps = entry.metrics.get("step", np.zeros(0))
-        shares = _share_curve(entry, measure)
-        there = np.flatnonzero(np.isfinite(shares))
-        if len(there):
-            seconds = entry.metrics.get("seconds", np.full(len(steps), np.nan))
-            parts.append(
-                pd.DataFrame(
-                    {"run": entry.label, "step": steps[there], "seconds": seconds[there], "value": shares[there]}
-                )
-            )
-        elif (share := entry.shares.of(measure)) is not None:
-            parts.append(pd.DataFrame({"run": [entry.label], "step": [0.0], "seconds": [0.0], "value": [float(share)]}))
-    if not parts:
-        return pd.DataFrame({"run": [], "step": [], "seconds": [], "value": []})
-    return pd.concat(parts, ignore_index=True)
-
-
-def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
-    """Where selections ended that were polished after their last step: ``run, step, seconds, value``."""
-    rows = []
-    for entry in entries:
-        shares, end = _share_curve(entry, measure), entry.shares.of(measure)
-        there = np.flatnonzero(np.isfinite(shares))
-        if end is None or not len(there) or abs(end - shares[there[-1]]) <= POLISHED:
-            continue
-        seconds = entry.metrics.get("seconds", np.full(len(shares), np.nan))
-        rows.append(
-            {
-                "run": entry.label,
-                "step": float(entry.metrics["step"][there[-1]]),
-                "seconds": float(seconds[there[-1]]),
-                "value": float(end),
-            }
-        )
-    return pd.DataFrame(rows, columns=["run", "step", "seconds", "value"])
-
-
 def _pinned(run: Run, n: int) -> np.ndarray:
     """The rows that the run had to take, bool ``(N,)``; none where the list of them is gone."""
     from datamask.evaluation.id_lists import read_ids
@@ -331,10 +260,6 @@ def _pinned(run: Run, n: int) -> np.ndarray:
             listed = read_ids(Path(run.config.selection.pin), name).cast(ids.type)
             pinned = pc.is_in(ids, value_set=listed).to_numpy()
     return pinned
-
-
-def _share_curve(entry: Entry, measure: str) -> np.ndarray:
-    return run_lines.shares(entry.metrics, entry.config, entry.anchors, measure)
 
 
 def _equal(items: Sequence[object]) -> bool:

@@ -50,6 +50,7 @@ def _draw(runs: Sequence[Run]) -> None:
             default=MEASURES[0],
             key="lines_measure",
             required=True,
+            persist_state="session",
             format_func=str.capitalize,
             label_visibility="collapsed",
         )
@@ -59,6 +60,7 @@ def _draw(runs: Sequence[Run]) -> None:
             default="step",
             key="lines_x",
             required=True,
+            persist_state="session",
             format_func=ALONG.__getitem__,
             label_visibility="collapsed",
         )
