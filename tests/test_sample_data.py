@@ -12,7 +12,6 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus.opening import open_corpus
-from datamask.corpus.preparation import count_tokens
 from datamask.corpus.quality_rules import RULES
 from datamask.errors import StoreError
 from datamask.files import replacing_folder
@@ -61,7 +60,7 @@ def test_its_columns_hold_what_they_say(table, facts):
     assert {source: sources.count(source) for source in set(sources)} == facts["sources"]
     assert max(facts["sources"].values()) <= build.PER_SOURCE
     assert all(docstrings.SHORTEST <= len(text) <= build.LONGEST for text in texts)
-    assert table["n_tokens"].to_pylist() == [count_tokens(text) for text in texts]
+    assert table["n_tokens"].to_pylist() == [build.words_and_marks(text) for text in texts]
     features = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=2e-3)
     assert abs(features @ features.mean(axis=0)).mean() < 0.05, "what all texts share was taken out"

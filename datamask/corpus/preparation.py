@@ -8,12 +8,12 @@ calls. Every column stays as it is. Of these, those are made for which no column
 | `chunk_id` | string | ``file:row`` |
 | `quality_score` | float32 | 0 to 10, by the rules of `quality_rules` |
 | `feature_arr` | fixed_size_list<float16>[dim] | TF-IDF and truncated SVD, or by an embedder; unit length |
-| `n_tokens` | int32 | words and punctuation marks of the text |
+| `n_tokens` | int32 | tokens, estimated for a vocabulary like o200k_base, or by a tokenizer (`token_counts`) |
 """
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
@@ -33,6 +33,7 @@ from datamask.corpus.readers.leaves import with_leaves
 from datamask.corpus.shards import open_source
 from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_survey import Survey, TextPlan, plan_texts, survey, texts_of
+from datamask.corpus.token_counts import VOCABULARY, TokenCounter, estimated, token_counter
 from datamask.errors import InputError, Stopped
 from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
 from datamask.polling import Poll, no_poll
@@ -44,7 +45,6 @@ ROW_GROUP = 16_384
 """Rows, or `_ROW_GROUP_BYTES`, whichever is reached first, gathered before they are written as one row group."""
 
 _ROW_GROUP_BYTES = 128 << 20
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEP = 256
 """Texts scored between two calls of `poll`, some 50 ms; an embedder may take fewer at a time."""
 
@@ -82,11 +82,6 @@ class Prepared(TypedDict):
     notes: list[str]
 
 
-def count_tokens(text: str) -> int:
-    """Words and punctuation marks: a length in the manner of a tokeniser, without one."""
-    return len(_TOKEN.findall(text))
-
-
 def feature_array(features: np.ndarray) -> pa.FixedSizeListArray:
     """A matrix ``(n, d)`` as fixed_size_list<float16>[d]."""
     flat = np.ascontiguousarray(features, dtype=np.float16).reshape(-1)
@@ -101,7 +96,12 @@ def nonzero(features: pa.FixedSizeListArray) -> np.ndarray:
 
 
 def prepared_columns(
-    texts: Sequence[str], features: Features | None, roles: Iterable[str], *, poll: Poll = no_poll
+    texts: Sequence[str],
+    features: Features | None,
+    roles: Iterable[str],
+    count: TokenCounter = estimated,
+    *,
+    poll: Poll = no_poll,
 ) -> dict[str, pa.Array]:
     """Quality, features and length of `texts`, as columns by their roles.
 
@@ -109,6 +109,7 @@ def prepared_columns(
         texts: n texts.
         features: TF-IDF, fitted, or an embedder; of the role ``feature``.
         roles: that are made; ``id`` is none of them.
+        count: gives the lengths.
         poll: called every `_STEP` texts, or as many as the embedder takes at a time.
 
     Raises:
@@ -120,7 +121,7 @@ def prepared_columns(
         poll()
         part = texts[start : start + step]
         if "length" in roles:
-            tokens[start : start + len(part)] = [count_tokens(text) for text in part]
+            tokens[start : start + len(part)] = count(part)
         if "quality" in roles:
             quality[start : start + len(part)] = [quality_score(text) for text in part]
         if features is not None:
@@ -139,6 +140,7 @@ def prepare_shards(
     id_column: str | None = None,
     make_ids: bool = False,
     embedder: Embedder | None = None,
+    tokenizer: str | Path | None = None,
     dim: int | None = None,
     seed: int = 0,
     work: Work = UNWATCHED,
@@ -162,6 +164,7 @@ def prepare_shards(
             from 0.
         make_ids: make ids in any case.
         embedder: makes the features (`embedders.embedder_of`), and is noted in the shards; None: TF-IDF.
+        tokenizer: path of a ``tokenizer.json`` that counts the tokens; None: they are estimated.
         dim: dimensions of TF-IDF features; None: `DIM`; fewer, with a note, where the texts are too few to fill them.
         seed: of the sample and of the SVD.
         work: asked and told once per batch or block.
@@ -191,6 +194,12 @@ def prepare_shards(
             f"{source.first().path} has features already ({kept_column}); leave out --embedder to keep them, or remove "
             "that column first"
         )
+    if tokenizer is not None and "length" not in plan.made:
+        raise InputError(
+            f"{source.first().path} has token counts already ({plan.columns['length']}); leave out --tokenizer to keep "
+            "them, or remove that column first"
+        )
+    count = token_counter(tokenizer)
     counts = survey(plan, seed, work.part(0.05, 0.1))
     for part in target.parent.glob(f".{escape(target.name)}.????????.part"):
         with suppress(OSError):  # in use, or gone: it was for tidiness alone
@@ -207,13 +216,16 @@ def prepare_shards(
         metadata = metadata_of(embedder) if embedder is not None else None
         if isinstance(features, TextFeatures):
             metadata = tfidf_metadata(features.dim, len(counts.sample))
-        written, rows, tokens = _write(plan, target, features, metadata, work.part(begun, 1.0))
+        written, rows, tokens = _write(plan, target, features, count, metadata, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
     dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
     work.report(1.0, f"Wrote {rows:,} rows")
     fitted_on = len(counts.sample) if features is not None and embedder is None else 0
     notes = _notes(plan, counts, dropped, features.dim if fitted_on and features else None, dim, fitted_on)
+    if "length" in plan.made:
+        by = f"estimated for a vocabulary like {VOCABULARY}" if tokenizer is None else f"counted by {tokenizer}"
+        notes.append(f"The tokens in column {plan.columns['length']} are {by}.")
     if found:
         notes.insert(0, f"{found:,} texts were embedded before this command was last stopped.")
     return {
@@ -287,7 +299,12 @@ def _notes(
 
 
 def _write(
-    plan: TextPlan, target: Path, features: Features | None, metadata: bytes | None, work: Work
+    plan: TextPlan,
+    target: Path,
+    features: Features | None,
+    count: TokenCounter,
+    metadata: bytes | None,
+    work: Work,
 ) -> tuple[list[Path], int, int]:
     """Second reading: every row with its new columns, into one file or one shard per file: files, rows, tokens.
 
@@ -297,6 +314,7 @@ def _write(
     embeds, source = isinstance(features, KeptEmbeddings), plan.source
     doing = "Embedding" if embeds else "Scoring"
     rows = tokens = done = 0
+    began = time.monotonic()
     single = target.suffix == ".parquet"
     with ExitStack() as stack:
         place = stack.enter_context(replacing(target) if single else replacing_folder(target))
@@ -304,8 +322,9 @@ def _write(
         for number, stem in enumerate(source.stems):
             shard = stack.enter_context(_Shard(place / f"{stem}.parquet")) if whole is None else whole
             for span, batch in plan.batches(number, None, work.poll):
-                work.report(min(1.0, done / source.rows), f"{doing} {stem} ({done:,} of {source.rows:,} rows)")
-                table = _with_columns(batch, plan, number, span, features, work.poll)
+                rate = f", {done / (time.monotonic() - began):,.0f} a second" if done else ""
+                work.report(min(1.0, done / source.rows), f"{doing} {stem} ({done:,} of {source.rows:,} rows{rate})")
+                table = _with_columns(batch, plan, number, span, features, count, work.poll)
                 shard.add(_noted(table, plan, metadata), source.shards[number].path)
                 done, rows = done + batch.num_rows, rows + table.num_rows
                 tokens += _token_total(table, plan)
@@ -376,7 +395,13 @@ class _Shard:
 
 
 def _with_columns(
-    batch: pa.RecordBatch, plan: TextPlan, number: int, span: range, features: Features | None, poll: Poll
+    batch: pa.RecordBatch,
+    plan: TextPlan,
+    number: int,
+    span: range,
+    features: Features | None,
+    count: TokenCounter,
+    poll: Poll,
 ) -> pa.Table:
     """The rows of `batch` that have text and features, with the columns that were missing.
 
@@ -388,7 +413,7 @@ def _with_columns(
     if "id" in plan.made:
         table = table.add_column(0, plan.columns["id"], plan.reader.ids(span, batch))
     table, text = table.filter(text.is_valid()), text.drop_null()
-    prepared = prepared_columns(text.to_pylist(), features, plan.made, poll=poll)
+    prepared = prepared_columns(text.to_pylist(), features, plan.made, count, poll=poll)
     for role, column in prepared.items():
         table = table.append_column(plan.columns[role], column)
     return table.filter(pa.array(nonzero(prepared["feature"]))) if features is not None else table

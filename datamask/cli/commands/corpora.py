@@ -32,6 +32,9 @@ def add_prepare(parser: argparse.ArgumentParser) -> None:
         "array (tfidf)",
     )
     add_device(parser)
+    parser.add_argument(
+        "--tokenizer", metavar="PATH", help="tokenizer.json that counts the tokens (an estimate by script)"
+    )
     parser.add_argument("--dim", type=whole, metavar="D", help="dimensions of tfidf features (256)")
     parser.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of the tfidf features (0)")
     add_json(parser)
