@@ -42,7 +42,8 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         check_wholly_readable(config.corpus)
         return config
     look = look_at(config.corpus, work.poll)
-    say(look.used)
+    for sentence in (look.used, *look.notes):
+        say(sentence)
     total, most = look.rows, look.fitting
     if total <= most:
         return _in_memory(config)

@@ -184,6 +184,7 @@ def prepare(options: argparse.Namespace) -> int:
             text_column=options.text_column,
             id_column=options.id_column,
             make_ids=options.make_ids,
+            split=options.split,
             embedder=embedder,
             tokenizer=options.tokenizer,
             dim=options.dim,

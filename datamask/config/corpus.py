@@ -26,6 +26,7 @@ class CorpusConfig(CorpusOptions):
             without a row in `features` or `scores`, instead of refusing them.
         seed: seed of the row sample (`--row_seed`; on the command line the default is `--seed`).
         make_ids: make ids of file and row instead of reading a column.
+        split: split that is read of a folder with several (``train-*``, ``test-*``), or ``all``. None: train.
 
     Raises:
         OptionError: an option has a value of the wrong kind.

@@ -20,7 +20,7 @@ import pyarrow.types as pt
 
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus.corpus import ColumnNames
-from datamask.corpus.readers.leaves import is_leaf
+from datamask.corpus.readers.leaves import is_leaf, part_of
 from datamask.errors import InputError
 
 ID_NAMES = (
@@ -305,7 +305,7 @@ def require(schema: pa.Schema, name: str, role: str, path: str) -> str:
 
 def plausible(schema: pa.Schema, role: str) -> list[str]:
     """The candidates that no other role has a better claim to. Leaves of structs only where no column fits."""
-    fitting = candidates(schema, role)
+    fitting = [name for name in candidates(schema, role) if part_of(schema.field(name)) is None]
     fitting = [name for name in fitting if not is_leaf(schema.field(name))] or fitting
     others = {"id": ("quality", "length", "text"), "quality": ("id", "length")}.get(role, ())
     fitting = [name for name in fitting if not any(name.lower() in _PLACES[other] for other in others)]
@@ -364,22 +364,23 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
             f"{role}; rename all but one, or choose another with {option}"
         )
     falling = [field.name for field in schema if is_number(field.type) and _words(field.name) & FALLING]
-    less = f", or {option} {falling[0]}:-1 where less is better" if role == "quality" and falling else ""
+    less = f"{option} {falling[0]}:-1 where less is better" if role == "quality" and falling else ""
     if how == "several":
         several = plausible(schema, role)
         raise InputError(
             f"{path} has several columns that could be the {role} ({_listed(several)}); choose one with {option} "
-            f"{several[0]}{less}"
+            f"{several[0]}{less and f', or {less}'}"
         )
-    if (wrong := _wrong_type(schema, role)) is not None:
+    if (wrong := wrong_type(schema, role)) is not None:
         raise InputError(f"{path}: {wrong}, or choose another with {option}")
     if role == "id":
         return None, None
-    others = [name for name in candidates(schema, role) if name.lower() not in _PLACES["id"]]
+    others = [name for name in candidates(schema, role) if not {"index", "unnamed"} & _words(name)]
     if role == "quality" and others:
-        way_out = f"choose one with {option} {next((name for name in others if name not in falling), others[0])}{less}"
+        rising = [f"{option} {name}" for name in others if name not in falling][:1]
         raise InputError(
-            f"{path} has no column that is clearly the quality; its columns of numbers are {_listed(others)}; {way_out}"
+            f"{path} has no column that is clearly the quality; its columns of numbers are {_listed(others)}; choose "
+            f"one with {', or '.join([*rising, *([less] if less else [])])}"
         )
     prepare = f"`python -m datamask prepare {path} --output prepared`"
     what = {"feature": "features", "quality": "scores"}[role]
@@ -389,8 +390,12 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
     )
 
 
-def _wrong_type(schema: pa.Schema, role: str) -> str | None:
-    """What is wrong with a column that has a name of `role` and a type that does not fit; None: there is none."""
+def wrong_type(schema: pa.Schema, role: str) -> str | None:
+    """Return what is wrong with a column that has a name of `role` and a type that does not fit; None: there is none.
+
+    Args:
+        role: ``id``, ``quality`` or ``feature``.
+    """
     casts = {
         "id": "cast it to integers or text, or make ids with --make_ids",
         "quality": "cast it to numbers, such as CAST(x AS DOUBLE) in DuckDB",

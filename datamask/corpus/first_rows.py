@@ -93,7 +93,7 @@ def first_look(config: CorpusConfig, *, shards: int = SHARDS, rows: int = ROWS, 
             f"a first look needs features and scores next to the ids, but --{sides[0]} names other files, whose rows "
             "are found by reading all ids; write them into the shards of --input, or wait until the corpus is open"
         )
-    paths = list_files(config.inputs, "input", work.poll)
+    paths = list_files(config.inputs, "input", work.poll, config.split)
     left_out: list[str] = []
     looked_at = _opened(_spread(paths, shards), left_out, work.part(0.0, 0.2))
     source = _source(looked_at)

@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from datamask.corpus import decode
 from datamask.corpus.columns import Columns, inner_type, is_list, is_number, value_type
 from datamask.corpus.moments import showable
+from datamask.corpus.readers.leaves import part_of
 from datamask.corpus.reading import kept
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source
@@ -48,7 +49,7 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
     kinds: dict[str, list[pa.DataType]] = {}
     for shard in shards:
         for field in shard.schema:
-            if field.name not in of_roles and field.name not in repeated:
+            if field.name not in of_roles and field.name not in repeated and part_of(field) != columns.feature:
                 kinds.setdefault(field.name, []).append(field.type)
     fields = []
     notes = [f"Column {name!r} was left out: several columns of one file have that name." for name in repeated]

@@ -45,6 +45,9 @@ TRIES = 3
 
 SAMPLE = "take a sample (--rows), or try again when other work has ended"
 
+FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64", "string": "JSON text"}
+"""What Arrow calls types of numbers, and what everybody else does."""
+
 DIM_ROWS = 64
 """Rows by which d is told."""
 
@@ -220,7 +223,7 @@ class Look:
         rows: of all shards. fitting: that are opened at most, were no number given. dim: d.
         columns: role -> name of the column, or names; None: there is none.
         row_bytes: of a row's ids and metadata in memory, about.
-        used: the columns in one line (`used_line`).
+        used: the columns in one line (`used_line`). notes: which splits are read.
     """
 
     rows: int
@@ -229,6 +232,7 @@ class Look:
     columns: dict[str, str | None]
     row_bytes: int
     used: str
+    notes: tuple[str, ...] = ()
 
 
 def look_at(config: CorpusConfig, poll: Poll = no_poll) -> Look:
@@ -248,7 +252,15 @@ def look_at(config: CorpusConfig, poll: Poll = no_poll) -> Look:
         "text": columns.text,
     }
     row_bytes = metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
-    return Look(main.rows, _fitting_rows(main, columns, dim), dim, roles, row_bytes, used_line(sources, columns, dim))
+    return Look(
+        main.rows,
+        _fitting_rows(main, columns, dim),
+        dim,
+        roles,
+        row_bytes,
+        used_line(sources, columns, dim),
+        main.notes,
+    )
 
 
 def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, float, float]:
@@ -286,9 +298,8 @@ def used_line(sources: dict[str, Source], columns: Columns, dim: int) -> str:
         f"{column.name}{'' if column.weight == 1 else f' x {column.weight:g}'}{of(origin)}"
         for column, origin in zip(columns.quality, columns.quality_from)
     )
-    values = kind(columns.feature, columns.feature_from)
-    values = inner_type(values)
-    features = f"{columns.feature} ({dim:,}, {values}){of(columns.feature_from)}"
+    values = str(inner_type(kind(columns.feature, columns.feature_from)))
+    features = f"{columns.feature} ({dim:,}, {FLOATS.get(values, values)}){of(columns.feature_from)}"
     tokens = "" if columns.length is None else f" · tokens {columns.length}"
     files = f"{len(main.shards):,} file{'s' if len(main.shards) != 1 else ''}"
     return f"id {ids} · quality {quality} · features {features}{tokens} · {main.rows:,} rows of {files}"
@@ -303,7 +314,7 @@ def open_sources(config: CorpusConfig, work: Work = UNWATCHED, limit: int | None
     """
     given = {name: paths for name, paths in config.paths.items() if paths}
     return {
-        name: open_source(name, paths, work.part(place / len(given), (place + 1) / len(given)), limit)
+        name: open_source(name, paths, work.part(place / len(given), (place + 1) / len(given)), limit, config.split)
         for place, (name, paths) in enumerate(given.items())
     }
 
@@ -338,9 +349,11 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
                             f"(choose another with {OPTIONS[role]})"
                         )
                     require(shard.schema, column, role, shard.path)
+    splits = [note for source in sources.values() for note in source.notes]
     column_id_type(sources["input"], columns.id, columns.made_ids)
     embedder = embedder_note(firsts[columns.feature_from].schema.metadata)
-    return columns if embedder is None else replace(columns, notes=(*columns.notes, embedder))
+    notes = (*columns.notes, *splits, *([] if embedder is None else [embedder]))
+    return replace(columns, notes=notes)
 
 
 def feature_dim(source: Source, name: str, poll: Poll = no_poll) -> int:

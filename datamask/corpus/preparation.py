@@ -139,6 +139,7 @@ def prepare_shards(
     text_column: str | None = None,
     id_column: str | None = None,
     make_ids: bool = False,
+    split: str | None = None,
     embedder: Embedder | None = None,
     tokenizer: str | Path | None = None,
     dim: int | None = None,
@@ -163,6 +164,7 @@ def prepare_shards(
         id_column: the column with the ids; None: one of a known name, else they are made: ``file:row``, rows counted
             from 0.
         make_ids: make ids in any case.
+        split: which is read of a folder that has several, as of `CorpusConfig`.
         embedder: makes the features (`embedders.embedder_of`), and is noted in the shards; None: TF-IDF.
         tokenizer: path of a ``tokenizer.json`` that counts the tokens; None: they are estimated.
         dim: dimensions of TF-IDF features; None: `DIM`; fewer, with a note, where the texts are too few to fill them.
@@ -182,7 +184,7 @@ def prepare_shards(
     if is_address(output):
         raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
     target = user_path(output)
-    source = open_source("input", [str(path) for path in inputs], work.part(0.0, 0.05))
+    source = open_source("input", [str(path) for path in inputs], work.part(0.0, 0.05), split=split)
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if any(target.resolve() == Path(shard.path).resolve() for shard in source.shards if not is_address(shard.path)):
@@ -268,7 +270,7 @@ def _notes(
     """Sentences about what was found and made. fitted_dim: dimensions of TF-IDF features; None: none were made."""
     what = {"id": "ids", "quality": "quality", "feature": "features", "length": "tokens"}
     kept = [f"{what[role]} {name}" for role, name in plan.columns.items() if role not in plan.made]
-    notes = [f"Kept as they are: {', '.join(kept)}."] if kept else []
+    notes = [*plan.source.notes, *([f"Kept as they are: {', '.join(kept)}."] if kept else [])]
     made = [f"{what[role]} {plan.columns[role]}" for role in plan.columns if role in plan.made]
     notes += [f"Made: {', '.join(made)}."] if made else []
     if plan.several:
@@ -410,6 +412,8 @@ def _with_columns(
     """
     table = pa.Table.from_batches([batch])
     text = texts_of(plan.source.shards[number].with_leaves(batch, [plan.text]).column(plan.text))
+    for name, value in plan.source.shards[number].partition.items():
+        table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
     if "id" in plan.made:
         table = table.add_column(0, plan.columns["id"], plan.reader.ids(span, batch))
     table, text = table.filter(text.is_valid()), text.drop_null()

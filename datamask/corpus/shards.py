@@ -8,6 +8,7 @@ batches are sized by bytes, so that memory does not depend on the row-group size
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,12 +47,14 @@ class Source:
         shards: in reading order.
         starts: int64 ``(len(shards) + 1,)``, the first row of each shard in the long table.
         complete: False where a limit left files out, or rows.
+        notes: sentences about what of the paths is read.
     """
 
     name: str
     shards: tuple[Shard, ...]
     starts: np.ndarray
     complete: bool = True
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -109,15 +112,28 @@ class Source:
         return f"{self.shards[shard].path} row {row - int(self.starts[shard]):,}"
 
 
-def list_files(inputs: Sequence[str], option: str = "input", poll: Poll = no_poll) -> tuple[str, ...]:
+def list_files(
+    inputs: Sequence[str],
+    option: str = "input",
+    poll: Poll = no_poll,
+    split: str | None = None,
+    note: Callable[[str], None] = lambda sentence: None,
+) -> tuple[str, ...]:
     """The files that files, folders (recursive, sorted) and globs name, each once, in the order given.
 
     Of a folder, the files of one format: the first of the table of readers that it has any of, names such as
     ``.json``, which other files have too, last. Addresses of files, folders and globs elsewhere are taken in the same
     way.
 
+    Args:
+        inputs, option: the paths, and what named them.
+        split: of a folder whose files are all of a split, as ``train-00000.parquet`` or ``train/``, the one that is
+            read, or ``all``; None: ``train``.
+        note: is told which split is read of a folder that has several.
+
     Raises:
-        InputError: a path does not exist, nothing matches, or too many files and folders would have to be looked at.
+        InputError: a path does not exist, nothing matches, too many files and folders would have to be looked at, or a
+            folder has several splits, none of which is `split` or train.
         RemoteError: a store does not answer.
         Stopped: from `poll`.
     """
@@ -126,7 +142,7 @@ def list_files(inputs: Sequence[str], option: str = "input", poll: Poll = no_pol
     for text in inputs:
         path = os.fspath(text)
         if is_address(path):
-            for match in _remote_matches(path, option, limit, poll):
+            for match in _of_split(_remote_matches(path, option, limit, poll), path, option, split, note):
                 listed.setdefault(match, match)
             continue
         expanded = user_path(path)
@@ -136,6 +152,7 @@ def list_files(inputs: Sequence[str], option: str = "input", poll: Poll = no_pol
                 matches = files_in(expanded, limit)
                 if not matches:
                     raise InputError(f"--{option} {name} {_nothing_in_it()}")
+                matches = _of_split(matches, str(expanded), option, split, note)
             elif expanded.exists():
                 matches = [str(expanded)]
             elif is_pattern(path):
@@ -152,6 +169,29 @@ def list_files(inputs: Sequence[str], option: str = "input", poll: Poll = no_pol
         for match in matches:
             listed.setdefault(os.path.realpath(match), match)
     return tuple(listed.values())
+
+
+_SPLIT = re.compile(r"(train|test|validation|valid|val|dev|eval)(?=[-_./]|$)", re.IGNORECASE)
+
+
+def _of_split(files: list[str], folder: str, option: str, split: str | None, note: Callable[[str], None]) -> list[str]:
+    """The files of a folder that are of the split that is read; all where not each of them is of one."""
+    splits: dict[str, list[str]] = {}
+    for file in files:
+        below = file_name(file)[len(file_name(folder).rstrip("/")) + 1 :]
+        found = next((match for match in map(_SPLIT.match, below.split("/")) if match), None)
+        splits.setdefault("" if found is None else found[1].lower(), []).append(file)
+    if split == "all" or "" in splits or (split is None and len(splits) < 2):
+        return files
+    name, names = f"--{option} {shortened(folder)}", ", ".join(splits)
+    if split is None and "train" not in splits:
+        raise InputError(f"{name} has the splits {names}; choose one with --split, or --split all")
+    if split is not None and split.lower() not in splits:
+        raise InputError(f"{name} has no split {split!r}; its splits are {names}")
+    read = (split or "train").lower()
+    if split is None:
+        note(f"{name} has the splits {names}: {read} is read, and --split chooses another, or all.")
+    return splits[read]
 
 
 def _remote_matches(text: str, option: str, limit: ListingLimit, poll: Poll) -> list[str]:
@@ -214,14 +254,17 @@ def in_shard_threads(shards: Sequence[Shard], task: Callable[[int], Result], tal
         return tally.in_threads(task, len(shards), threads_for((shard.path for shard in shards), len(shards)))
 
 
-def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit: int | None = None) -> Source:
+def open_source(
+    name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit: int | None = None, split: str | None = None
+) -> Source:
     """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows at all.
         Stopped: from `work.poll`.
     """
-    listed = list_files(inputs, name, work.poll)
+    notes: list[str] = []
+    listed = list_files(inputs, name, work.poll, split, notes.append)
     paths = listed[:limit]
     enough = None if limit is None else LOOK_BYTES // max(1, len(paths))
     sizes = _sizes(paths, work.poll)
@@ -240,6 +283,7 @@ def open_source(name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit:
         shards,
         np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
         len(paths) == len(listed) and all(shard.facts.complete for shard in shards),
+        tuple(notes),
     )
     source.first()
     return source

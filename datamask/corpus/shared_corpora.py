@@ -142,7 +142,7 @@ def _key(config: CorpusConfig, row_limit: int | None, poll: Poll) -> str:
     """The configuration as text (a reloaded class is not equal to its old self), with every file's size and time."""
     stamps = []
     for option, paths in config.paths.items():
-        files = list_files(paths, option, poll)
+        files = list_files(paths, option, poll, config.split)
         for path, stamp in zip(files, file_stamps(files, poll), strict=True):
             if isinstance(stamp, OSError):
                 raise InputError(f"{path} cannot be read: {stamp.strerror or stamp}") from stamp

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.corpus.checks import check_unique
-from datamask.corpus.columns import NAMES, TEXT_NAMES, candidates, free_name, guess, require
+from datamask.corpus.columns import NAMES, TEXT_NAMES, candidates, free_name, guess, require, wrong_type
 from datamask.corpus.decode import joined, plain
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.row_reader import RowReader
@@ -103,6 +103,10 @@ def plan_texts(
         # a length may be of characters, and no unknown number is a score of texts
         if role == "feature" or (how == "name" and (role != "length" or "token" in name.lower())):
             found[role] = name
+    for role in ("id", "feature"):  # what is made next to a column that is meant would be taken in its place
+        wrong = None if role in found or several or (role == "id" and make_ids) else wrong_type(first.schema, role)
+        if wrong is not None:
+            raise InputError(f"{first.path}: {wrong}, or rename that column to have another one made")
     for role, name in found.items():
         lacking = next((shard for shard in shards if shard.schema.names.count(name) != 1), None)
         if lacking is not None:

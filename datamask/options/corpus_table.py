@@ -131,6 +131,14 @@ class CorpusOptions:
         control=Control(),
         help="Ids such as shard-3:17, the name of a file and the number of a row.",
     )
+    split: str | None = option(
+        Text(),
+        "Split",
+        "split to read of a folder that has several, such as test, or all of them: all",
+        "NAME",
+        ROWS,
+        unset="train",
+    )
 
 
 CORPUS_OPTIONS = options_of(CorpusOptions)

@@ -91,7 +91,7 @@ def open_pool(
         work: whether to go on, and who hears how far the pool's preparation is. open_corpus: gives the corpus.
     """
     device = resolve(config.device)
-    stamps = digests.stamps(list_files(corpus_config.inputs, poll=work.poll), work.poll)
+    stamps = digests.stamps(list_files(corpus_config.inputs, poll=work.poll, split=corpus_config.split), work.poll)
     pool = Pool(open_corpus(), device, cache_dir, work=work, center=config.center, neighbors=config.neighbors)
     pool.stamps = stamps
     return pool

@@ -86,16 +86,17 @@ QUALITIES = {
     ("fineweb-edu-score-int", "fineweb-edu-score-float"): "fineweb-edu-score-float",
     ("likes", "views"): r"several .* \(likes, views\); choose one with --quality_column likes$",
     ("likes", "views", "ppl"): r"--quality_column likes, or --quality_column ppl:-1 where less is better",
+    **{(name,): "has no quality column .*datamask prepare" for name in ("__index_level_0__", "Unnamed: 0", "index")},
     ("my_score", "other_score"): r"several .* \(my_score, other_score\)",
     **{
         (name,): f"no column that is clearly the quality; its columns of numbers are {name}; .*--quality_column {name}"
         for name in (
-            *("__index_level_0__", "Unnamed: 0", "index", "row_number", "year", "timestamp", "crawlDate", "label"),
+            *("row_number", "year", "timestamp", "crawlDate", "label"),
             *("minhash_cluster_size", "cluster_id", "num_links", "word_count", "split", "Class"),
         )
     },
     **{
-        (name,): f"choose one with --quality_column {name}, or --quality_column {name}:-1 where less is better"
+        (name,): f"choose one with --quality_column {name}:-1 where less is better"
         for name in ("perplexity", "toxicity_score", "cosine_dist_to_cent", "ccnet_perplexity", "nsfw_prob", "loss")
     },
 }

@@ -97,7 +97,7 @@ def test_a_run_stopped_before_its_first_evaluation_resumes(store):
 
 
 def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
-    def listing(inputs, option="input", *, poll):
+    def listing(inputs, option="input", *, poll, split=None):
         stop.append(True)
         poll()
         pytest.fail("listing went on")

@@ -3,7 +3,7 @@
 | module | job |
 |---|---|
 | `contract` | what a reader is |
-| `parquet`, `json_lines`, `csv` | one each |
+| `parquet`, `arrow`, `json_lines`, `csv` | one each |
 | `text` | what readers of text share: lines, compression, bounds |
 | `leaves` | fields of nested columns by dotted names |
 | `shard` | one file, looked at |
@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from datamask.corpus.readers.arrow import ARROW
 from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.json_lines import JSON_LINES
@@ -29,6 +30,7 @@ from datamask.storage.remote import RemoteFile
 
 READERS: list[Reader] = [
     PARQUET,
+    ARROW,
     JSON_LINES,
     CSV,
 ]
@@ -43,7 +45,7 @@ def endings(readers: Sequence[Reader] | None = None, *, in_folders: bool = False
 
 
 def formats() -> str:
-    """The formats in words: ``parquet, JSON lines or CSV``."""
+    """The formats in words: ``parquet, Arrow, JSON lines or CSV``."""
     *first, last = [reader.name for reader in READERS]
     return f"{', '.join(first)} or {last}" if first else last
 

@@ -1,20 +1,29 @@
-"""Fields of nested columns by dotted names: ``metadata.score`` is the field ``score`` of the struct ``metadata``.
+"""Columns that a file does not have as such: leaves of structs by dotted names, and many columns of numbers as one.
 
-`Shard.schema` names the leaves of every struct in place of the struct, so that a leaf can be an id, a quality or a
-color like any other column. `Shard.batches` reads the leaves that are asked for, and of parquet nothing else.
+``metadata.score`` is the field ``score`` of the struct ``metadata``; columns ``emb_0`` to ``emb_31`` are the lists
+``emb``. `Shard.schema` names them, so that they can be an id, a quality, features or
+a color like any other column. `Shard.batches` reads what is asked for, and of parquet nothing else.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 LEAF = {b"datamask.leaf": b"yes"}
 """Metadata of a field that lies in a struct."""
+
+PART = b"datamask.part"
+"""In the metadata of a field of `numbered_columns`: the name of the lists that it is a part of."""
+
+MANY = 8
+"""Numbered columns of one name are lists from so many on."""
 
 Path = tuple[str, ...]
 """The names from a column down to a leaf."""
@@ -47,12 +56,19 @@ def fields_in_lists(kind: pa.DataType, in_list: bool = False) -> int:
 def leaf_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with the leaves of every struct in place of the struct, under dotted names.
 
-    A leaf whose dotted name is the name of a column, or of another leaf, is left out: the column has the name.
+    A leaf whose dotted name is the name of a column, or of another leaf, is left out: the column has the name. The
+    lists of `numbered_columns` come last.
 
     Example:
         >>> leaf_schema(pa.schema({"id": pa.int64(), "metadata": pa.struct({"score": pa.float64()})})).names
         ['id', 'metadata.score']
     """
+    numbered = numbered_columns(schema)
+    if numbered:
+        whole = {member: name for name, members in numbered.items() for member in members}
+        lists = [pa.field(name, pa.list_(pa.float32(), len(members))) for name, members in numbered.items()]
+        marked = [field.with_metadata({PART: whole[field.name]}) if field.name in whole else field for field in schema]
+        schema = pa.schema([*marked, *lists], schema.metadata)
     if not any(pt.is_struct(field.type) for field in schema):
         return schema
     paths = leaf_paths(schema)
@@ -70,11 +86,36 @@ def is_leaf(field: pa.Field) -> bool:
     return field.metadata is not None and LEAF.keys() <= field.metadata.keys()
 
 
+def part_of(field: pa.Field) -> str | None:
+    """Return the name of the lists that a field of `leaf_schema` is a part of; None: of none."""
+    name = (field.metadata or {}).get(PART)
+    return None if name is None else name.decode()
+
+
 def leaf_paths(schema: pa.Schema) -> dict[str, Path]:
     """Return dotted name -> path of the leaves that lie in a struct."""
     named = [(".".join(path), path) for path, _ in leaves(list(schema)) if len(path) > 1]
     count = Counter([*schema.names, *(name for name, _ in named)])
     return {name: path for name, path in named if count[name] == 1}
+
+
+def numbered_columns(schema: pa.Schema) -> dict[str, list[str]]:
+    """Return the columns of floats whose names differ in a number alone, which counts from 0 or 1: name -> columns.
+
+    Example:
+        >>> list(numbered_columns(pa.schema({f"emb_{i}": pa.float32() for i in range(32)})))
+        ['emb']
+    """
+    found: dict[str, dict[int, str]] = {}
+    for field in schema:
+        match = re.fullmatch(r"(.*?[^\d_.\-])[_.\-]?(\d+)", field.name)
+        if match and pt.is_floating(field.type):
+            found.setdefault(match[1], {})[int(match[2])] = field.name
+    return {
+        name if name not in schema.names else f"{name}_*": [members[place] for place in sorted(members)]
+        for name, members in found.items()
+        if len(members) >= MANY and max(members) - min(members) == len(members) - 1 and min(members) in (0, 1)
+    }
 
 
 def schema_of(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
@@ -117,9 +158,14 @@ def with_leaves(batch: pa.RecordBatch, schema: pa.Schema, columns: Sequence[str]
     missing = [name for name in columns if name not in batch.schema.names]
     if not missing:
         return batch
-    paths = leaf_paths(schema)
+    paths, numbered = leaf_paths(schema), numbered_columns(schema)
     for name in missing:
-        if name in paths:
+        if name in numbered:
+            values = [pc.cast(batch.column(member), pa.float32()) for member in numbered[name]]
+            rows = np.column_stack([column.to_numpy(zero_copy_only=False) for column in values])
+            lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel(), pa.float32()), len(values))
+            batch = batch.append_column(name, lists)
+        elif name in paths:
             top, *below = paths[name]
             batch = batch.append_column(name, pc.struct_field(batch.column(top), below))
     return batch

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from datamask.corpus.readers import READERS, FileFacts, Reader, by_ending, formats, reader_of
-from datamask.corpus.readers.leaves import leaf_schema, with_leaves
+from datamask.corpus.readers.leaves import leaf_schema, numbered_columns, with_leaves
 from datamask.errors import InputError
 from datamask.memo import FileMemo
 from datamask.parquet import refusing
 from datamask.polling import Poll, no_poll
-from datamask.storage.address import FilePath, is_address
+from datamask.storage.address import FilePath, file_name, is_address
 from datamask.storage.remote import file_stamp
 
 _LOOKS: FileMemo[FileFacts] = FileMemo(4096)
@@ -34,8 +36,23 @@ class Shard:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns by which rows are read: leaves in place of structs. `facts.schema` is the file's own."""
-        return leaf_schema(self.facts.schema)
+        """The columns by which rows are read: leaves in place of structs, lists of numbered columns, and those of
+        `partition`. `facts.schema` is the file's own."""
+        schema = leaf_schema(self.facts.schema)
+        for name in self.partition:
+            schema = schema.append(pa.field(name, pa.string()))
+        return schema
+
+    @cached_property
+    def partition(self) -> dict[str, str | None]:
+        """Columns that the folders name, as ``lang=en/year=2020/``: they have one value in all rows, a text."""
+        folders = re.split(r"[/\\]", file_name(self.path))[:-1]
+        pairs = [folder.split("=", 1) for folder in folders if re.fullmatch(r"[^=]+=.*", folder)]
+        return {
+            unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
+            for name, value in pairs
+            if unquote(name) not in self.facts.schema.names
+        }
 
     @property
     def group_rows(self) -> tuple[int, ...]:
@@ -61,12 +78,21 @@ class Shard:
         if columns is None:
             return self.reader.batches(self.path, self.facts, None, groups, most_rows, poll)
         columns = [name for name in columns if name in self.schema.names]
-        batches = self.reader.batches(self.path, self.facts, columns, groups, most_rows, poll)
+        numbered = numbered_columns(self.facts.schema)
+        parts = [part for name in columns if name not in self.partition for part in numbered.get(name, [name])]
+        # rows are counted by a column where none is read
+        parts = list(dict.fromkeys(parts)) or self.facts.schema.names[:1]
+        batches = self.reader.batches(self.path, self.facts, parts, groups, most_rows, poll)
         return (self.with_leaves(batch, columns).select(columns) for batch in batches)
 
     def with_leaves(self, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
         """Return a batch of this file in which these names of `schema` are columns, also where they lie in structs."""
-        return with_leaves(batch, self.facts.schema, columns)
+        batch = with_leaves(batch, self.facts.schema, columns)
+        for name in columns:
+            if name in self.partition:
+                value = pa.scalar(self.partition[name], pa.string())
+                batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
+        return batch
 
 
 def open_shard(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> Shard:

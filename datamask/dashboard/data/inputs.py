@@ -71,7 +71,7 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | FilePath]) -> None:
             files: tuple[str, ...] = ()
             if of_disk := _of_disk(paths):
                 with contextlib.suppress(InputError):
-                    files = list_files(of_disk, option)
+                    files = list_files(of_disk, option, split="all")
             for file in files:
                 confined(file, roots)
     except InputError as error:
@@ -94,7 +94,7 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | FilePath]) -> Co
         if isinstance(option.kind, InputPaths):
             checked[name] = tuple(str(_absolute(text, roots)) for text in getattr(config, name))
             of_disk = _of_disk(checked[name])
-            for file in list_files(of_disk, option.word) if of_disk else ():
+            for file in list_files(of_disk, option.word, split="all") if of_disk else ():
                 _confined_below(file, roots)
     return replace(config, **checked)
 

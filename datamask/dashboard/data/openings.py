@@ -262,7 +262,7 @@ class Openings:
         if any(map(is_address, config.inputs)):
             return True
         total = 0
-        for path in list_files(config.inputs, "input", job.poll):
+        for path in list_files(config.inputs, "input", job.poll, config.split):
             with contextlib.suppress(OSError):  # opening says what is wrong with it
                 total += Path(path).stat().st_size
             if total >= LOOK_FROM_BYTES:

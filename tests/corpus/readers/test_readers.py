@@ -45,6 +45,14 @@ def write(path, made):
     if name.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist(made), path, row_group_size=7)
         return path
+    if name.endswith((".arrow", ".feather")):
+        table, stream = pa.Table.from_pylist(made), name.endswith(".arrow")
+        with (
+            pa.OSFile(str(path), "wb") as sink,
+            (pa.ipc.new_stream if stream else pa.ipc.new_file)(sink, table.schema) as out,
+        ):
+            out.write_table(table, 7)
+        return path
     if name.endswith((".jsonl", ".ndjson", ".json")):
         content = "".join(json.dumps(row) + "\n" for row in made)
     else:
@@ -193,7 +201,7 @@ def test_a_folder_is_read_in_one_format_and_a_name_tells_it_elsewhere(tmp_path):
     with pytest.raises(InputError, match=r"shard-of-no-kind is neither a parquet file nor .*\.jsonl\.zst"):
         reader_of(tmp_path / "shard-of-no-kind")
     assert by_ending("X.JSONL.GZ").name == "JSON lines" and by_ending("x.txt") is None
-    assert formats() == "parquet, JSON lines or CSV"
+    assert formats() == "parquet, Arrow, JSON lines or CSV"
 
 
 # -- one of somebody's own ---------------------------------------------------------------------------------------------

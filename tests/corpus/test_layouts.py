@@ -1,0 +1,172 @@
+"""Files as other programs write them: the same rows, read as the plain file is."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from datamask import CorpusConfig, open_corpus
+from datamask.corpus.preparation import prepare_shards
+from datamask.corpus.shards import list_files
+from datamask.errors import InputError
+
+N, DIM = 60, 12
+RNG = np.random.default_rng(0)
+FEATURES = RNG.normal(size=(N, DIM)).astype(np.float32)
+PLAIN = {
+    "id": pa.array([f"d{i}" for i in range(N)]),
+    "score": pa.array(RNG.normal(size=N)),
+    "embedding": pa.array(list(FEATURES), pa.list_(pa.float32())),
+    "lang": pa.array(["en" if i < 40 else "de" for i in range(N)]),
+}
+NUMBERED = {f"emb_{i}": pa.array(FEATURES[:, i]) for i in range(DIM)}
+
+
+def plain(folder):
+    pq.write_table(pa.table(PLAIN), folder / "in.parquet")
+    return folder
+
+
+def without(*names, **more):
+    return pa.table({name: column for name, column in PLAIN.items() if name not in names} | more)
+
+
+def hive(folder):
+    for value, rows in (("en", slice(0, 40)), ("d%65", slice(40, N))):
+        (folder / f"lang={value}").mkdir()
+        table = without("lang").slice(rows.start, rows.stop - rows.start)
+        pq.write_table(table, folder / f"lang={value}" / "part-0.parquet")
+    return folder
+
+
+def hive_json(folder):
+    for value, rows in (("en", range(40)), ("de", range(40, N))):
+        (folder / f"lang={value}").mkdir()
+        lines = [json.dumps(row) for row in without("lang").take(list(rows)).to_pylist()]
+        (folder / f"lang={value}" / "part-0.json").write_text("\n".join(lines))
+    return folder
+
+
+def numbered(folder):
+    pq.write_table(without("embedding", **NUMBERED), folder / "in.parquet", row_group_size=7)
+    return folder
+
+
+def numbered_from_one(folder):
+    columns = {f"dim{i + 1}": column for i, column in enumerate(NUMBERED.values())}
+    pq.write_table(without("embedding", **columns), folder / "in.parquet")
+    return folder
+
+
+def numbered_csv(folder):
+    pa.csv.write_csv(without("embedding", **NUMBERED), folder / "in.csv")
+    return folder
+
+
+def other_case(folder):
+    pq.write_table(pa.table({name.title(): column for name, column in PLAIN.items()}), folder / "IN.PARQUET")
+    return folder
+
+
+def feather(folder):
+    pyarrow.feather.write_feather(pa.table(PLAIN), folder / "in.feather", chunksize=7)
+    return folder
+
+
+def save_to_disk(folder):
+    """As `datasets` does."""
+    for place in range(2):
+        table = pa.table(PLAIN).slice(place * 30, 30)
+        path = str(folder / f"data-{place:05d}-of-00002.arrow")
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table, 7)
+    (folder / "dataset_info.json").write_text("{}")
+    (folder / "state.json").write_text('{"_data_files": []}')
+    return folder
+
+
+LAYOUTS = [feather, save_to_disk, hive, hive_json, numbered, numbered_from_one, numbered_csv, other_case]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
+def test_a_layout_is_the_plain_file(tmp_path, layout):
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "other").mkdir()
+    expected = open_corpus(CorpusConfig((str(plain(tmp_path / "plain")),)))
+    corpus = open_corpus(CorpusConfig((str(layout(tmp_path / "other")),)))
+    order = np.argsort([int(row[1:]) for row in corpus.ids.to_pylist()])
+    assert corpus.ids.take(pa.array(order)).equals(expected.ids)
+    np.testing.assert_array_equal(corpus.quality[order], expected.quality)
+    np.testing.assert_allclose(corpus.features[order], expected.features, atol=1e-7)
+    assert [name.lower() for name in corpus.metadata.column_names] == expected.metadata.column_names
+    assert corpus.metadata[0].take(pa.array(order)).to_pylist() == PLAIN["lang"].to_pylist()
+
+
+SPLITS = {
+    "names": ("train-00000-of-00002.parquet", "train-00001-of-00002.parquet", "test-00000-of-00001.parquet"),
+    "folders": ("train/a.parquet", "train/b.parquet", "validation/a.parquet"),
+    "below": ("data/train.parquet", "data/train_1.parquet", "data/dev.parquet"),
+}
+
+
+@pytest.mark.parametrize("written", SPLITS)
+def test_of_several_splits_one_is_read_and_named(tmp_path, written):
+    for place, name in enumerate(SPLITS[written]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(PLAIN).slice(place * 20, 20), tmp_path / name)
+    other = next(name for name in ("test", "validation", "dev") if any(name in file for file in SPLITS[written]))
+
+    def opened(**options):
+        return open_corpus(CorpusConfig((str(tmp_path),), **options))
+
+    corpus = opened()
+    assert len(corpus) == 40 and corpus.ids.to_pylist() == PLAIN["id"].to_pylist()[:40]
+    (note,) = (note for note in corpus.provenance.notes if "has the splits" in note)
+    assert "train" in note and other in note and note.endswith("train is read, and --split chooses another, or all.")
+    assert opened(split=other).ids.to_pylist() == PLAIN["id"].to_pylist()[40:]
+    assert len(opened(split="all")) == N
+    with pytest.raises(InputError, match="has no split 'tuning'; its splits are"):
+        opened(split="tuning")
+    (tmp_path / SPLITS[written][0]).rename(tmp_path / "test-1.parquet")
+    (tmp_path / SPLITS[written][1]).rename(tmp_path / "validation-1.parquet")
+    with pytest.raises(InputError, match=r"has the splits .*; choose one with --split"):
+        opened()
+
+
+def test_folders_without_splits_are_read_whole(tmp_path):
+    for name in ("a.parquet", "train.parquet", "test.parquet"):
+        pq.write_table(pa.table(PLAIN).slice(len(name), 1), tmp_path / name)
+    assert len(list_files([str(tmp_path)])) == 3, "one file is of no split"
+
+
+def test_a_part_of_numbered_columns_can_be_the_quality(tmp_path):
+    config = CorpusConfig((str(numbered(tmp_path)),), quality_columns=("emb_3",))
+    np.testing.assert_array_equal(open_corpus(config).quality, FEATURES[:, 3])
+
+
+def test_what_is_prepared_keeps_columns_that_folders_name(tmp_path):
+    for value in ("en", "_x"):
+        (tmp_path / "in" / f"lang={value}").mkdir(parents=True)
+        texts = [f"the text {i} of {value} and the rest" for i in range(20)]
+        pq.write_table(pa.table({"text": texts}), tmp_path / "in" / f"lang={value}" / "a.parquet")
+    prepare_shards([tmp_path / "in"], tmp_path / "out", dim=3)
+    corpus = open_corpus(CorpusConfig((str(tmp_path / "out"),)))
+    assert (
+        corpus.metadata["lang"].to_pylist() == ["_x"] * 20 + ["en"] * 20
+        and corpus.ids[0].as_py() == "lang=_x-a.parquet:0"
+    )
+
+
+def test_prepare_makes_nothing_beside_a_column_that_it_cannot_read(tmp_path):
+    texts = [f"the text {i} and the rest" for i in range(N)]
+    for name, column, message in (
+        ("embedding", pa.array([row.tobytes() for row in FEATURES]), "column 'embedding' is binary, and the feature"),
+        ("id", pa.array(np.arange(N) + 0.5), "column 'id' is double, and the id"),
+    ):
+        pq.write_table(pa.table({"text": texts, name: column}), tmp_path / "in.parquet")
+        with pytest.raises(InputError, match=f"{message}.*rename that column"):
+            prepare_shards([tmp_path / "in.parquet"], tmp_path / "out", dim=3)
