@@ -32,14 +32,18 @@ def choose(page: Page, menu: str, entry: str) -> None:
     raise AssertionError(f"the menu {menu} never gave {entry}")
 
 
-def lasso(page: Page, panel: int) -> np.ndarray:
-    """Draw a star in the middle of a panel; its corners in the map's own coordinates, by the map's stated view."""
+def lasso(page: Page, panel: int, share: float = 1 / 4) -> np.ndarray:
+    """Draw a star in the middle of a panel; its corners in the map's own coordinates, by the map's stated view.
+
+    Args:
+        share: its radius, of the panel's width.
+    """
     area = page.locator(".stage").nth(panel)
     box, view = area.bounding_box(), json.loads(page.locator(".map").get_attribute("data-view"))
     width, height = (area.evaluate(f"stage => stage.client{side}") for side in ("Width", "Height"))
     edge = (box["width"] - width) / 2
     turn = np.linspace(0, 2 * np.pi, 31)
-    reach = width / 4 * np.where(np.arange(31) % 2, 0.7, 1.3)
+    reach = share * width * np.where(np.arange(31) % 2, 0.7, 1.3)
     xs, ys = width / 2 + reach * np.cos(turn), height / 2 + reach * np.sin(turn)
     page.mouse.move(box["x"] + edge + xs[0], box["y"] + edge + ys[0])
     page.mouse.down()
@@ -61,5 +65,5 @@ def saved(page: Page, name: str | re.Pattern, folder: Path) -> Path:
 
 
 def named(page: Page) -> str:
-    """The run in the address."""
-    return parse_qs(urlsplit(page.url).query)["run"][0]
+    """The run in the address; empty: none is."""
+    return parse_qs(urlsplit(page.url).query).get("run", [""])[0]

@@ -42,6 +42,7 @@ def test_the_walkthrough(tmp_path, monkeypatch, browser_page: Page):
     with served(tmp_path) as address:
         walk = Walk(browser_page)
         walk.open_shards(address, shards)
+        assert walk.clicks + 2 <= 5, "with pasting the path, and a code where one is asked for"
         walk.sweep()
         lamb = walk.keep()
         walk.smallest_domain(lambda run_id: place_of("recipes", shards, store.root, run_id))

@@ -302,9 +302,16 @@ def session(
 
 
 def unasked(
-    corpus: Corpus, config: SelectionConfig, cache_dir: str | Path, priority: Priority = Priority.UNASKED
+    corpus: Corpus,
+    config: SelectionConfig,
+    cache_dir: str | Path,
+    priority: Priority = Priority.UNASKED,
+    needed: bool = False,
 ) -> Session | None:
     """As `session`, for what nobody asked for: none that a person asked for makes room for it.
+
+    Args:
+        needed: whether a page has nothing to show without it: then one that has solved all, which is kept, makes room.
 
     Returns:
         None where there is no room.
@@ -315,7 +322,8 @@ def unasked(
         if known is not None and known.alive:
             return known
         others = [other for other in holder.sessions if other != key]
-        free = [other for other in others if not (holder.sessions[other].asked and holder.sessions[other].alive)]
+        asked = [other for other in others if holder.sessions[other].asked and holder.sessions[other].alive]
+        free = [other for other in others if other not in asked or (needed and holder.sessions[other].ready)]
         if len(others) >= KEPT and not free:
             return None
         if len(others) >= KEPT:

@@ -210,7 +210,7 @@ def _begun(workspace: Workspace, needed: bool) -> live.Session | None:
         workspace.corpus, workspace.settings, needed
     ):
         return None
-    behind = live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir)
+    behind = live.unasked(workspace.corpus, workspace.settings, session.store().cache_dir, needed=needed)
     if behind is not None:
         begun.add(problem)
     return behind

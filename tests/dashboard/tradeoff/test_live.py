@@ -138,6 +138,9 @@ def test_what_nobody_asked_for_takes_nobodys_room(corpus, tmp_path):
     third = live.unasked(corpus, ratios[2], tmp_path, Priority.UNASKED)
     assert third.answer(0.5, LONG) is not None
     assert live.unasked(corpus, ratios[0], tmp_path) is None and third.alive
+    # but one that has solved all, which is kept on disk, gives way to what a page cannot do without
+    third.wait(LONG)
+    assert live.unasked(corpus, ratios[0], tmp_path, needed=True) is not None and not (second.alive and third.alive)
 
 
 def test_what_a_person_asks_for_while_it_is_prepared_unasked_becomes_as_urgent_as_that(corpus, tmp_path):

@@ -6,6 +6,7 @@ const AGAIN = 1000; // milliseconds until a parcel that did not come is asked fo
 class LinkedMap {
   constructor(parent) {
     this.root = make("div", "map");
+    this.root.held = this; // read by tests: what it draws
     parent.append(this.root);
     this.root.setAttribute("role", "group");
     this.toolbar = make("div", "bar", this.root);
