@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from datamask import memo
 from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.analyses.steering import panel as steering
 from datamask.api import select
@@ -49,7 +50,6 @@ from datamask.pages.runs import start_panel
 from datamask.runs import store
 from datamask.runs.attempt import attempt
 from datamask.runs.run_queue import RunQueue
-from datamask.work import memo
 from datamask.work.context import Work
 from tests.making.parcels import opened_parcel
 from tests.making.runs import write_shard
