@@ -19,6 +19,7 @@ class CorpusConfig(CorpusOptions):
         feature_column: name of the column with the embeddings. None: found by name, then by type.
         length_column: name of the column with the tokens of each row. None: found by name.
         quality_columns: columns that are added up with their weights. Empty: found by name, then by type.
+        quality_within: column within whose values the quality is ranked, such as a language. None: it is as it is.
         features: other shards with the feature column, matched by id, else by position.
         scores: other shards with the quality columns, matched in the same way.
         rows: size of a uniform sample by hash of (id, seed). None: all rows.

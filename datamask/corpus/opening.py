@@ -17,7 +17,7 @@ from datamask.corpus.columns import OPTIONS, Columns, inner_type, require, resol
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.embedders.contract import embedder_note
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
-from datamask.corpus.quality import check_sum, weighted_sum
+from datamask.corpus.quality import check_sum, ranks_within, weighted_sum
 from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes, spend
 from datamask.corpus.refused_rows import complaint, valid_rows
 from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
@@ -466,6 +466,9 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         rows.exponents = None if rows.exponents is None else rows.exponents[keep]
     checks.check_unique(ids, place, columns.id)
     quality = weighted_sum(rows.quality, columns.quality, rows.rests, place)
+    if config.quality_within is not None:
+        quality, ranked = ranks_within(quality, metadata, config.quality_within)
+        notes = [*notes, ranked]
     if rows.lengths is not None:
         check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens", place)
     work.report(0.3, "Normalizing features")

@@ -14,8 +14,10 @@ calls. Every column stays as it is. Of these, those are made for which no column
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any, TypedDict
@@ -28,12 +30,12 @@ import pyarrow.parquet as pq
 from datamask.corpus.columns import columns_metadata
 from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, Features, metadata_of, tfidf_metadata
 from datamask.corpus.kept_embeddings import KeptEmbeddings, kept_embeddings
-from datamask.corpus.quality_rules import quality_score
+from datamask.corpus.quality_rules import scored
 from datamask.corpus.readers.leaves import with_leaves
 from datamask.corpus.shards import open_source
 from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_survey import Survey, TextPlan, plan_texts, survey, texts_of
-from datamask.corpus.token_counts import VOCABULARY, TokenCounter, estimated, token_counter
+from datamask.corpus.token_counts import VOCABULARY, TokenCounter, estimated, script_of, token_counter
 from datamask.errors import InputError, Stopped
 from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
 from datamask.polling import Poll, no_poll
@@ -47,6 +49,10 @@ ROW_GROUP = 16_384
 _ROW_GROUP_BYTES = 128 << 20
 _STEP = 256
 """Texts scored between two calls of `poll`, some 50 ms; an embedder may take fewer at a time."""
+
+ENGLISH = "english"
+SCRIPT, SEVERAL = "language_script", 0.01
+"""The column for the script of each text, and the share that another script than the first must have for it."""
 
 DIM = 256
 """Dimensions of TF-IDF features, where there are texts enough."""
@@ -103,7 +109,8 @@ def prepared_columns(
     *,
     poll: Poll = no_poll,
 ) -> dict[str, pa.Array]:
-    """Quality, features and length of `texts`, as columns by their roles.
+    """Quality, features and length of `texts`, as columns by their roles; beside a quality, under `ENGLISH`, whether
+    the rules for English made it.
 
     Args:
         texts: n texts.
@@ -117,16 +124,19 @@ def prepared_columns(
     """
     step = _STEP if features is None else min(_STEP, features.batch)
     quality, tokens, blocks = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.int32), []
+    english = np.ones(len(texts), bool)
     for start in range(0, len(texts), step):
         poll()
         part = texts[start : start + step]
         if "length" in roles:
             tokens[start : start + len(part)] = count(part)
         if "quality" in roles:
-            quality[start : start + len(part)] = [quality_score(text) for text in part]
+            scores = [scored(text) for text in part]
+            quality[start : start + len(part)] = [score for score, _ in scores]
+            english[start : start + len(part)] = [is_english for _, is_english in scores]
         if features is not None:
             blocks.append(features.transform(part).astype(np.float16))
-    columns = {"quality": pa.array(quality)} if "quality" in roles else {}
+    columns = {"quality": pa.array(quality), ENGLISH: pa.array(english)} if "quality" in roles else {}
     if features is not None:
         columns["feature"] = feature_array(np.concatenate([np.zeros((0, features.dim), np.float16), *blocks]))
     return columns | ({"length": pa.array(tokens)} if "length" in roles else {})
@@ -218,23 +228,34 @@ def prepare_shards(
         metadata = metadata_of(embedder) if embedder is not None else None
         if isinstance(features, TextFeatures):
             metadata = tfidf_metadata(features.dim, len(counts.sample))
-        written, rows, tokens = _write(plan, target, features, count, metadata, work.part(begun, 1.0))
+        making = _Making(plan, features, metadata, count, _script_column(plan, counts.sample))
+        written, totals = _write(making, target, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
-    dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - rows}
+    dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - totals.rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
-    work.report(1.0, f"Wrote {rows:,} rows")
+    work.report(1.0, f"Wrote {totals.rows:,} rows")
     fitted_on = len(counts.sample) if features is not None and embedder is None else 0
     notes = _notes(plan, counts, dropped, features.dim if fitted_on and features else None, dim, fitted_on)
     if "length" in plan.made:
         by = f"estimated for a vocabulary like {VOCABULARY}" if tokenizer is None else f"counted by {tokenizer}"
         notes.append(f"The tokens in column {plan.columns['length']} are {by}.")
+    if totals.others:
+        notes.append(
+            f"{totals.others:,} of {counts.texts:,} texts are not English: rules on length, repetition and kinds of "
+            "characters alone score them."
+        )
+    if making.script is not None:
+        notes.append(
+            f"Column {making.script} has the script of each text. Scores of several languages do not compare: give "
+            f"--quality_within {making.script} to `select` and `open`, or a column with the language."
+        )
     if found:
         notes.insert(0, f"{found:,} texts were embedded before this command was last stopped.")
     return {
         "files": [str(path) for path in written],
         "rows_read": counts.rows,
-        "rows": rows,
-        "tokens": tokens,
+        "rows": totals.rows,
+        "tokens": totals.tokens,
         "dropped": dropped,
         "dim": features.dim if features is not None else None,
         "fitted_on": fitted_on,
@@ -245,6 +266,13 @@ def prepare_shards(
         "numbers": list(plan.numbers),
         "notes": notes,
     }
+
+
+def _script_column(plan: TextPlan, sample: Sequence[str]) -> str | None:
+    """The name of a column for scripts, where the texts have several; None where they do not, or it is there."""
+    scripts = Counter(map(script_of, sample)).most_common(2)
+    several = len(scripts) > 1 and scripts[1][1] >= SEVERAL * len(sample)
+    return SCRIPT if several and SCRIPT not in plan.source.first().schema.names else None
 
 
 def _facts(plan: TextPlan, poll: Poll) -> dict[str, Any]:
@@ -300,22 +328,37 @@ def _notes(
     return notes + [f"{count:,} of {counts.rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]
 
 
-def _write(
-    plan: TextPlan,
-    target: Path,
-    features: Features | None,
-    count: TokenCounter,
-    metadata: bytes | None,
-    work: Work,
-) -> tuple[list[Path], int, int]:
-    """Second reading: every row with its new columns, into one file or one shard per file: files, rows, tokens.
+@dataclass(frozen=True)
+class _Making:
+    """What the second reading adds.
 
-    Args:
-        metadata: about what made the features, for the shards; None: they were there.
+    Attributes:
+        features: TF-IDF, fitted, or an embedder; None: they are there. metadata: about what made them, for the shards.
+        count: gives the tokens. script: name of the column for the script of each text; None: it has none.
     """
+
+    plan: TextPlan
+    features: Features | None
+    metadata: bytes | None
+    count: TokenCounter
+    script: str | None
+
+
+@dataclass
+class _Totals:
+    """Rows that were written, their tokens, and how many were not scored by the rules for English."""
+
+    rows: int = 0
+    tokens: int = 0
+    others: int = 0
+
+
+def _write(making: _Making, target: Path, work: Work) -> tuple[list[Path], _Totals]:
+    """Second reading: every row with its new columns, into one file or one shard per file."""
+    plan, features = making.plan, making.features
     embeds, source = isinstance(features, KeptEmbeddings), plan.source
     doing = "Embedding" if embeds else "Scoring"
-    rows = tokens = done = 0
+    totals, done = _Totals(), 0
     began = time.monotonic()
     single = target.suffix == ".parquet"
     with ExitStack() as stack:
@@ -326,19 +369,21 @@ def _write(
             for span, batch in plan.batches(number, None, work.poll):
                 rate = f", {done / (time.monotonic() - began):,.0f} a second" if done else ""
                 work.report(min(1.0, done / source.rows), f"{doing} {stem} ({done:,} of {source.rows:,} rows{rate})")
-                table = _with_columns(batch, plan, number, span, features, count, work.poll)
-                shard.add(_noted(table, plan, metadata), source.shards[number].path)
-                done, rows = done + batch.num_rows, rows + table.num_rows
-                tokens += _token_total(table, plan)
+                table, others = _with_columns(batch, making, number, span, work.poll)
+                shard.add(_noted(table, plan, making.metadata), source.shards[number].path)
+                done += batch.num_rows
+                totals.rows += table.num_rows
+                totals.tokens += _token_total(table, plan)
+                totals.others += others
             if whole is None:
                 shard.close()
-        if rows == 0:
+        if totals.rows == 0:
             reason = "has a word that the embedder knows" if embeds else "has a word in common with another"
             raise InputError(f"no row is left to write: no text {reason}")
         if whole is not None:
             whole.close()
         written = [target] if single else [target / path.name for path in sorted(place.iterdir())]
-    return written, rows, tokens
+    return written, totals
 
 
 def _token_total(table: pa.Table, plan: TextPlan) -> int:
@@ -396,31 +441,26 @@ class _Shard:
             self._waiting, self._rows, self._bytes = [], 0, 0
 
 
-def _with_columns(
-    batch: pa.RecordBatch,
-    plan: TextPlan,
-    number: int,
-    span: range,
-    features: Features | None,
-    count: TokenCounter,
-    poll: Poll,
-) -> pa.Table:
-    """The rows of `batch` that have text and features, with the columns that were missing.
+def _with_columns(batch: pa.RecordBatch, making: _Making, number: int, span: range, poll: Poll) -> tuple[pa.Table, int]:
+    """The rows of `batch` that have text and features, with the columns that were missing; how many were scored by the
+    rules for every language alone.
 
     Args:
         number: of the shard. span: where the rows stand in the source.
     """
-    table = pa.Table.from_batches([batch])
+    plan, table = making.plan, pa.Table.from_batches([batch])
     text = texts_of(plan.source.shards[number].with_leaves(batch, [plan.text]).column(plan.text))
-    for name, value in plan.source.shards[number].partition.items():
-        table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
     if "id" in plan.made:
         table = table.add_column(0, plan.columns["id"], plan.reader.ids(span, batch))
-    table, text = table.filter(text.is_valid()), text.drop_null()
-    prepared = prepared_columns(text.to_pylist(), features, plan.made, count, poll=poll)
+    table, texts = table.filter(text.is_valid()), text.drop_null().to_pylist()
+    prepared = prepared_columns(texts, making.features, plan.made, making.count, poll=poll)
+    english = prepared.pop(ENGLISH, None)
     for role, column in prepared.items():
         table = table.append_column(plan.columns[role], column)
-    return table.filter(pa.array(nonzero(prepared["feature"]))) if features is not None else table
+    if making.script is not None:
+        table = table.append_column(making.script, pa.array(map(script_of, texts), pa.string()).dictionary_encode())
+    others = 0 if english is None else english.false_count
+    return (table.filter(pa.array(nonzero(prepared["feature"]))) if making.features is not None else table), others
 
 
 def _noted(table: pa.Table, plan: TextPlan, metadata: bytes | None) -> pa.Table:

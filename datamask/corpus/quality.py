@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from datamask.config import QualityColumn
 from datamask.errors import InputError
 
 LARGEST_SUM = float(np.finfo(np.float64).max) / 4
 """Of absolute values: sums of any rows, and differences of two such sums, are then finite."""
+
+
+FEWEST_RANKED = 100
+"""Rows of a value that are ranked by themselves: among fewer a rank says little."""
 
 
 def transform(values: np.ndarray, how: str, rests: np.ndarray | None = None) -> np.ndarray:
@@ -72,6 +78,41 @@ def weighted_sum(
         place,
     )
     return total
+
+
+def ranks_within(quality: np.ndarray, metadata: pa.Table, name: str) -> tuple[np.ndarray, str]:
+    """Quality as the rank within each value of a column, so that values whose scores differ compare; and a note.
+
+    Args:
+        quality: float64 ``(N,)``. metadata: N rows. name: of the column, such as ``language``. Values of fewer than
+            `FEWEST_RANKED` rows are ranked together, and so are rows without a value.
+
+    Raises:
+        InputError: there is no such column.
+
+    Example:
+        >>> ranks, _ = ranks_within(np.arange(400.0), pa.table({"lang": ["en"] * 200 + ["th"] * 200}), "lang")
+        >>> float(ranks[199]), float(ranks[200])
+        (1.0, 0.0)
+    """
+    if name not in metadata.column_names:
+        found = f"there are {', '.join(metadata.column_names[:8])}" if metadata.column_names else "there are no others"
+        raise InputError(f"--quality_within: the corpus has no column {name!r}; {found}")
+    values = pc.fill_null(metadata[name].cast(pa.string()), "").combine_chunks().dictionary_encode()
+    group, names = values.indices.to_numpy(), values.dictionary.to_pylist()
+    counts = np.bincount(group, minlength=len(names))
+    few = counts < FEWEST_RANKED
+    group = np.where(few[group], len(names), group)
+    ranks = np.empty(len(quality))
+    for value in np.unique(group):
+        rows = group == value
+        ranks[rows] = transform(quality[rows], "rank")
+    note = f"Quality is the rank within each of {int((~few).sum()):,} values of {name}"
+    if few.any():
+        pooled = [f"{names[value] or 'none'} ({counts[value]:,})" for value in np.flatnonzero(few)]
+        more = f" and {len(pooled) - 8:,} more" if len(pooled) > 8 else ""
+        note += f"; those of fewer than {FEWEST_RANKED} rows are ranked together: {', '.join(pooled[:8])}{more}"
+    return ranks, f"{note}."
 
 
 def check_sum(values: np.ndarray, what: str, way_out: str, place: Callable[[int], str] = "row {}".format) -> None:

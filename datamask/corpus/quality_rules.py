@@ -2,9 +2,9 @@
 
 Gopher (Rae et al. 2021, table A1) and C4 (Raffel et al. 2020) keep or drop a document at thresholds. A selection
 needs an order, not a verdict, so each rule here is a ramp from 0 (about where those papers drop) to 1 (where nothing is
-left to wish), and `quality_score` is their weighted mean on a scale of 0 to 10. Ten rules, one function each; the first
-paragraph of its docstring is what a table of the rules shows. The word lists are English: for another language the
-stop-word rule gives every text the same 0 and so moves no order.
+left to wish), and `scored` gives their weighted mean on a scale of 0 to 10. Ten rules, one function each; the first
+paragraph of its docstring is what a table of the rules shows. Three of them know English alone: texts of other scripts,
+and texts in which the function words of another language are the more frequent, are scored by the seven others.
 
 To add a rule: write a function from `TextFacts` to [0, 1] and give it a weight in `RULES`. Scores of different rules
 are comparable only within one version of this table.
@@ -19,10 +19,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from datamask.corpus.token_counts import script_of
+
 STOP_WORDS = frozenset(("the", "be", "to", "of", "and", "that", "have", "with"))
 """Gopher's eight; a document must hold two of them there."""
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+FUNCTION_WORDS = {
+    language: frozenset(words.split())
+    for language, words in {
+        "English": "the of and to in is that for it with",
+        "German": "der die und das ist nicht ein zu mit den",
+        "French": "le la les et des est une que dans pour",
+        "Spanish": "el los las que y en una por con del",
+        "Portuguese": "o que do da em um uma para com não",
+        "Italian": "il che di la un per una non con sono",
+        "Dutch": "de het een van en dat op te met zijn",
+        "Swedish": "och att det som en på är av för med",
+        "Polish": "w i na z nie się do to że jest",
+        "Turkish": "ve bir bu için ile da de olarak ne çok",
+    }.items()
+}
+"""Ten frequent words of languages that are written in Latin letters."""
+
+_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{1,4}|[\u3005-\u30ff\u3400-\u9fff]{1,2}|\w+(?:['’]\w+)*")
+"""Scripts that are written without spaces count by pieces as long as their words are on average, about."""
 _SYMBOL = re.compile(r"[#=|<>{}\[\]_`*\\~^@$%&+/]|\.\.\.|…")
 _BULLET = re.compile(r"(?:[-*+•‣●▪]|\d{1,2}[.)])(?:\s|$)")
 _SENTENCE_ENDS = (".", "!", "?", '."', ".”", ".)", "!)", "?)", "。", "！", "？")
@@ -42,6 +62,15 @@ class TextFacts:
     def words(self) -> list[str]:
         """Runs of letters, digits and underscores, an inner apostrophe included; lower case."""
         return _WORD.findall(self.text.lower())
+
+    @cached_property
+    def is_english(self) -> bool:
+        """Whether nothing speaks against English: another script, or the function words of another language."""
+        if not self.text.isascii() and script_of(self.text) != "Latin":
+            return False
+        counts = Counter(self.words)
+        found = {name: sum(counts[word] for word in words) for name, words in FUNCTION_WORDS.items()}
+        return found["English"] >= max(found.values())
 
     @cached_property
     def lines(self) -> list[str]:
@@ -158,8 +187,14 @@ RULES: dict[Callable[[TextFacts], float], float] = {
 }
 """Each rule and its weight."""
 
+ANY_LANGUAGE = {
+    rule: weight for rule, weight in RULES.items() if rule not in (mean_word_length, stop_words, sentence_ends)
+}
+"""The rules that hold for texts of every language: of length, repetition and kinds of characters."""
 
-def quality_score(text: str) -> float:
-    """The quality of `text`: ten times the weighted mean of the rules, from 0 to 10."""
+
+def scored(text: str) -> tuple[float, bool]:
+    """Score a text: ten times the weighted mean of the rules, from 0 to 10, and whether the rules for English held."""
     facts = TextFacts(text)
-    return 10 * sum(weight * rule(facts) for rule, weight in RULES.items()) / sum(RULES.values())
+    rules = RULES if facts.is_english else ANY_LANGUAGE
+    return 10 * sum(weight * rule(facts) for rule, weight in rules.items()) / sum(rules.values()), facts.is_english

@@ -70,6 +70,16 @@ class CorpusOptions:
         flags=("--quality_column",),
         help="Higher is better. Several columns are added.",
     )
+    quality_within: str | None = option(
+        Text(),
+        "Compare scores within",
+        "column within whose values the quality is ranked, such as language",
+        "NAME",
+        ROWS,
+        listed="Quality ranked within",
+        unset="all rows",
+        help="Ranks the score within each value of this column: languages with lower scores keep as large a share.",
+    )
     features: tuple[str, ...] = option(
         InputPaths(),
         "Feature shards",

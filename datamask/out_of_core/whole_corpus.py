@@ -147,8 +147,13 @@ def check_wholly_readable(config: CorpusConfig, way_out: str = "leave --all out 
         way_out: what an error says can be done instead, beside writing the shards anew.
 
     Raises:
-        OptionError: features or scores lie in shards of their own.
+        OptionError: features or scores lie in shards of their own, or the quality is ranked among rows of the corpus.
     """
+    if config.quality_within is not None:
+        raise OptionError(
+            f"--quality_within ranks rows in memory, which work on a whole corpus does not; {way_out}, or write the "
+            "ranks into the shards"
+        )
     for name in ("features", "scores"):
         if config.paths.get(name):
             raise OptionError(

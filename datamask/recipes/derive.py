@@ -72,6 +72,11 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
     config, corpus = learned.config, learned.corpus
     if why := refusal(config):
         raise OptionError(why[:1].lower() + why[1:].rstrip("."))
+    if corpus.provenance.config is not None and corpus.provenance.config.quality_within is not None:
+        raise OptionError(
+            "with --quality_within the quality of a row depends on the rows beside it, so no per-row rule (recipe) "
+            "exists; write the ranks into the shards and select by them"
+        )
     mask = learned.selected | learned.given
     shares = shares_of(learned, mask)
     columns = corpus.provenance.columns

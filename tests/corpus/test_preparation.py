@@ -10,7 +10,7 @@ import pytest
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus, preparation, text_survey
 from datamask.corpus.preparation import prepare_shards
-from datamask.corpus.quality_rules import quality_score
+from datamask.corpus.quality_rules import scored
 from datamask.corpus.shards import open_source
 from datamask.corpus.token_counts import estimate_tokens
 from datamask.errors import InputError, Stopped, StoreError
@@ -40,7 +40,7 @@ def test_columns_are_added_and_the_others_kept(tmp_path):
     assert table.schema.field("quality_score").type == pa.float32()
     assert table.schema.field("feature_arr").type == pa.list_(pa.float16(), 8)
     assert table.schema.field("n_tokens").type == pa.int32()
-    np.testing.assert_allclose(table["quality_score"].to_numpy(), [quality_score(t) for t in texts], rtol=1e-6)
+    np.testing.assert_allclose(table["quality_score"].to_numpy(), [scored(t)[0] for t in texts], rtol=1e-6)
     assert table["n_tokens"].to_pylist() == [estimate_tokens(t) for t in texts]
     features = np.array(table["feature_arr"].to_pylist())
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=2e-3)
@@ -322,3 +322,16 @@ def test_the_text_column_is_known_in_the_shard_whatever_its_name(tmp_path):
     assert result["numbers"] == ["stars"]
     corpus = open_corpus(CorpusConfig((str(tmp_path / "out.parquet"),)))
     assert corpus.provenance.columns["text"] == "plot" and corpus.texts.to_pylist() == texts
+
+
+def test_several_scripts_are_named_and_other_languages_counted(tmp_path):
+    texts = sentences(40) + [f"违う行を選ぶ方法{i}があります。" for i in range(20)]
+    source = write(tmp_path / "in.parquet", text=texts)
+    result = prepare_shards([source], tmp_path / "out.parquet", dim=4)
+    scripts = pq.read_table(tmp_path / "out.parquet")["language_script"].to_pylist()
+    assert scripts.count("Latin") == 40 and scripts.count("Japanese") == len(scripts) - 40 > 0
+    assert any(note.startswith("20 of 60 texts are not English") for note in result["notes"])
+    assert any("--quality_within language_script" in note for note in result["notes"])
+    alone = prepare_shards([write(tmp_path / "a.parquet", text=texts[:40])], tmp_path / "alone.parquet", dim=4)
+    assert "language_script" not in pq.read_schema(tmp_path / "alone.parquet").names
+    assert not any("English" in note for note in alone["notes"])

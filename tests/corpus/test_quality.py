@@ -1,13 +1,17 @@
 """Quality columns to one number."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import rankdata
 
-from datamask.config import QualityColumn
+from datamask.api import select
+from datamask.config import CorpusConfig, QualityColumn
+from datamask.corpus import open_corpus
 from datamask.corpus.decode import integer_rests
-from datamask.corpus.quality import transform, weighted_sum
+from datamask.corpus.quality import ranks_within, transform, weighted_sum
 from datamask.errors import InputError
 
 
@@ -70,3 +74,39 @@ def test_rests_of_integers():
     assert integer_rests(pa.array([2**53 + 1, 5])).tolist() == [1, 0]
     assert integer_rests(pa.array([2**64 - 1, 0], pa.uint64())).tolist() == [-1, 0]
     assert integer_rests(pa.array([2**63 - 1, None])).tolist() == [-1, 0]
+
+
+def test_ranks_within_a_column_are_those_of_pandas(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"lang": rng.choice(["en", "th", None], 700, p=[0.6, 0.3, 0.1]), "q": rng.integers(0, 50, 700)}
+    )
+    frame.loc[frame.lang == "th", "q"] -= 40  # no Thai row would be kept by the scores themselves
+    frame["lang"] = frame.lang.where(frame.index >= 20, "xx")
+    ranks, note = ranks_within(frame.q.to_numpy(float), pa.table({"lang": pa.array(frame.lang)}), "lang")
+    group = frame.lang.where(frame.lang.isin(["en", "th"]), "few")
+    expected = frame.groupby(group).q.transform(lambda q: (q.rank() - 1) / (len(q) - 1))
+    np.testing.assert_allclose(ranks, expected)
+    few = frame.lang.isna().sum()
+    assert note.startswith("Quality is the rank within each of 2 values of lang; those of fewer than 100 rows are ")
+    assert "xx (20)" in note and f"none ({few})" in note and few < 100
+
+
+def test_a_selection_keeps_as_large_a_share_of_each_language(tmp_path):
+    rng = np.random.default_rng(0)
+    lang = np.repeat(["en", "de", "ja"], 300)
+    quality = rng.normal(size=900) + np.select([lang == "en", lang == "de"], [8, 4], 0)
+    features = rng.normal(size=(900, 16)).astype(np.float32)
+    table = pa.table({"id": range(900), "score": quality, "language": lang, "embedding": list(features)})
+    pq.write_table(table, tmp_path / "corpus.parquet")
+    shares = {}
+    for within in (None, "language"):
+        corpus = open_corpus(CorpusConfig((str(tmp_path / "corpus.parquet"),), quality_within=within))
+        selection = select(corpus, objective="facility", select_ratio=0.3, lamb=0.5)
+        shares[within] = pd.Series(corpus.ids.to_numpy()).isin(selection.ids.to_numpy()).groupby(lang).mean()
+    assert shares["language"].between(0.25, 0.35).all() and shares[None].min() < 0.25
+
+
+def test_a_column_that_is_not_there_is_named():
+    with pytest.raises(InputError, match=r"--quality_within: the corpus has no column 'lang'; there are language"):
+        ranks_within(np.zeros(2), pa.table({"language": ["a", "b"]}), "lang")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamask.corpus import quality_rules
-from datamask.corpus.quality_rules import RULES, TextFacts, quality_score
+from datamask.corpus.quality_rules import ANY_LANGUAGE, RULES, TextFacts, scored
 
 CAT = "The cat sat on the mat."
 PROSE = (
@@ -40,7 +40,7 @@ def test_every_rule_on_one_short_sentence():
         }
     )
     by_hand = 2 * math.log(1.2) / math.log(80) + 1 + 1.5 / 6 + 1.5 + 0.5 + 0.5 + 0.5 + 1.5
-    assert quality_score(CAT) == pytest.approx(10 * by_hand / 11.5)
+    assert scored(CAT)[0] == pytest.approx(10 * by_hand / 11.5)
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,41 @@ def test_rule_by_hand(rule, text, value):
 
 
 def test_prose_beats_a_table_and_nothing_is_saturated():
-    assert 0 <= quality_score(TABLE) < 5 < quality_score(PROSE) < 10
+    assert 0 <= scored(TABLE)[0] < 5 < scored(PROSE)[0] < 10
 
 
 @given(st.text())
 def test_every_rule_stays_between_0_and_1_on_any_text(text):
     scores = scores_of(text)
     assert all(0 <= score <= 1 for score in scores.values())
-    assert 0 <= quality_score(text) <= 10
+    assert 0 <= scored(text)[0] <= 10
 
 
 def test_each_rule_says_what_it_does():
     assert all(weight > 0 and len(rule.__doc__.partition("\n\n")[0]) > 20 for rule, weight in RULES.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        (PROSE, True),
+        (TABLE, True),
+        ("def f(x): return x + 1", True),
+        ("Die Katze sitzt auf der Matte, und das ist nicht die Matte mit den Löchern.", False),
+        ("Le chat est sur la table et les souris dansent dans une maison pour la nuit.", False),
+        ("違う行を選ぶ方法があります。", False),
+        ("قطة تجلس على السجادة", False),
+    ],
+)
+def test_rules_for_english_score_english_alone(text, english):
+    facts = TextFacts(text)
+    rules = RULES if english else ANY_LANGUAGE
+    by_hand = 10 * sum(weight * rule(facts) for rule, weight in rules.items()) / sum(rules.values())
+    assert scored(text) == (pytest.approx(by_hand), english)
+
+
+def test_chinese_and_thai_texts_differ_in_their_scores():
+    """A run of characters was one word: all texts of 400 had one of two scores."""
+    for characters in ("天地人日月山水火木金土风云电雨", "กขคงจฉชซญดตถทนบปผพ"):
+        scores = {round(scored(characters[i:] * 3 + "。" + characters[: i * 2])[0], 3) for i in range(8)}
+        assert len(scores) > 4

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from datamask.corpus.token_counts import estimate_tokens, token_counter
+from datamask.corpus.token_counts import estimate_tokens, script_of, token_counter
 from datamask.errors import InputError
 
 
@@ -24,6 +24,11 @@ def test_the_estimate_of_each_language_is_near_what_o200k_base_makes():
     assert sorted(real) == ["Arabic", "Chinese", "English", "German", "Japanese", "Thai", "code"]
     for language, tokens in real.items():
         assert 0.75 <= estimated[language] / tokens <= 1.25, language
+
+
+def test_the_script_of_a_text_is_that_of_most_letters():
+    texts = {"Latin": "", "Chinese": "山水 ab 山", "Japanese": "行を選ぶ", "Thai": "กขค ab", "Cyrillic": "строки x"}
+    assert {name: script_of(text) for name, text in texts.items()} == {name: name for name in texts}
 
 
 @pytest.mark.parametrize("character", ["資", "か", "한", "ก", "ກ", "ក", "က"])

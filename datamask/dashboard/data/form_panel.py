@@ -245,6 +245,7 @@ def _mapping(config: CorpusConfig, opening: Opening | None) -> Named:
         length_column = _choice("length", seen, optional=True)
     with right:
         feature_column = _choice("feature", seen)
+        quality_within = _within(seen)
     most = max(2, seen.rows)
     budget = right.number_input(
         CORPUS_OPTIONS["rows"].label,
@@ -264,6 +265,7 @@ def _mapping(config: CorpusConfig, opening: Opening | None) -> Named:
             quality_columns=quality,
             feature_column=feature_column,
             length_column=length_column,
+            quality_within=quality_within,
             rows=None if budget >= seen.rows and seen.complete else int(budget),
             **others,
         )
@@ -311,6 +313,13 @@ def _choice(role: str, seen: Inspection, optional: bool = False) -> str | None:
         placeholder="choose" if options else "no such column",
     )
     return None if chosen in (guess, NONE) else chosen
+
+
+def _within(seen: Inspection) -> str | None:
+    """The column within whose values scores are compared."""
+    option, names = CORPUS_OPTIONS["quality_within"], seen.candidates.get("text", [])
+    key = f"corpus_quality_within_{_tag(names)}"
+    return st.selectbox(option.label, names, None, key=key, help=option.help, placeholder=NONE)
 
 
 def _tag(options: list[str]) -> str:
