@@ -185,6 +185,7 @@ def prepare(options: argparse.Namespace) -> int:
             id_column=options.id_column,
             make_ids=options.make_ids,
             split=options.split,
+            drop_invalid=options.drop_invalid,
             embedder=embedder,
             tokenizer=options.tokenizer,
             dim=options.dim,

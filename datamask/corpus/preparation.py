@@ -57,6 +57,7 @@ SCRIPT, SEVERAL = "language_script", 0.01
 DIM = 256
 """Dimensions of TF-IDF features, where there are texts enough."""
 
+_UNREADABLE = "lines that cannot be read"
 _NO_TEXT, _NO_WORD, _NO_TOKEN = "no text", "no word in common with the other texts", "no word that the embedder knows"
 
 
@@ -150,6 +151,7 @@ def prepare_shards(
     id_column: str | None = None,
     make_ids: bool = False,
     split: str | None = None,
+    drop_invalid: bool = False,
     embedder: Embedder | None = None,
     tokenizer: str | Path | None = None,
     dim: int | None = None,
@@ -175,6 +177,7 @@ def prepare_shards(
             from 0.
         make_ids: make ids in any case.
         split: which is read of a folder that has several, as of `CorpusConfig`.
+        drop_invalid: skip and count lines that cannot be read, instead of refusing them.
         embedder: makes the features (`embedders.embedder_of`), and is noted in the shards; None: TF-IDF.
         tokenizer: path of a ``tokenizer.json`` that counts the tokens; None: they are estimated.
         dim: dimensions of TF-IDF features; None: `DIM`; fewer, with a note, where the texts are too few to fill them.
@@ -194,7 +197,7 @@ def prepare_shards(
     if is_address(output):
         raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
     target = user_path(output)
-    source = open_source("input", [str(path) for path in inputs], work.part(0.0, 0.05), split=split)
+    source = open_source("input", [str(path) for path in inputs], work.part(0.0, 0.05), split=split, skip=drop_invalid)
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if any(target.resolve() == Path(shard.path).resolve() for shard in source.shards if not is_address(shard.path)):
@@ -232,6 +235,8 @@ def prepare_shards(
         written, totals = _write(making, target, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
     dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - totals.rows}
+    unread = [shard.facts.skipped for shard in source.shards if shard.facts.skipped and shard.facts.skipped.lines]
+    dropped[_UNREADABLE] = sum(len(skipped.lines) for skipped in unread)
     dropped = {reason: count for reason, count in dropped.items() if count}
     work.report(1.0, f"Wrote {totals.rows:,} rows")
     fitted_on = len(counts.sample) if features is not None and embedder is None else 0
@@ -249,6 +254,7 @@ def prepare_shards(
             f"Column {making.script} has the script of each text. Scores of several languages do not compare: give "
             f"--quality_within {making.script} to `select` and `open`, or a column with the language."
         )
+    notes += [f"The first line that cannot be read: {skipped.first}." for skipped in unread[:1]]
     if found:
         notes.insert(0, f"{found:,} texts were embedded before this command was last stopped.")
     return {

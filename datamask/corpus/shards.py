@@ -255,9 +255,17 @@ def in_shard_threads(shards: Sequence[Shard], task: Callable[[int], Result], tal
 
 
 def open_source(
-    name: str, inputs: Sequence[str], work: Work = UNWATCHED, limit: int | None = None, split: str | None = None
+    name: str,
+    inputs: Sequence[str],
+    work: Work = UNWATCHED,
+    limit: int | None = None,
+    split: str | None = None,
+    skip: bool = False,
 ) -> Source:
     """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
+
+    Args:
+        split: as of `list_files`. skip: skip lines that cannot be read.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows at all.
@@ -272,7 +280,7 @@ def open_source(
     tally = Tally(work, sum(sizes), lambda rows: what)
 
     def look(index: int) -> Shard:
-        shard = open_shard(paths[index], tally.poll, enough)
+        shard = open_shard(paths[index], tally.poll, enough, skip)
         # bytes of files that are read to their end for that; of parquet it is the footers, in moments
         tally.add(0, sizes[index], sizes[index])
         return shard

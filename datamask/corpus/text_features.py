@@ -88,7 +88,10 @@ class TextFeatures:
                 # scikit-learn raises this when no word is left, and has no type of its own for it
                 if least == 2:
                     continue
-                raise InputError(f"the {len(texts):,} texts hold no words to learn features from: {error}") from error
+                raise InputError(
+                    f"the {len(texts):,} texts have no words in common to learn features from; give more texts, or "
+                    "choose a model with --embedder"
+                ) from error
             if min(weights.shape) > self.dim:
                 break
         self.dim = min(self.dim, len(texts) - 1, weights.shape[1])

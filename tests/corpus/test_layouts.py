@@ -170,3 +170,41 @@ def test_prepare_makes_nothing_beside_a_column_that_it_cannot_read(tmp_path):
         pq.write_table(pa.table({"text": texts, name: column}), tmp_path / "in.parquet")
         with pytest.raises(InputError, match=f"{message}.*rename that column"):
             prepare_shards([tmp_path / "in.parquet"], tmp_path / "out", dim=3)
+
+
+WORDS = [
+    first + second for first in ("ba", "do", "ki", "lu", "me", "no") for second in ("ra", "ti", "so", "pel", "dus")
+]
+GOOD = [{"id": f"d{i}", "text": " ".join(RNG.choice(WORDS, 8))} for i in range(300)]
+BAD = {
+    "half an object": b'{"id": "a", "text": "th',
+    "no UTF-8": b'{"id": "a", "text": "th\xffe"}',
+    "a list": b"[1, 2]",
+    "a lone surrogate": b'{"id": "\\ud800"}',
+    "two objects": b'{"id": "a"} {"id": "b"}',
+    "a word": b"NaN oops",
+}
+
+
+@pytest.mark.parametrize("block", [97, 1 << 20])
+def test_prepare_skips_lines_that_cannot_be_read_and_names_the_first(tmp_path, monkeypatch, block):
+    monkeypatch.setattr("datamask.corpus.readers.text.READ_BYTES", block)
+    lines = [json.dumps(row).encode() for row in GOOD]
+    for place, bad in enumerate(BAD.values()):
+        lines.insert(50 + 31 * place, bad)
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(InputError, match=r"line 51, column|line 82 is no UTF-8"):
+        prepare_shards([path], tmp_path / "out", dim=3)
+    made = prepare_shards([path], tmp_path / "out", dim=3, drop_invalid=True)
+    assert made["rows"] == 300 and made["dropped"]["lines that cannot be read"] == len(BAD)
+    assert any(f"The first line that cannot be read: {path} line 51, column" in note for note in made["notes"])
+    assert pq.read_table(tmp_path / "out")["id"].to_pylist() == [row["id"] for row in GOOD]
+
+
+def test_prepare_skips_rows_of_csv(tmp_path):
+    sheet = "id,text\n" + "".join(f"{row['id']},{row['text']}\n" for row in GOOD)
+    (tmp_path / "in.csv").write_text(sheet.replace("d9,", "d9,more,", 1))
+    made = prepare_shards([tmp_path / "in.csv"], tmp_path / "sheet", dim=3, drop_invalid=True)
+    assert made["rows"] == 299 and made["dropped"] == {"lines that cannot be read": 1}
+    assert any("row 11 (the header is row 1) has 3 values, the header 2" in note for note in made["notes"])

@@ -234,7 +234,7 @@ BAD = {
         {},
         "open it as it is",
     ),
-    "no shared word": (lambda d: write(d / "in.parquet", text=["!", "?"]), {}, "no words to learn"),
+    "no shared word": (lambda d: write(d / "in.parquet", text=["!", "?"]), {}, "no words in common to learn"),
     "dim": (lambda d: None, {"dim": 1}, "--dim must be at least 2, got 1"),
     "output is input": (lambda d: None, {"output": "in.parquet"}, "is one of the inputs"),
     "output is full": (lambda d: ((d / "out").mkdir(), (d / "out" / "x").touch()), {}, "exists already"),

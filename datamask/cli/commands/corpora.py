@@ -22,7 +22,7 @@ def add_prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FOLDER", help="folder for the prepared shards")
     parser.add_argument("--text_column", metavar="NAME", help="column with the texts (text)")
     parser.add_argument("--id_column", metavar="NAME", help="column with the ids (found by name, else ids are made)")
-    for name in ("make_ids", "split"):
+    for name in ("make_ids", "split", "drop_invalid"):
         add_option(parser, CORPUS_OPTIONS[name])
     parser.add_argument(
         "--embedder",

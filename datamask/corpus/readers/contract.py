@@ -10,6 +10,24 @@ import pyarrow as pa
 from datamask.polling import Poll
 
 
+@dataclass
+class Skipped:
+    """Lines of a file that cannot be read.
+
+    Attributes:
+        lines: their numbers, from 1. first: what is wrong with the first one, without a full stop.
+    """
+
+    lines: set[int] = field(default_factory=set)
+    first: str = ""
+
+    def add(self, line: int, why: str) -> None:
+        """Skip a line. why: a sentence about it."""
+        if line < min(self.lines, default=line + 1):
+            self.first = why
+        self.lines.add(line)
+
+
 @dataclass(frozen=True)
 class FileFacts:
     """What a look at a file tells.
@@ -22,6 +40,7 @@ class FileFacts:
         rounded: columns of float64 whose file spells whole numbers that float64 cannot hold, so that close ones may be
             equal here.
         left_out: dotted name of a field that is not read -> why, as the end of a sentence about it.
+        skipped: lines that cannot be read and were skipped, as it was asked for; None: such are refused.
         complete: False where the file was not read to its end, so that there are more rows and perhaps more columns.
     """
 
@@ -32,6 +51,7 @@ class FileFacts:
     complete: bool = True
     rounded: frozenset[str] = frozenset()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    skipped: Skipped | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +64,8 @@ class Reader:
         look: the facts of a file that is not empty: ``look(path, poll, most_bytes)``. It calls `poll`
             where it takes long; where it must read rows, those in so many bytes are enough (None: all of them).
             Raises InputError, a sentence with the file's name and the place in it, or one of
-            `datamask.parquet.UNREADABLE`.
+            `datamask.parquet.UNREADABLE`. Where `skips`, a fourth argument is true if lines that cannot be read are to
+            be skipped.
         batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows, poll)``;
             None for columns or groups: all of them. A dotted name asks for a leaf of a struct (`leaves`): the struct
             comes with that leaf at least. Every batch is validated in full, takes
@@ -54,12 +75,14 @@ class Reader:
             of another ending.
         magic: first bytes of its files, whatever they are called.
         group: what a group is called in sentences; "": its files are read as a whole.
+        skips: whether it can skip lines.
     """
 
     name: str
     endings: tuple[str, ...]
-    look: Callable[[str, Poll, int | None], FileFacts]
+    look: Callable[..., FileFacts]
     batches: Callable[[str, FileFacts, Sequence[str] | None, Sequence[int] | None, int, Poll], Iterator[pa.RecordBatch]]
     named: tuple[str, ...] = ()
     magic: bytes = b""
     group: str = ""
+    skips: bool = False

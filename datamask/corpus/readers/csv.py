@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from datamask.corpus.readers import text
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, Skipped
 from datamask.corpus.readers.json_lines import lists_of
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
@@ -40,8 +40,11 @@ _AS: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
 ArrowInvalid."""
 
 
-def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> FileFacts:
+def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None, skip: bool = False) -> FileFacts:
     """Return columns and rows, by reading the file to its end, or its first bytes.
+
+    Args:
+        skip: skip rows with more or fewer values than the header, and note them.
 
     Raises:
         InputError: a row with more or fewer values than the header, or text that is no UTF-8.
@@ -51,8 +54,8 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> File
     names: list[str] = []
     rounded: set[int] = set()
     rows = total = 0
-    complete = True
-    for batch in _texts(path, None, poll):
+    complete, skipped = True, Skipped() if skip else None
+    for batch in _texts(path, None, poll, skipped):
         poll()
         if most_bytes is not None and total > most_bytes:
             complete = False
@@ -68,6 +71,7 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> File
         total / max(rows, 1),
         complete=complete,
         rounded=frozenset(names[place] for place in rounded if kinds[place] == pa.float64()),
+        skipped=skipped,
     )
 
 
@@ -81,7 +85,7 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
-    for texts in _texts(path, columns, poll):
+    for texts in _texts(path, columns, poll, facts.skipped):
         for low in range(0, texts.num_rows, most_rows):
             part = texts.slice(low, most_rows)
             values = [
@@ -93,7 +97,7 @@ def batches(
             yield batch
 
 
-def _texts(path: str, columns: Sequence[str] | None, poll: Poll) -> Iterator[pa.RecordBatch]:
+def _texts(path: str, columns: Sequence[str] | None, poll: Poll, skipped: Skipped | None) -> Iterator[pa.RecordBatch]:
     """The rows with every value as text; `columns` only.
 
     Raises:
@@ -110,13 +114,20 @@ def _texts(path: str, columns: Sequence[str] | None, poll: Poll) -> Iterator[pa.
         head.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"the header of {path} is no UTF-8; convert the file to UTF-8") from error
+
+    def skip(row: pa.csv.InvalidRow) -> str:
+        assert skipped is not None
+        number = row.number or len(skipped.lines) + 1
+        skipped.add(number, str(_ragged(path, number, row.expected_columns, row.actual_columns)))
+        return "skip"
+
     try:
         with (
             text.opened(path, poll) as stream,
             pa.csv.open_csv(
                 stream,
                 pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
-                pa.csv.ParseOptions(newlines_in_values=True),
+                pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=None if skipped is None else skip),
                 pa.csv.ConvertOptions(
                     default_column_type=pa.string(), include_columns=None if columns is None else list(columns)
                 ),
@@ -127,13 +138,16 @@ def _texts(path: str, columns: Sequence[str] | None, poll: Poll) -> Iterator[pa.
         raise _refusal(path, str(error)) from error
 
 
+def _ragged(path: str, row: int, expected: int, count: int) -> InputError:
+    return InputError(
+        f"{path} row {row:,} (the header is row 1) has {count:,} values, the header {expected:,}; "
+        "put quotes around values that hold commas, quotes or line ends, or repair the row"
+    )
+
+
 def _refusal(path: str, why: str) -> InputError:
     if ragged := _ROW.search(why):
-        row, expected, count = (int(number) for number in ragged.groups())
-        return InputError(
-            f"{path} row {row:,} (the header is row 1) has {count:,} values, the header {expected:,}; "
-            "put quotes around values that hold commas, quotes or line ends, or repair the row"
-        )
+        return _ragged(path, *(int(number) for number in ragged.groups()))
     if garbled := _UTF8.search(why):
         column, row = (int(number) for number in garbled.groups())
         return InputError(
@@ -187,4 +201,4 @@ def _bare(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(bare, pa.array(MISSING)), pa.scalar(None, pa.string()), bare)
 
 
-CSV = Reader("CSV", text.endings(".csv"), look, batches)
+CSV = Reader("CSV", text.endings(".csv"), look, batches, skips=True)

@@ -23,7 +23,7 @@ import pyarrow.json
 import pyarrow.types as pt
 
 from datamask.corpus.readers import text
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, Skipped
 from datamask.corpus.readers.leaves import Path, fields_in_lists, leaves, schema_of
 from datamask.corpus.readers.text import Piece
 from datamask.errors import InputError
@@ -167,23 +167,31 @@ class _Types:
         return pa.field(path[-1], pa.string() if pt.is_timestamp(kind) else kind)
 
 
-def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> FileFacts:
+def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None, skip: bool = False) -> FileFacts:
     """Return columns and rows, by reading the file to its end, or its first bytes.
+
+    Args:
+        skip: skip lines that cannot be read, and note them.
 
     Raises:
         InputError: a line that is no JSON object, or a column of several kinds.
         Stopped: from `poll`.
     """
-    types, rounded = _Types(path), set[str]()
+    types, rounded, skipped = _Types(path), set[str](), Skipped() if skip else None
     rows = total = bytes_read = 0
     complete = True
-    for part in _parts(path, poll):
+    for part in _parts(path, poll, None, skipped):
         poll()
         if most_bytes is not None and bytes_read > most_bytes:
             complete = False
             break
         bytes_read += len(part.content)
-        table = types.add(part)
+        try:
+            table = types.add(part)
+        except InputError as error:
+            if skipped is None or isinstance(error, MixedKinds):
+                raise
+            table = types.add(part._replace(content=_readable(path, part, skipped)))
         rows, total = rows + table.num_rows, total + table.nbytes
         for keys, field in leaves(list(table.schema)):
             if ".".join(keys) not in rounded and (pt.is_integer(field.type) or pt.is_float64(field.type)):
@@ -199,6 +207,7 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> File
         complete=complete,
         rounded=frozenset(rounded & floats),
         left_out={".".join(keys): why for keys, why in types.left_out.items()},
+        skipped=skipped,
     )
 
 
@@ -212,18 +221,37 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else schema_of(facts.schema, columns)
-    for part in _parts(path, poll, schema):
+    skipped = facts.skipped
+    for part in _parts(path, poll, schema, skipped):
+        if skipped is not None and not skipped.lines.isdisjoint(range(part.number, part.number + part.lines)):
+            part = part._replace(content=text.without_lines(part, skipped.lines))
         for batch in _parsed(path, part, schema).combine_chunks().to_batches(most_rows):
             batch.validate(full=True)
             yield batch
 
 
-def _parts(path: str, poll: Poll, schema: pa.Schema | None = None) -> Iterator[Piece]:
+def _readable(path: str, part: Piece, skipped: Skipped) -> bytes:
+    """A part in which the lines that cannot be read are empty; they are noted."""
+    try:
+        _parsed(path, part, None)
+    except MixedKinds:
+        pass
+    except InputError as error:
+        halves = text.halves(part)
+        if len(halves) > 1:
+            return b"".join(_readable(path, half, skipped) for half in halves)
+        skipped.add(part.number, str(error))
+        return b"\n" if part.content.endswith(b"\n") else b""
+    return part.content
+
+
+def _parts(path: str, poll: Poll, schema: pa.Schema | None, skipped: Skipped | None) -> Iterator[Piece]:
     """Pieces of the file that pyarrow parses in bounded memory.
 
     Args:
         poll: called while a file elsewhere is waited for.
         schema: of what is made of them; None: each key may be a column, or a field of every object.
+        skipped: as of `text.lines`.
     """
     columns = 0 if schema is None else sum(1 for _ in leaves(list(schema)))
     inside = 0 if schema is None else sum(fields_in_lists(field.type) for field in schema)
@@ -236,7 +264,7 @@ def _parts(path: str, poll: Poll, schema: pa.Schema | None = None) -> Iterator[P
         keys = content.count(b":")  # mostly there are more colons than columns
         return max(objects * keys // 2, KEY_CELLS * keys)
 
-    for piece in text.lines(path, poll):
+    for piece in text.lines(path, poll, skipped):
         deep = text.too_deep(piece.content) if schema is None else None
         if deep is not None:
             raise InputError(
@@ -265,7 +293,7 @@ def _parsed(path: str, part: Piece, schema: pa.Schema | None) -> pa.Table:
     Raises:
         InputError: a line that is no object, or not what the schema says.
     """
-    if part.content.isspace():
+    if not part.content.strip():
         return pa.table({}) if schema is None else schema.empty_table()
     options = {} if schema is None else {"explicit_schema": schema, "unexpected_field_behavior": "ignore"}
     try:
@@ -356,4 +384,6 @@ def lists_of(values: pa.Array) -> pa.Array:
     return table["v"].combine_chunks()
 
 
-JSON_LINES = Reader("JSON lines", text.endings(".jsonl", ".ndjson"), look, batches, named=text.endings(".json"))
+JSON_LINES = Reader(
+    "JSON lines", text.endings(".jsonl", ".ndjson"), look, batches, named=text.endings(".json"), skips=True
+)

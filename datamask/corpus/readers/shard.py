@@ -95,13 +95,14 @@ class Shard:
         return batch
 
 
-def open_shard(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> Shard:
+def open_shard(path: str, poll: Poll = no_poll, most_bytes: int | None = None, skip: bool = False) -> Shard:
     """Look at a file.
 
     Args:
         path: of the file.
         poll: called where that takes long.
         most_bytes: enough for a first look at a file that must be read to know its rows; None: the whole file.
+        skip: skip lines that cannot be read, where the format has lines.
 
     Raises:
         InputError: it is of no format that is read here, cut short, or not readable.
@@ -116,9 +117,9 @@ def open_shard(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -
         reader = reader_of(path, poll)
 
         def look() -> FileFacts:
-            return reader.look(path, poll, most_bytes)
+            return reader.look(path, poll, most_bytes, *([skip] if reader.skips and skip else []))
 
-        facts = _LOOKS.get(path, look, (path, most_bytes), stamp if is_address(path) else None)
+        facts = _LOOKS.get(path, look, (path, most_bytes, skip), stamp if is_address(path) else None)
         return Shard(path, stamp[0], reader, facts)
 
 

@@ -6,12 +6,13 @@ Nothing holds more than one piece of a file and the block behind it, however far
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from datamask.corpus.readers.contract import Skipped
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, is_address
@@ -79,11 +80,12 @@ class Piece(NamedTuple):
         return self.content.count(b"\n") + (not self.content.endswith(b"\n"))
 
 
-def lines(path: str, poll: Poll = no_poll) -> Iterator[Piece]:
+def lines(path: str, poll: Poll = no_poll, skipped: Skipped | None = None) -> Iterator[Piece]:
     """Yield whole lines of a file, some `READ_BYTES` at a time.
 
     Args:
         path, poll: as of `opened`.
+        skipped: notes lines that are no UTF-8, which are empty then; None: they are refused.
 
     Raises:
         InputError: a line is too long, or bytes are no UTF-8.
@@ -99,25 +101,35 @@ def lines(path: str, poll: Poll = no_poll) -> Iterator[Piece]:
                     f"{path} line {number:,} is longer than {LONGEST >> 20} MiB; cut it, or write the file as parquet"
                 )
             if cut:
-                piece = _piece(path, number, waiting + block[:cut])
+                piece = _piece(path, number, waiting + block[:cut], skipped)
                 waiting = block[cut:]
                 yield piece
                 number += piece.lines
             else:
                 waiting += block
     if waiting:
-        yield _piece(path, number, waiting)
+        yield _piece(path, number, waiting, skipped)
 
 
-def _piece(path: str, number: int, content: bytes) -> Piece:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = number + content.count(b"\n", 0, error.start)
-        raise InputError(
-            f"{path} line {line:,} is no UTF-8 (byte {content[error.start]:#04x}); convert the file to UTF-8"
-        ) from error
-    return Piece(number, content)
+def _piece(path: str, number: int, content: bytes, skipped: Skipped | None) -> Piece:
+    while True:
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = number + content.count(b"\n", 0, error.start)
+            why = f"{path} line {line:,} is no UTF-8 (byte {content[error.start]:#04x}); convert the file to UTF-8"
+            if skipped is None:
+                raise InputError(why) from error
+            skipped.add(line, why)
+            content = without_lines(Piece(number, content), {line})
+        else:
+            return Piece(number, content)
+
+
+def without_lines(piece: Piece, numbers: Container[int]) -> bytes:
+    """Return the content of a piece in which some lines, by their numbers in the file, are empty."""
+    kept = enumerate(piece.content.split(b"\n"), piece.number)
+    return b"\n".join(b"" if number in numbers else line for number, line in kept)
 
 
 def halves(piece: Piece) -> tuple[Piece, ...]:
