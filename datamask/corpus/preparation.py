@@ -456,6 +456,8 @@ def _with_columns(batch: pa.RecordBatch, making: _Making, number: int, span: ran
     """
     plan, table = making.plan, pa.Table.from_batches([batch])
     text = texts_of(plan.source.shards[number].with_leaves(batch, [plan.text]).column(plan.text))
+    for name, value in plan.source.shards[number].partition.items():
+        table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
     if "id" in plan.made:
         table = table.add_column(0, plan.columns["id"], plan.reader.ids(span, batch))
     table, texts = table.filter(text.is_valid()), text.drop_null().to_pylist()
