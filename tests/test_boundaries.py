@@ -43,6 +43,7 @@ BOTTOM = {
     "server_note",
     "storage",
     "storage.address",
+    "tables",
 }
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.run_queue", "runs.applying"}
@@ -87,6 +88,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation.result": {"schemas", "measured"},
     "parquet": {"errors", "polling", "parquet_pages", "storage", "storage.address", "work"},
     "parquet_pages": set(),
+    "tables": {"errors", "files", "parquet"},
     "server_note": {"errors", "files", "process"},
     "quotas": {"errors", "config"},
     "repeat_counts": {"errors", "catalogue", "config"},
@@ -96,7 +98,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": BOTTOM | {"objectives"},
     "corpus.readers": BOTTOM,
     "corpus": BOTTOM | WORK | READERS,
-    "evaluation": BOTTOM | WORK | LEARN | {"corpus"},
+    "evaluation": BOTTOM | WORK | LEARN | READERS | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | WORK | READERS | {"corpus"},
     "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes", "out_of_core.engines"},

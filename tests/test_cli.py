@@ -387,7 +387,7 @@ NO = {
     ),
     "weights of another kind": (
         ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "w.txt"],
-        "--weights must end in .csv or .parquet, got 'w.txt'",
+        "--weights must end in .parquet, .csv or .jsonl (all but .parquet also with .gz or .zst), got 'w.txt'",
     ),
     "weights over an input": (
         ["in.parquet", "--output", "o.parquet", "--objective", "pairwise", "--weights", "in.parquet"],

@@ -53,7 +53,9 @@ def test_every_command_stands_there_with_every_option():
     assert set(commands) == set(HANDLERS) == set(COMMANDS)
     for option in (*OPTIONS.values(), *CORPUS_OPTIONS.values()):
         assert option.name == "inputs" or f"--{option.word}" in commands["select"]
-    assert "--card" in commands["runs export"] and "`--output` `FOLDER`" in commands["apply"]
+    assert (
+        "--card" in commands["runs export"] and "`--output` `FOLDER|OUT.parquet|.csv|.jsonl|.txt`" in commands["apply"]
+    )
     assert "`NAME[:WEIGHT[:raw|z|rank]]`" in commands["select"]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 
 from datamask.cli.common import DONE, command_work, read_rows_of
-from datamask.cli.output import percent, print_json, say
+from datamask.cli.output import check_output, percent, print_json, say
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
 from datamask.runs.store import RunStore
+from datamask.tables import OF_ROWS
 
 HALVINGS = 3
 """Of the corpus, for the sizes below it that are measured."""
@@ -25,8 +26,11 @@ def copies(options: argparse.Namespace) -> int:
         raise OptionError("--exact belongs to --remove OUT.parquet, which writes the rows that are kept")
     if not 0 < options.cosine <= 1:
         raise OptionError(f"--cosine must be above 0 and at most 1, got {options.cosine:g}")
+    config = corpus_config(options)
+    if options.remove is not None:
+        options.remove = check_output(options.remove, config.inputs, "remove", OF_ROWS)
     with command_work("and keeping what is built of the neighbor graph") as work:
-        corpus = read_rows_of(corpus_config(options), work)
+        corpus = read_rows_of(config, work)
         graph = neighbors_for(
             corpus,
             min(NEIGHBORS, len(corpus)),

@@ -22,6 +22,7 @@ from datamask.runs.health import learning
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
 from datamask.storage.address import harmless, is_address
+from datamask.tables import OF_IDS, format_of
 from datamask.work.pace import Eta, PhasePace, RoundPace, RunPace, duration
 
 LINE_SECONDS = 5.0
@@ -214,14 +215,14 @@ def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells)
 
 
-def check_output(output: str, inputs: Sequence[str] = (), option: str = "output") -> str:
+def check_output(output: str, inputs: Sequence[str] = (), option: str = "output", among: Sequence[str] = OF_IDS) -> str:
     """The absolute path of a file to write, after making sure, before hours of work, that it can be written.
 
     Args:
-        option: the one that names it.
+        option: the one that names it. among: the endings of tables that it may have; none: it is no table.
 
     Raises:
-        OptionError: it is a folder or a device, or it is, or would become, one of the inputs.
+        OptionError: it is a folder or a device, has another ending, or is, or would become, one of the inputs.
         StoreError: its folder cannot be written.
     """
     path = Path(output).absolute()
@@ -231,6 +232,8 @@ def check_output(output: str, inputs: Sequence[str] = (), option: str = "output"
         raise OptionError(f"--{option} must be an ordinary file, got {output}")
     if is_address(output):
         raise OptionError(f"--{option} must be a file of this machine, got {harmless(output)}")
+    if among:
+        format_of(output, option, among)
     for given in inputs:
         if is_address(given):
             continue

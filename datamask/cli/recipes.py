@@ -20,6 +20,7 @@ from datamask.recipes.batches import Judge
 from datamask.recipes.share_cut import TOLERANCE, check_cuttable, cut_at_share
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.store import Run, RunStore
+from datamask.tables import is_file
 
 
 def recipe(options: argparse.Namespace) -> int:
@@ -29,7 +30,7 @@ def recipe(options: argparse.Namespace) -> int:
     from_file = options.run.endswith(".json") and user_path(options.run).is_file()
     run = None if from_file else RunStore(options.runs_dir).get(options.run)
     avoided = () if run is None else run.config.corpus.inputs
-    outputs = [None if path is None else check_output(path, avoided) for path in (options.output, options.sql)]
+    outputs = [path and check_output(path, avoided, among=()) for path in (options.output, options.sql)]
     made = read_recipe(options.run) if run is None else _recipe_of(run)
     query = None if options.sql is None else duckdb_sql(made)
     if outputs[0] is not None:
@@ -82,8 +83,10 @@ def apply(options: argparse.Namespace) -> int:
         raise OptionError(f"--as must be one of {', '.join(KINDS)}, got {options.kind!r}")
     paths = inputs(options)
     recipe = read_recipe(options.recipe)
-    folder = Path(options.output).absolute()
-    check_apart("output", str(folder), paths)
+    output = Path(options.output).absolute()
+    check_apart("output", str(output), paths)
+    if is_file(options.output, among=KINDS[options.kind].files):
+        check_output(options.output, paths)
     ratio = options.select_ratio
     if ratio is not None:
         check_cuttable(recipe, ratio)
@@ -102,10 +105,10 @@ def apply(options: argparse.Namespace) -> int:
             done = CUT
             # the same on every call with the same shards, so that a call that was killed goes on
             judge = judge.under(cut_at_share(judge, ratio, work.part(LOOKED, done)))
-        summary = apply_to_shards(judge, folder, options.kind, work.part(done, 1.0))
+        summary = apply_to_shards(judge, output, options.kind, work.part(done, 1.0))
     summary = {
         "recipe": str(Path(options.recipe).absolute()),
-        "output": str(folder),
+        "output": str(output),
         "as": options.kind,
         "select_ratio": ratio,
         "all_rows": judge.recipe.all_rows or None,

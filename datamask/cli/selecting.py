@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import traceback
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from datamask import catalogue
@@ -35,6 +34,7 @@ from datamask.runs.callbacks import Callbacks
 from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
+from datamask.tables import OF_ROWS
 from datamask.work import lanes
 from datamask.work.pace import PhasePace
 
@@ -92,9 +92,7 @@ def _check_weights(options: argparse.Namespace, config: RunConfig, output: str |
             "--weights does not work with --detach; when the run is done, use `datamask runs export RUN --weights "
             "OUT.parquet`"
         )
-    if Path(options.weights).suffix.lower() not in (".csv", ".parquet"):
-        raise OptionError(f"--weights must end in .csv or .parquet, got {options.weights!r}")
-    options.weights = check_output(options.weights, config.corpus.inputs, "weights")
+    options.weights = check_output(options.weights, config.corpus.inputs, "weights", OF_ROWS)
     if options.weights == output:
         raise OptionError(f"--weights must be another file than --output, got {output} for both")
 

@@ -17,6 +17,7 @@ from datamask.errors import OptionError
 from datamask.runs.rooted import absolute_corpus, rooted
 from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, Point, parse_vary, points
+from datamask.tables import OF_ROWS
 from datamask.work.pace import TELLING_RUNS, RunPace
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ def sweep(options: argparse.Namespace) -> int:
     from datamask.runs import sweep as sweeps
 
     if options.output is not None:
-        sweeps.table_format(options.output)
-        options.output = check_output(options.output, plan.corpus.inputs)
+        options.output = check_output(options.output, plan.corpus.inputs, among=OF_ROWS)
     pace = RunPace()
     progress = Progress(pace=pace if len(spanned) > TELLING_RUNS else None)
     with command_work(progress=progress) as work:

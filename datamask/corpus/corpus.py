@@ -102,6 +102,13 @@ class Corpus:
         return int(self.features.shape[1])
 
     @property
+    def input_columns(self) -> tuple[str, ...]:
+        """The columns of the shards that it knows: those with a role and the metadata."""
+        roles = self.provenance.columns
+        named = [roles.get("id"), roles.get("feature"), roles.get("length"), *roles.get("quality", [])]
+        return (*filter(None, named), *self.metadata.column_names)
+
+    @property
     def texts(self) -> pa.ChunkedArray | None:
         """The text column as strings ``(N,)``; None where the shards brought none."""
         name = self.provenance.columns.get("text")

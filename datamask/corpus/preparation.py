@@ -41,6 +41,7 @@ from datamask.files import remove_abandoned, replacing, replacing_folder, user_p
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import harmless, is_address
 from datamask.storage.remote import file_stamp
+from datamask.tables import PARQUET, is_file
 from datamask.work.context import UNWATCHED, Work
 
 ROW_GROUP = 16_384
@@ -198,7 +199,7 @@ def prepare_shards(
         raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
     target = user_path(output)
     source = open_source("input", [str(path) for path in inputs], work.part(0.0, 0.05), split=split, skip=drop_invalid)
-    if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if not is_file(target, among=(PARQUET,)) and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if any(target.resolve() == Path(shard.path).resolve() for shard in source.shards if not is_address(shard.path)):
         raise InputError(f"--output {target} is one of the inputs; name another file")
@@ -366,7 +367,7 @@ def _write(making: _Making, target: Path, work: Work) -> tuple[list[Path], _Tota
     doing = "Embedding" if embeds else "Scoring"
     totals, done = _Totals(), 0
     began = time.monotonic()
-    single = target.suffix == ".parquet"
+    single = is_file(target, among=(PARQUET,))
     with ExitStack() as stack:
         place = stack.enter_context(replacing(target) if single else replacing_folder(target))
         whole = stack.enter_context(_Shard(place)) if single else None

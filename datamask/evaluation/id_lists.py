@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,14 @@ import pyarrow.csv
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.readers import by_ending, formats
+from datamask.corpus.readers.csv import CSV
+from datamask.corpus.readers.json_lines import JSON_LINES
+from datamask.corpus.readers.shard import open_shard
+from datamask.corpus.readers.text import READ_BYTES, opened
 from datamask.errors import InputError, StoreError
-from datamask.files import check_regular, read_bounded
-from datamask.parquet import UNREADABLE, open_parquet, read_table, refusing
+from datamask.files import check_regular
+from datamask.parquet import BATCH_ROWS, UNREADABLE, open_parquet, refusing
 from datamask.work.ledger import Reservation, ledger
 
 TEXT_BYTES = 8
@@ -42,8 +47,8 @@ class IdList:
 
 
 def read_rows(path: str | Path, corpus: Corpus) -> IdList:
-    """Read ids from a parquet or CSV file that has a column of the corpus's id column's name, or only one column, or
-    from a text file (``.txt``) with one id per line and no header.
+    """Read ids from a parquet, JSON lines or CSV file that has a column of the corpus's id column's name, or only one
+    column, or from a text file (``.txt``) with one id per line and no header.
 
     Raises:
         InputError: the file cannot be read, has no such column, holds null or repeated ids, or none or all of the
@@ -149,21 +154,48 @@ def reading(path: Path) -> Reservation:
 
 
 def _table(path: Path, name: str, room: Reservation) -> pa.Table:
-    """A list as a table: the column `name` alone where a parquet file has it."""
-    most = ledger().total() // TEXT_BYTES
-    if path.suffix.lower() == ".txt":
-        lines = (line.strip() for line in read_bounded(path, most).decode("utf-8").splitlines())
-        return pa.table({name: pa.array([line for line in lines if line], pa.string())})
-    if path.suffix.lower() == ".csv":
-        content = read_bounded(path, most)
+    """A list as a table: the column `name` alone where the file has it."""
+    if by_ending(str(path)) is CSV:
+        content = _unpacked(path, room)
         # as text: 0007 is an id of four characters until the corpus says it is a number
-        with pa.csv.open_csv(io.BytesIO(content)) as reader:
+        with pa.csv.open_csv(pa.BufferReader(content)) as reader:
             names = reader.schema.names
-        types = pa.csv.ConvertOptions(column_types={column: pa.string() for column in names})
-        return pa.csv.read_csv(io.BytesIO(content), convert_options=types)
-    with open_parquet(path) as file:
-        names = file.schema_arrow.names
-    return read_table(path, None if name not in names else [name], room.grow)
+        kept = [name] if name in names else names
+        options = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=kept)
+        parsing = pa.csv.ParseOptions(newlines_in_values=True)
+        return pa.csv.read_csv(pa.BufferReader(content), convert_options=options, parse_options=parsing)
+    if re.search(r"\.txt(\.gz|\.zst)?$", path.name.lower()):
+        lines = [line.strip() for line in _unpacked(path, room).decode("utf-8").split("\n")]
+        return pa.table({name: pa.array(filter(None, lines), pa.string())})
+    if by_ending(str(path)) is JSON_LINES:
+        # whole numbers as Python has them: above 2^63 others are rounded
+        lines = _unpacked(path, room).decode("utf-8").split("\n")
+        records = [json.loads(line) for line in lines if line.strip()]
+        names = [name] if any(name in record for record in records) else list(records[0]) if records else [name]
+        return pa.table({each: [_text(record.get(each)) for record in records] for each in names})
+    shard = open_shard(str(path))
+    names = [name] if name in shard.schema.names else shard.schema.names
+    batches = []
+    for batch in shard.batches(names, None, BATCH_ROWS):
+        room.grow(batch.nbytes)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, pa.schema([shard.schema.field(each) for each in names]))
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _unpacked(path: Path, room: Reservation) -> bytes:
+    """The bytes of a file of texts, which may be compressed. room: has what the file itself takes."""
+    left, pieces = path.stat().st_size, []
+    with opened(str(path)) as stream:
+        while piece := stream.read(READ_BYTES):
+            left -= len(piece)
+            if left < 0:
+                room.grow(TEXT_BYTES * min(-left, len(piece)))
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
 def read_ids(path: Path, name: str) -> pa.ChunkedArray:
@@ -175,7 +207,7 @@ def read_ids(path: Path, name: str) -> pa.ChunkedArray:
     """
     try:
         check_regular(path)
-        with refusing(f"{path}:", "cannot be read as parquet, .csv or .txt"), reading(path) as room:
+        with refusing(f"{path}:", f"cannot be read as {formats().replace(' or', ',')} or .txt"), reading(path) as room:
             table = _table(path, name, room)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None

@@ -28,6 +28,7 @@ from datamask.learning.trace import Trace, no_trace
 from datamask.measured import TermValues, WeightTotals
 from datamask.polling import Poll, no_poll
 from datamask.repeat_counts import repeats, weightless
+from datamask.tables import score_name
 
 SETTLING = 1e-3
 """A gap between bound and value, on the run's scale, from which on no row is worth trying to settle. One of 1e-5
@@ -244,7 +245,7 @@ class Selection:
         columns = {
             "rank": pa.array(np.arange(1, len(self.rows) + 1)),
             **{
-                name: selected_rows[name]
+                score_name(self.corpus.input_columns) if name == "score" else name: selected_rows[name]
                 for name in ("logit", "score", "quality", "marginal_quality", "marginal_diversity")
             },
             "source_file": selected_rows["source_file"].cast(pa.string()),

@@ -266,7 +266,7 @@ class SelectionOptions:
     pin: str | None = option(
         IdFile(),
         "Pinned ids",
-        "file of ids that must be selected: parquet, CSV, or text with one id per line",
+        "file of ids that must be selected: parquet, CSV, JSON lines, or text with one id per line",
         "IDS",
         RULES,
     )

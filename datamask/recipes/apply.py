@@ -5,7 +5,7 @@ is written whole or not at all. It says inside which recipe and which shard it w
 disk a digest of the footer. The same call again skips shards that have their file.
 
 A folder holds the result of one call, so that reading all of its files gives no other rows. One process writes into it
-at a time.
+at a time. Where a file is asked for (`datamask.tables`), the folder lies beside it until all shards are done.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -31,12 +32,31 @@ from datamask.corpus.shards import Source
 from datamask.corpus.threads import Tally, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import check_regular, open_regular, replacing, sweep
-from datamask.parquet import UNREADABLE, Gathering, gathering, schema_without_views, without_views
+from datamask.parquet import (
+    UNREADABLE,
+    Gathering,
+    gathering,
+    open_parquet,
+    read_batches,
+    schema_without_views,
+    without_views,
+)
 from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
 from datamask.storage.address import is_address, path_of
 from datamask.storage.remote import file_stamp
+from datamask.tables import (
+    OF_IDS,
+    OF_ROWS,
+    common_schema,
+    conform,
+    format_of,
+    is_file,
+    placed,
+    table_sink,
+    with_places,
+)
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.locks import only_one
 
@@ -71,6 +91,7 @@ class OutputKind:
         schema: of the file, by the judge and the shard.
         table: of a batch, by its shard's path, first row, the batch and what was judged of it.
         group_rows: rows of a row group.
+        files: the endings that a file for all shards may have.
     """
 
     ending: str
@@ -79,6 +100,7 @@ class OutputKind:
     schema: Callable[[Judge, Shard], pa.Schema]
     table: Callable[[Judge, str, int, pa.RecordBatch, Judged], pa.Table]
     group_rows: int = GROUP_ROWS
+    files: tuple[str, ...] = OF_ROWS
 
 
 def _ids_schema(judge: Judge, shard: Shard) -> pa.Schema:
@@ -87,7 +109,7 @@ def _ids_schema(judge: Judge, shard: Shard) -> pa.Schema:
             judge.id_column: judge.id_type,
             "source_file": pa.string(),
             "source_row": pa.int64(),
-            "score": pa.float64(),
+            judge.score_column: pa.float64(),
         }
     )
 
@@ -101,7 +123,7 @@ def _ids(judge: Judge, path: str, first: int, batch: pa.RecordBatch, judged: Jud
         pa.array(first + rows),
         pa.array(judged.score[rows]),
     ]
-    return pa.table(columns, names=[judge.id_column, "source_file", "source_row", "score"])
+    return pa.table(columns, names=[judge.id_column, "source_file", "source_row", judge.score_column])
 
 
 def _mask_schema(judge: Judge, shard: Shard) -> pa.Schema:
@@ -122,7 +144,7 @@ def _rows(judge: Judge, path: str, first: int, batch: pa.RecordBatch, judged: Ju
 
 
 KINDS: dict[str, OutputKind] = {
-    "ids": OutputKind(".ids.parquet", True, False, _ids_schema, _ids),
+    "ids": OutputKind(".ids.parquet", True, False, _ids_schema, _ids, files=OF_IDS),
     "masks": OutputKind(".mask.parquet", False, False, _mask_schema, _mask, MASK_ROWS),
     "rows": OutputKind(".parquet", False, True, _rows_schema, _rows),
 }
@@ -155,7 +177,8 @@ def apply(judge: Judge, output: str | Path, kind: str = "ids", work: Work = UNWA
 
     Args:
         judge: the recipe on the shards that are to be read; made with the ids where `kind` writes them.
-        output: the folder. Files have their shards' names, below the folders in which the shards differ.
+        output: the folder. Files have their shards' names, below the folders in which the shards differ. Or a file for
+            the rows of all shards, in the format of its ending; masks then have ``source_file`` and ``source_row``.
         kind: a key of `KINDS`.
         work: asked and told from this thread some ten times a second.
 
@@ -165,15 +188,16 @@ def apply(judge: Judge, output: str | Path, kind: str = "ids", work: Work = UNWA
         cut, ``seconds``, and ``megabytes_per_second`` as decoded.
 
     Raises:
-        OptionError: the folder holds what another recipe chose or files that this call does not write, or a file would
-            take the place of a shard.
+        OptionError: the folder holds what another recipe chose or files that this call does not write, a file would
+            take the place of a shard, or `output` has the ending of another format.
         InputError: a shard is damaged, or has a row that cannot be used.
         StoreError: the folder cannot be written.
         Stopped: on request; shards that were finished stay, and need not be read again.
     """
-    began, folder = time.monotonic(), Path(output)
+    began, together = time.monotonic(), is_file(output, among=KINDS[kind].files)
+    folder = Path(f"{output}.parts" if together else output)
     targets = _targets(folder, judge.source, kind)
-    _check_apart(targets, judge.source)
+    _check_apart([*targets, Path(output)], judge.source)
 
     def waiting() -> None:
         work.report(0.0, "Waiting for another call that writes into this folder")
@@ -185,7 +209,30 @@ def apply(judge: Judge, output: str | Path, kind: str = "ids", work: Work = UNWA
         for place in {target.parent for target in targets}:
             sweep(place)
         of_shards, decoded = _written_shards(judge, targets, kind, work)
+        if together:
+            _join(judge, targets, kind, Path(output), work.poll)
+            shutil.rmtree(folder, ignore_errors=True)
     return _summary(judge.recipe, of_shards, time.monotonic() - began, decoded)
+
+
+def _join(judge: Judge, parts: Sequence[Path], kind: str, output: Path, poll: Poll) -> None:
+    """Write the rows of the shards' files into one, in their order."""
+    schema = common_schema(pq.read_schema(part).remove_metadata() for part in parts)
+    is_mask = kind == "masks"
+    ids = [] if is_mask else [judge.id_column]
+    schema = with_places(schema) if is_mask else schema
+    with (
+        replacing(output) as part,
+        table_sink(part, format_of(output), schema, ids, KINDS[kind].group_rows) as sink,
+    ):
+        for shard, path in zip(judge.source.shards, parts, strict=True):
+            first = 0
+            with open_parquet(path) as file:
+                for batch in read_batches(path, file):
+                    poll()
+                    rows = pa.Table.from_batches([batch])
+                    sink.write(placed(rows, shard.path, first) if is_mask else conform(rows, schema))
+                    first += batch.num_rows
 
 
 def _written_shards(judge: Judge, targets: Sequence[Path], kind: str, work: Work) -> tuple[list[Counts], int]:

@@ -28,6 +28,7 @@ from datamask.quotas import NO_VALUE
 from datamask.recipes.quality import total
 from datamask.recipes.recipe import Recipe
 from datamask.recipes.scoring import Scorer
+from datamask.tables import score_name
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Judge:
         self._named = bool(recipe.always or recipe.never)
         self.with_ids = with_ids or self._named
         self._group = recipe.thresholds.column
+        self.score_column = score_name(name for shard in source.shards for name in shard.schema.names)
         for shard in source.shards:
             if shard.rows:
                 self._check_shard(shard)

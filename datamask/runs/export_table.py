@@ -11,14 +11,17 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from datamask.repeat_counts import AS_SELECTED, Amount
 from datamask.runs import exports
 from datamask.runs.store import Run
+from datamask.tables import IDS_FILE, OF_ROWS, ROWS_FILE, format_of, is_file
 from datamask.work.context import UNWATCHED, Work
 
-PARQUET = "application/vnd.apache.parquet"
+PARQUET, ZIP = "application/vnd.apache.parquet", "application/zip"
 
 Write = Callable[..., str | list[str]]
 
@@ -33,8 +36,7 @@ class Download:
         ending: of its name, behind the run's id.
         media_type: what a browser is told that it is.
         help: what its card tells of it; "": nothing that its label does not.
-        content: its bytes.
-        stored: a file of the run folder that is handed on as it is, in place of `content`; the button says its size.
+        stored: a file of the run folder that is handed on as it is; the button says its size. "": it is written anew.
     """
 
     key: str
@@ -42,7 +44,6 @@ class Download:
     ending: str
     media_type: str
     help: str
-    content: Callable[..., bytes]
     stored: str = ""
 
 
@@ -53,6 +54,7 @@ class Export:
     Attributes:
         name: its option of `runs export`, and its entry in what that prints as JSON.
         metavar, about: what follows the option, and what the help says of it.
+        check: called with what follows the option before anything is written; raises OptionError.
         heading, caption: of its card.
         write: ``write(run, path, work)`` writes it whole or not at all, and gives the path or paths
             written; raises as the functions of `datamask.runs.exports` do.
@@ -81,10 +83,27 @@ class Export:
     bounded: bool = False
     missing: Callable[[Run], str] = lambda run: ""
     amounts: bool = False
+    check: Callable[[str], object] = lambda path: None
+
+    def content(self, download: Download, run: Run, **wanted: Any) -> bytes:
+        """Return the file of a download; several files come as one zip. wanted: more arguments of `write`."""
+        if download.stored:
+            return (run.path / download.stored).read_bytes()
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / ("files" if download.media_type == ZIP else f"file{download.ending}")
+            written = self.write(run, target, **wanted)
+            if isinstance(written, str):
+                return target.read_bytes()
+            packed = io.BytesIO()
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+                for path in map(Path, written):
+                    archive.write(path, path.relative_to(target))
+            return packed.getvalue()
 
 
 def _write_ids(run: Run, path: str | Path, work: Work = UNWATCHED) -> str:
-    return exports.write_ids(run, path)
+    exports.write_selection(run, path)
+    return str(path)
 
 
 def _write_weights(
@@ -99,25 +118,13 @@ def _write_weights(
     return write_weights(run, path, amount, report)
 
 
-def _weights_parquet(run: Run, amount: Amount = AS_SELECTED) -> bytes:
-    from datamask.runs.weights import weights_parquet
-
-    return weights_parquet(run, amount)
-
-
-def _weights_csv(run: Run, amount: Amount = AS_SELECTED) -> bytes:
-    from datamask.runs.weights import weights_csv
-
-    return weights_csv(run, amount)
-
-
 def _write_rows(run: Run, path: str | Path, work: Work = UNWATCHED) -> str:
     exports.filtered_rows(run, path, work)
     return str(path)
 
 
 def _write_masks(run: Run, path: str | Path, work: Work = UNWATCHED) -> list[str]:
-    return [str(mask) for mask in exports.mask_per_shard(run, path, work)]
+    return [str(mask) for mask in exports.write_masks(run, path, work)]
 
 
 def _write_recipe(run: Run, path: str | Path, work: Work = UNWATCHED) -> str:
@@ -128,45 +135,19 @@ def _write_recipe(run: Run, path: str | Path, work: Work = UNWATCHED) -> str:
     return str(path)
 
 
-def _recipe(run: Run) -> bytes:
-    from datamask.runs.recipe import recipe_of
-
-    return recipe_of(run).to_json().encode()
-
-
 def _no_recipe(run: Run) -> str:
     from datamask.recipes.derive import refusal
 
     return refusal(run.config.selection)
 
 
-def _selection(run: Run) -> bytes:
-    return (run.path / "selection.parquet").read_bytes()
-
-
-def filtered(run: Run) -> bytes:
-    """The corpus's own selected rows as a parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.parquet"
-        exports.filtered_rows(run, path)
-        return path.read_bytes()
-
-
-def zip_of_masks(run: Run) -> bytes:
-    """A mask per shard, in one zip file."""
-    buffer = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in exports.mask_per_shard(run, folder):
-            archive.write(path, path.relative_to(folder))
-    return buffer.getvalue()
-
-
-ESCAPED = "Text that a spreadsheet would run as a formula is escaped."
+ESCAPED = "Ids are written as they are; other text that a spreadsheet would run as a formula is escaped."
 
 EXPORTS: list[Export] = [
     Export(
         name="ids",
-        metavar="OUT.csv|OUT.parquet",
+        metavar=IDS_FILE,
+        check=partial(format_of, option="ids"),
         about="the selected ids with rank, logit and marginals",
         heading="Selected ids",
         caption="The selected ids with rank, score in this run, quality score, marginal diversity, shard and row.",
@@ -178,7 +159,6 @@ EXPORTS: list[Export] = [
                 ".parquet",
                 PARQUET,
                 "",
-                _selection,
                 stored="selection.parquet",
             ),
             Download(
@@ -187,13 +167,13 @@ EXPORTS: list[Export] = [
                 ".csv",
                 "text/csv",
                 ESCAPED,
-                exports.selected_csv,
             ),
         ),
     ),
     Export(
         name="weights",
-        metavar="OUT.csv|OUT.parquet",
+        metavar=ROWS_FILE,
+        check=partial(format_of, option="weights", among=OF_ROWS),
         about="how often to repeat each row: repeat weights and whole counts (--repeats, --repeat_tokens)",
         heading="Repeat weights",
         caption="For each row, a weight from 0 to 1 and how often to train on it.",
@@ -205,7 +185,6 @@ EXPORTS: list[Export] = [
                 "-weights.parquet",
                 PARQUET,
                 "Columns: id, weight, repeat, selected, tokens if known, source file and row.",
-                _weights_parquet,
             ),
             Download(
                 "weights_csv",
@@ -213,7 +192,6 @@ EXPORTS: list[Export] = [
                 "-weights.csv",
                 "text/csv",
                 ESCAPED,
-                _weights_csv,
             ),
         ),
         missing=exports.no_weights,
@@ -221,7 +199,8 @@ EXPORTS: list[Export] = [
     ),
     Export(
         name="rows",
-        metavar="OUT.parquet",
+        metavar=ROWS_FILE,
+        check=partial(format_of, option="rows", among=OF_ROWS),
         about="the selected rows of the corpus",
         heading="Selected rows",
         caption="The selected rows with all columns of the shards, in input order.",
@@ -233,7 +212,6 @@ EXPORTS: list[Export] = [
                 "-rows.parquet",
                 PARQUET,
                 "",
-                filtered,
             ),
         ),
         needs_shards="their rows",
@@ -243,8 +221,9 @@ EXPORTS: list[Export] = [
     ),
     Export(
         name="mask",
-        metavar="FOLDER",
-        about="per shard, a parquet with 0 or 1 for each of its rows",
+        metavar=f"FOLDER|{ROWS_FILE}",
+        check=partial(is_file, option="mask", among=OF_ROWS),
+        about="0 or 1 for each row of the shards: a folder with a parquet per shard, or one file",
         heading="Mask per shard",
         caption="One small Parquet file per shard, in row order. `selected` is 0 or 1; `considered` is false for rows "
         "of the shard that are not in the corpus, such as invalid rows.",
@@ -254,9 +233,8 @@ EXPORTS: list[Export] = [
                 "masks_zip",
                 "Download masks (zip)",
                 "-masks.zip",
-                "application/zip",
+                ZIP,
                 "",
-                zip_of_masks,
             ),
         ),
         needs_shards="masks",
@@ -277,7 +255,6 @@ EXPORTS: list[Export] = [
                 "-recipe.json",
                 "application/json",
                 "",
-                _recipe,
             ),
         ),
         needs_shards="its recipe",

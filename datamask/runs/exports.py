@@ -8,50 +8,43 @@ never half used. `unchecked` says where a run is too old for that.
 from __future__ import annotations
 
 import contextlib
-import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 
 from datamask.corpus.readers.shard import output_names
-from datamask.errors import InputError, OptionError, RunStateError, StoreError
+from datamask.errors import RunStateError, StoreError
 from datamask.evaluation.result import NO_RESULT
 from datamask.files import replacing
-from datamask.parquet import gathering
 from datamask.polling import Poll
 from datamask.repeat_counts import refusal
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
-from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 from datamask.storage.address import FilePath
+from datamask.tables import (
+    OF_ROWS,
+    common_schema,
+    conform,
+    format_of,
+    is_file,
+    placed,
+    table_sink,
+    with_places,
+    write_table,
+)
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.locks import is_held
-
-_UNSEEN = "\\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff"
-FORMULA_STARTS = f"^(?:[\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠])"
-"""What spreadsheets take for the start of a formula, full-width forms included (OWASP, CSV injection); blanks of every
-kind, control characters and marks without width before the sign are dropped by some of them when they read a cell."""
-
-GROUP_ROWS = 8192
-"""Rows are gathered up to so many before they are written: each write is a row group."""
 
 # -- the selected ids -------------------------------------------------------------------------------------------------
 
 
 def write_selection(run: Run, path: str | Path) -> None:
-    """Write one row per selected sample, strongest first: CSV if the name ends in ``.csv``, else parquet.
+    """Write one row per selected row, strongest first, in the format of the name; see `datamask.tables`.
 
     Parquet has the config in its metadata.
     """
-    if Path(path).suffix.lower() == ".csv":
-        with replacing(path) as part:
-            part.write_bytes(selected_csv(run))
-    else:
-        write_table(Path(path), run.selection())
+    write_table(path, run.selection())
 
 
 def note_unwritten(run: Run, why: str | None) -> None:
@@ -73,55 +66,6 @@ def unwritten(run: Run) -> str:
     if not facts.get("unwritten") or run.status().state != "done" or is_held(run.path / "queue"):
         return ""
     return f"{facts.get('output')} is not written: {facts['unwritten']}"
-
-
-def write_ids(run: Run, path: str | Path) -> str:
-    """Write the selected ids with their numbers to `path`: CSV if it ends in ``.csv``, parquet if in ``.parquet``.
-
-    Returns:
-        The path, as text.
-
-    Raises:
-        OptionError: it ends in neither.
-    """
-    if Path(path).suffix.lower() not in (".csv", ".parquet"):
-        raise OptionError(f"--ids must end in .csv or .parquet, got {str(path)!r}")
-    write_selection(run, path)
-    return str(path)
-
-
-def selected_csv(run: Run) -> bytes:
-    """The selection as UTF-8 CSV, the columns of OUT.parquet; see `table_csv`."""
-    return table_csv(run.selection())
-
-
-def defused(value: Any) -> Any:
-    """A value for a CSV cell: text that a spreadsheet would take for a formula with a leading apostrophe."""
-    return f"'{value}" if isinstance(value, str) and re.match(FORMULA_STARTS, value) else value
-
-
-def table_csv(table: pa.Table) -> bytes:
-    """Any flat table as UTF-8 CSV that a spreadsheet shows and never executes.
-
-    Text that a spreadsheet would take for a formula gets a leading apostrophe; numbers stay numbers.
-    """
-    columns = [_without_formulas(column) for column in table.columns]
-    names = _without_formulas(pa.chunked_array([pa.array(table.column_names, pa.string())])).to_pylist()
-    sink = pa.BufferOutputStream()
-    pa.csv.write_csv(pa.table(columns, names=names), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return column
-    dangerous = pc.match_substring_regex(column, FORMULA_STARTS)
-    return pc.if_else(
-        dangerous, pc.binary_join_element_wise(pa.scalar("'", column.type), column, pa.scalar("", column.type)), column
-    )
 
 
 # -- how often to repeat each sample (`datamask.runs.weights`) --------------------------------------------------------
@@ -149,15 +93,15 @@ def no_weights(run: Run) -> str:
 
 
 def filtered_rows(run: Run, path: str | Path, work: Work = UNWATCHED) -> int:
-    """Write the selected rows as the corpus has them: original columns and types, in input order.
+    """Write the selected rows as the corpus has them: original columns, in input order, in the format of the name.
 
-    Shards are streamed; where their columns differ, a missing one is null.
+    Shards are streamed; where their columns differ, a missing one is null. Parquet keeps the types.
 
     Returns:
         How many rows were written.
 
     Raises:
-        InputError: a shard is gone, or has changed since the run.
+        OptionError: the name has another ending. InputError: a shard is gone, or has changed since the run.
         StoreError: `path` cannot be written.
         RunStateError: the run has not finished.
     """
@@ -179,53 +123,71 @@ def write_rows(
 
     Returns, Raises: as `filtered_rows`.
     """
-    schema = _common_schema(shards, work.poll)
+    kind, schema = (
+        format_of(path, "rows", OF_ROWS),
+        common_schema(open_file(shard.path, work.poll).facts.schema for shard in shards),
+    )
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
-    with replacing(path) as part, gathering(part, schema, GROUP_ROWS) as sink:
+    with replacing(path) as part, table_sink(part, kind, schema, [shard.id_name for shard in shards[:1]]) as sink:
         for shard in shards:
             digest = Digest()
             for rows in selected_rows(shard, work.poll):
                 digest.add(rows)
-                sink.write(_conform(rows, schema))
+                sink.write(conform(rows, schema))
                 written += rows.num_rows
                 work.report(written / total, f"writing row {written:,} of {total:,}")
             _check_contents(shard.path, digest, noted)
     return written
 
 
-def mask_per_shard(run: Run, folder: str | Path, work: Work = UNWATCHED) -> list[Path]:
-    """Write one small parquet per shard that says, for each of its rows in order, whether it was selected.
+MASK = pa.schema({"selected": pa.uint8(), "considered": pa.bool_()})
+
+
+def write_masks(run: Run, place: str | Path, work: Work = UNWATCHED) -> list[Path]:
+    """Write for each row of each shard, in order, whether it was selected.
 
     Columns: ``selected`` (uint8, 0 or 1) and ``considered`` (bool): whether the row was in the corpus at all; a row
-    that was left out by `--rows` or `--drop_invalid` is neither. A file keeps its shard's name with ``.mask.parquet``,
-    below the folders in which the shards differ. All shards are looked at before the first mask is written.
+    that was left out by `--rows` or `--drop_invalid` is neither. All shards are looked at before anything is written.
+
+    Args:
+        place: a folder for one parquet per shard, named as the shard with ``.mask.parquet``, below the folders in which
+            the shards differ; or a file for all of them, with ``source_file`` and ``source_row`` in front.
 
     Returns:
-        The files written, one per shard, in reading order.
+        The files written, in reading order.
 
     Raises:
+        OptionError: the name has the ending of another format.
         InputError: a shard is gone, or has changed since the run.
         StoreError: the folder cannot be written.
         RunStateError: the run has not finished.
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
+    together = is_file(place, "mask", OF_ROWS)
     shards, noted = shards_of(run), _noted_digests(run)
     counts = [_row_count(shard, work.poll) for shard in shards]
     for shard in shards:
         _check_unread(shard, noted, work.poll)
-    names = output_names([shard.path for shard in shards], ".mask.parquet")
-    written = []
-    for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
-        selected, considered = np.zeros(count, np.uint8), np.full(count, shard.left_out is not None)
-        selected[shard.rows] = shard.selected
-        considered[shard.rows] = True
-        if shard.left_out is not None:
-            considered[shard.left_out] = False
-        target = Path(folder) / name
-        write_table(target, pa.table({"selected": selected, "considered": considered}))
-        written.append(target)
+    if together:
+        with replacing(place) as part, table_sink(part, format_of(place), with_places(MASK), ids=()) as sink:
+            for index, (shard, count) in enumerate(zip(shards, counts)):
+                sink.write(placed(_mask(shard, count), str(shard.path)))
+                work.report((index + 1) / len(shards), f"mask {index + 1:,} of {len(shards):,}")
+        return [Path(place)]
+    targets = [Path(place) / name for name in output_names([shard.path for shard in shards], ".mask.parquet")]
+    for index, (shard, count, target) in enumerate(zip(shards, counts, targets)):
+        write_table(target, _mask(shard, count))
         work.report((index + 1) / len(shards), f"mask {index + 1:,} of {len(shards):,}")
-    return written
+    return targets
+
+
+def _mask(shard: ShardRows, count: int) -> pa.Table:
+    selected, considered = np.zeros(count, np.uint8), np.full(count, shard.left_out is not None)
+    selected[shard.rows] = shard.selected
+    considered[shard.rows] = True
+    if shard.left_out is not None:
+        considered[shard.left_out] = False
+    return pa.table([selected, considered], schema=MASK)
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------------
@@ -287,23 +249,3 @@ def _row_count(shard: ShardRows, poll: Poll) -> int:
     if len(shard.rows) and shard.rows[-1] >= count:
         raise changed(shard.path, f"it has {count:,} rows, and row {int(shard.rows[-1]):,} was in the corpus")
     return count
-
-
-def _common_schema(shards: list[ShardRows], poll: Poll) -> pa.Schema:
-    schemas = [open_file(shard.path, poll).facts.schema for shard in shards]
-    try:
-        return pa.unify_schemas(schemas, promote_options="permissive")
-    except pa.ArrowException as error:
-        raise InputError(
-            f"the shards' columns do not go into one table: {error}; use a mask per shard instead"
-        ) from error
-
-
-def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    if rows.schema.names == schema.names:  # a name may occur twice
-        return pa.table([column.cast(kind) for column, kind in zip(rows.columns, schema.types)], schema=schema)
-    columns = [
-        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema=schema)

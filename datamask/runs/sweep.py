@@ -8,32 +8,26 @@ points. Repeating a sweep goes on with it: points that are done are read, one th
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from datamask.config import RunConfig
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import DatamaskError, OptionError
+from datamask.errors import DatamaskError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import NO_RESULT
-from datamask.files import write_text
 from datamask.runs import stages
 from datamask.runs.attempt import Outcome, attempt, fault_sentence, one_sentence
-from datamask.runs.exports import defused
-from datamask.runs.formats import to_plain, write_table
+from datamask.runs.formats import to_plain
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan, Point
+from datamask.tables import write_table
 from datamask.work.context import UNWATCHED, Work
-
-FORMATS = (".parquet", ".csv", ".json")
 
 
 @dataclass(frozen=True)
@@ -190,35 +184,13 @@ def _line(point: Point) -> str:
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 
-def table_format(path: str) -> str:
-    """The ending of a table's path.
-
-    Raises:
-        OptionError: it is none that a table is written as.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise OptionError(f"--output must end in {', '.join(FORMATS)}, got {path!r}")
-    return suffix
-
-
 def write_rows(rows: Sequence[dict[str, Any]], path: str) -> None:
-    """A table of rows as parquet, CSV or JSON, by the path's ending; whole or not at all.
+    """Write a table of rows in the format of the name of `path`, whole or not at all.
 
     Raises:
         OptionError: another ending. StoreError: it cannot be written.
     """
-    suffix, rows = table_format(path), whole_rows(rows)
-    if suffix == ".parquet":
-        write_table(Path(path), pa.Table.from_pylist([to_plain(row) for row in rows]))
-    elif suffix == ".json":
-        write_text(path, json.dumps(to_plain(rows), indent=1, allow_nan=False) + "\n")
-    else:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(map(defused, rows[0] if rows else ()))
-        writer.writerows(map(defused, row.values()) for row in rows)
-        write_text(path, out.getvalue())
+    write_table(path, pa.Table.from_pylist([to_plain(row) for row in whole_rows(rows)]), ids=())
 
 
 def whole_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

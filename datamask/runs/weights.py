@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from datamask.corpus.sampling import row_hash
 from datamask.errors import OptionError, StoreError
-from datamask.files import replacing
 from datamask.repeat_counts import AS_SELECTED, Amount, repeats
-from datamask.runs.exports import no_weights, table_csv
-from datamask.runs.formats import write_table
+from datamask.runs.exports import no_weights
 from datamask.runs.store import Run
+from datamask.tables import OF_ROWS, format_of, write_table
 
 
 def weights_table(run: Run, amount: Amount = AS_SELECTED) -> pa.Table:
@@ -68,23 +66,10 @@ def weights_words(path: str | Path, table: pa.Table) -> str:
     )
 
 
-def weights_csv(run: Run, amount: Amount = AS_SELECTED) -> bytes:
-    """`weights_table` as UTF-8 CSV; see `table_csv`."""
-    return table_csv(weights_table(run, amount))
-
-
-def weights_parquet(run: Run, amount: Amount = AS_SELECTED) -> bytes:
-    """`weights_table` as a parquet file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(weights_table(run, amount), sink, compression="zstd")
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
 def write_weights(
     run: Run, path: str | Path, amount: Amount = AS_SELECTED, report: Callable[[str], None] = lambda sentence: None
 ) -> str:
-    """Write `weights_table` to `path`: CSV if it ends in ``.csv``, parquet if in ``.parquet``.
+    """Write `weights_table` in the format of the name of `path`.
 
     Args:
         report: given the sentence that says what it adds to.
@@ -93,15 +78,10 @@ def write_weights(
         The path, as text.
 
     Raises:
-        OptionError: it ends in neither, or as `weights_table`.
+        OptionError: it has another ending, or as `weights_table`.
     """
-    table, suffix = weights_table(run, amount), Path(path).suffix.lower()
-    if suffix == ".parquet":
-        write_table(Path(path), table)
-    elif suffix == ".csv":
-        with replacing(path) as part:
-            part.write_bytes(table_csv(table))
-    else:
-        raise OptionError(f"--weights must end in .csv or .parquet, got {str(path)!r}")
+    format_of(path, "weights", OF_ROWS)
+    table = weights_table(run, amount)
+    write_table(path, table)
     report(weights_words(path, table))
     return str(path)

@@ -23,6 +23,7 @@ from datamask.runs.contents import Digest, changed
 from datamask.runs.execution import AllRows, Execution
 from datamask.runs.stages import finish_run
 from datamask.storage.address import path_of
+from datamask.tables import score_name
 
 
 def write_all_rows(execution: Execution) -> None:
@@ -212,12 +213,13 @@ def _write_rule(execution: Execution, gap: float | None) -> None:
 
 def _schema(whole: WholeCorpus) -> pa.Schema:
     """Of selection.parquet."""
+    score = score_name(name for shard in whole.source.shards for name in shard.schema.names)
     return pa.schema(
         {
             whole.columns.id: whole.reader.id_type,
             "rank": pa.int64(),
             "logit": pa.float32(),
-            **dict.fromkeys(("score", "quality", "marginal_quality", "marginal_diversity"), pa.float64()),
+            **dict.fromkeys((score, "quality", "marginal_quality", "marginal_diversity"), pa.float64()),
             "source_file": pa.string(),
             "source_row": pa.int64(),
         }

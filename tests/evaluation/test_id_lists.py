@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 
@@ -42,7 +43,10 @@ def test_ids_of_parquet_and_csv_become_rows(tmp_path, corpus):
     (tmp_path / "a.csv").write_text("rank,chunk_id\n1,d\n2,0007\n3,nobody\n")
     (tmp_path / "one.csv").write_text("any name\nd\n0007\nnobody\n")
     (tmp_path / "bare.txt").write_text("d\r\n\n 0007 \nnobody\n")
-    for name in ("a.parquet", "a.csv", "one.csv", "bare.txt"):
+    (tmp_path / "a.jsonl").write_text('{"rank": 1, "chunk_id": "d"}\n\n{"chunk_id": "0007"}\n{"chunk_id": "nobody"}\n')
+    (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(b'{"x": "d"}\r\n{"x": "0007"}\n{"x": "nobody"}'))
+    (tmp_path / "bare.txt.gz").write_bytes(gzip.compress(b"d\n0007\nnobody"))
+    for name in ("a.parquet", "a.csv", "one.csv", "bare.txt", "a.jsonl", "one.jsonl.gz", "bare.txt.gz"):
         found = read_rows(tmp_path / name, corpus)
         assert found.rows.tolist() == [0, 3] and found.rows.dtype == np.int64
         assert (found.unknown, found.example) == (1, "nobody")
@@ -79,10 +83,11 @@ def test_files_that_are_no_lists(tmp_path, corpus):
     with pytest.raises(InputError, match="has no column 'chunk_id', the corpus's id column; it has name, rank"):
         read_rows(tmp_path / "a.parquet", corpus)
     (tmp_path / "text.json").write_text("b\n")
+    with pytest.raises(InputError, match=r"text\.json: cannot be read as parquet, .*CSV or \.txt: Expecting value"):
+        read_rows(tmp_path / "text.json", corpus)
     (tmp_path / "latin.txt").write_bytes(b"b\n\xe9\n")
-    for name in ("text.json", "latin.txt"):
-        with pytest.raises(InputError, match=rf"{name}: cannot be read as parquet, \.csv or \.txt"):
-            read_rows(tmp_path / name, corpus)
+    with pytest.raises(InputError, match=r"latin\.txt: cannot be read as parquet, .*CSV or \.txt"):
+        read_rows(tmp_path / "latin.txt", corpus)
     with pytest.raises(InputError, match=r"gone\.parquet: there is no such file"):
         read_rows(tmp_path / "gone.parquet", corpus)
 

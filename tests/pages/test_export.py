@@ -19,9 +19,8 @@ from datamask.pages.export import report_panel
 from datamask.repeat_counts import Amount
 from datamask.runs import exports
 from datamask.runs.execute import execute
-from datamask.runs.export_table import EXPORTS, Download, Export, filtered, zip_of_masks
+from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
-from datamask.runs.weights import weights_csv
 from datamask.work.worker import worker
 from tests.pages.reading import downloads
 
@@ -33,6 +32,13 @@ def run(opened, store):
     run = store.create(RunConfig(opened.config, SelectionConfig.from_options(**options), "to take home"))
     execute(run)
     return run
+
+
+def content(run, key, **wanted):
+    """The file behind a button."""
+    found = [(export, download) for export in EXPORTS for download in export.downloads if download.key == key]
+    ((export, download),) = found
+    return export.content(download, run, **wanted)
 
 
 def test_nothing_finished_says_what_to_do(page, opened):
@@ -88,7 +94,7 @@ def test_drawing_the_page_again_reads_the_rows_of_an_unchanged_run_no_second_tim
 
 
 def test_rows_are_the_corpus_own_ones_in_order(run, opened):
-    table = pq.read_table(io.BytesIO(filtered(run)))
+    table = pq.read_table(io.BytesIO(content(run, "rows_parquet")))
     shard = pq.read_table(opened.config.inputs[0])
     kept = set(run.selection()["chunk_id"].to_pylist())
     assert table.column_names == shard.column_names
@@ -96,7 +102,7 @@ def test_rows_are_the_corpus_own_ones_in_order(run, opened):
 
 
 def test_masks_count_what_was_selected(run, opened):
-    with zipfile.ZipFile(io.BytesIO(zip_of_masks(run))) as archive:
+    with zipfile.ZipFile(io.BytesIO(content(run, "masks_zip"))) as archive:
         names = archive.namelist()
         mask = pq.read_table(io.BytesIO(archive.read(names[0])))
     assert names == ["shard.mask.parquet"] and mask.num_rows == 240
@@ -109,7 +115,7 @@ def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run
         app.number_input(key=f"weights_samples_{run.id}").value == run.status().to_dict()["summary"]["selected"] == 60
     )
     asked = Amount(samples=150)
-    table = pyarrow.csv.read_csv(io.BytesIO(weights_csv(run, asked)))
+    table = pyarrow.csv.read_csv(io.BytesIO(content(run, "weights_csv", amount=asked)))
     assert sum(table["repeat"].to_pylist()) == 150 and sum(table["weight"].to_pylist()) == pytest.approx(60)
     assert table.num_rows == run.status().to_dict()["summary"]["weights"]["samples"]
     greedy = {"objective": "pairwise", "estimator": "greedy", "select_ratio": 0.25, "device": "cpu"}
@@ -121,9 +127,7 @@ def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run
 
 
 def test_csv_and_parquet_hold_the_same_ids(run):
-    from datamask.runs.exports import selected_csv
-
-    table = pyarrow.csv.read_csv(io.BytesIO(selected_csv(run)))
+    table = pyarrow.csv.read_csv(io.BytesIO(content(run, "ids_csv")))
     assert table["chunk_id"].to_pylist() == run.selection()["chunk_id"].to_pylist()
 
 
@@ -174,7 +178,7 @@ def test_masks_on_their_way_to_disk_can_be_stopped_and_the_page_says_what_cannot
             work.poll()
             time.sleep(0.1)
 
-    monkeypatch.setattr(exports, "mask_per_shard", never_done)
+    monkeypatch.setattr(exports, "write_masks", never_done)
     os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
     with run.writer() as writer:
         writer.update_facts(contents={})
@@ -226,7 +230,7 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
         path.write_text(str(run.selection().num_rows))
         return str(path)
 
-    download = Download("count_txt", "A number", "-count.txt", "text/plain", "How many.", lambda run: b"60")
+    download = Download("count_txt", "A number", "-count.txt", "text/plain", "How many.")
     counted = Export("count", "OUT.txt", "x", "How many", "One number.", count, (download,), "it", "count.txt", "Count")
     EXPORTS.append(counted)
     try:

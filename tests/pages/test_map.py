@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.analyses.samples import texts_panel
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, stored_layout
@@ -30,7 +29,7 @@ from datamask.dashboard.linked import (
     topics,
 )
 from datamask.dashboard.linked.facets import class_facet
-from datamask.dashboard.map import canvas_map, map_layout, shared_view
+from datamask.dashboard.map import canvas_map, map_layout, scene, shared_view
 from datamask.dashboard.map.filters import Among, Between, Filters, Holding, Rows
 from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import place
@@ -721,16 +720,16 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     assert lists(app) == [before]
 
 
-def test_downloads_hold_every_row_and_no_formula(opened, store):
+def test_downloads_hold_every_row(opened, store):
     corpus = opened.corpus
     selected = np.zeros(len(corpus), bool)
     selected[3] = True
     rows = np.arange(2, 9)
-    table = pq.read_table(io.BytesIO(texts_panel.file_of(corpus, rows, selected, "Parquet")))
+    table = pq.read_table(io.BytesIO(scene.id_file(corpus, rows, ".parquet", selected)))
     assert table.column_names == ["chunk_id", "quality", "selected", "source_file", "source_row"]
     assert table["chunk_id"].to_pylist() == [f"doc-{row:04d}" for row in rows]
     assert table["source_row"].to_pylist() == rows.tolist() and table["selected"].to_pylist().count(True) == 1
-    lines = texts_panel.file_of(corpus, rows, selected, "CSV").decode().splitlines()
+    lines = scene.id_file(corpus, rows, ".csv", selected).decode().splitlines()
     assert len(lines) == 8 and lines[1].startswith('"doc-0002",')
 
 

@@ -33,7 +33,7 @@ def _asked(recipe, folder):
 def _applied(recipe, folder, output, **options):
     _apply(recipe, folder, output, **options)
     table = pa.concat_tables([pq.read_table(path) for path in sorted(output.rglob("*.ids.parquet"))])
-    return dict(zip(table[0].to_pylist(), table["score"].to_pylist()))
+    return dict(zip(table[0].to_pylist(), table[3].to_pylist()))
 
 
 def _agree(recipe, folder, output, **options):

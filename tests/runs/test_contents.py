@@ -56,14 +56,14 @@ def executed(store: RunStore, shard: Path) -> Run:
 
 def exported(run: Run, folder: Path) -> pa.Table:
     exports.filtered_rows(run, folder / "out.parquet")
-    exports.mask_per_shard(run, folder / "masks")
+    exports.write_masks(run, folder / "masks")
     return pq.read_table(folder / "out.parquet")
 
 
 def refused(run: Run, folder: Path, how: str) -> None:
     for action in (
         lambda: exports.filtered_rows(run, folder / "no.parquet"),
-        lambda: exports.mask_per_shard(run, folder / "no"),
+        lambda: exports.write_masks(run, folder / "no"),
     ):
         with pytest.raises(InputError, match=rf"shard\.parquet has changed since the run: {how}"):
             action()

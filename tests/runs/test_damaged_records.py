@@ -293,7 +293,7 @@ def test_a_record_that_names_another_id_column_is_one_sentence(tmp_path):
     run = finished(tmp_path, {"a.parquet": pa.table({"id": [1, 2, 3]})}, {"a.parquet": [0, 1, 2]}, {"a.parquet": [1]})
     path = run.path / "config.json"
     path.write_text(path.read_text().replace('"id": "id"', '"id": "i)"'))
-    for export in (exports.filtered_rows, exports.mask_per_shard):
+    for export in (exports.filtered_rows, exports.write_masks):
         with pytest.raises(StoreError) as refusal:
             export(RunStore(run.path.parent).get(run.id), tmp_path / "out")
         sentence = str(refusal.value)

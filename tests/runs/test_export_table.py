@@ -76,7 +76,7 @@ def test_names_and_keys_are_those_that_people_have():
         "recipe_json": "-recipe.json",
     }
     assert [export.target for export in EXPORTS] == ["", "", "rows.parquet", "masks", "recipe.json"]
-    assert flags() == "--ids OUT.csv, --weights OUT.csv, --rows OUT.parquet, --mask FOLDER or --recipe OUT.json"
+    assert flags() == "--ids OUT.parquet, --weights OUT.parquet, --rows OUT.parquet, --mask FOLDER or --recipe OUT.json"
 
 
 @every
@@ -93,7 +93,7 @@ def test_it_writes_what_it_says_whole_and_twice_the_same(export, run, tmp_path):
 def test_downloads_are_of_the_type_they_say(export, run):
     starts = {PARQUET: b"PAR1", "application/zip": b"PK", "text/csv": b'"id"', "application/json": b"{"}
     for download in export.downloads:
-        content = download.content(run)
+        content = export.content(download, run)
         assert content.startswith(starts[download.media_type]), download.key
         assert mimetypes.guess_type(f"x{download.ending}")[0] in (download.media_type, None)
         if download.stored:
@@ -165,7 +165,7 @@ def test_weights_of_the_command_line_add_to_what_was_asked(run, tmp_path, capsys
     assert main(["runs", "export", run.id, "--runs_dir", runs, "--repeats", "5", "--ids", "x.csv"]) == 2
     assert "give --weights" in capsys.readouterr().err
     assert main([*words[:-1], str(tmp_path / "w.txt")]) == 2
-    assert "--weights must end in .csv or .parquet" in capsys.readouterr().err
+    assert "--weights must end in .parquet, .csv or .jsonl" in capsys.readouterr().err
 
 
 def test_damaged_weights_are_refused(run, tmp_path):
@@ -186,7 +186,7 @@ def test_one_that_is_added_is_an_option_of_the_command_line(run, tmp_path, capsy
         Path(path).write_text(str(run.selection().num_rows))
         return str(path)
 
-    download = Download("count_txt", "A number", "-count.txt", "text/plain", "How many.", lambda run: b"6")
+    download = Download("count_txt", "A number", "-count.txt", "text/plain", "How many.")
     counted = Export("count", "OUT.txt", "how many were selected", "How many", "One number.", write, (download,))
     EXPORTS.append(counted)
     try:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import os
-import unicodedata
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from datamask import parquet
-from datamask.errors import InputError, OptionError, RunStateError, Stopped, StoreError
+from datamask.errors import InputError, RunStateError, Stopped, StoreError
 from datamask.runs import exports
 from datamask.runs.contents import selected_rows, shards_of
 from datamask.work.context import Work
@@ -45,59 +42,18 @@ def run(tmp_path):
     return run
 
 
-# -- csv --------------------------------------------------------------------------------------------------------------
-
-
-UNSEEN = "\t\n\r\x00\x0b\x1f \x7f\x85\xa0\xad\u1680\u2003\u200b\u200e\u2028\u202f\u2060\u3000\ufeff"
-LETTERS = st.one_of(st.sampled_from([*UNSEEN, *"=+-@＝＋－＠"]), st.characters(exclude_categories=["C", "Z"]))
-
-
-@pytest.mark.parametrize("before", UNSEEN)
-@pytest.mark.parametrize("sign", "=+-@＝＋－＠")
-def test_a_sign_behind_what_nobody_sees_is_a_formula_too(before, sign):
-    text = f"{before}{sign}1+1"
-    cells = list(csv.reader(io.StringIO(exports.table_csv(pa.table({"text": [text]})).decode(), newline="")))
-    assert cells == [["text"], ["'" + text]]
-    assert exports.defused(text) == "'" + text
-
-
-@given(st.lists(st.text(LETTERS, max_size=8), min_size=1, max_size=8))
-@settings(max_examples=150, deadline=None)
-def test_csv_reads_back_and_no_cell_is_a_formula(texts):
-    data = exports.table_csv(pa.table({"text": texts, "=n": pa.array(range(len(texts)))}))
-    rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
-    assert rows[0] == ["text", "'=n"]
-    for text, (cell, number) in zip(texts, rows[1:], strict=True):
-        first = next((letter for letter in text if unicodedata.category(letter)[0] not in "ZC"), "")
-        dangerous = text.startswith(("\t", "\r", "\n")) or first in tuple("=+-@＝＋－＠")
-        assert cell == exports.defused(text) == ("'" + text if dangerous else text)
-        assert number.isdigit()
-
-
-def test_numbers_stay_numbers_and_nulls_stay_empty():
-    table = pa.table(
-        {
-            "logit": pa.array([-1.5, None]),
-            "id": pa.array([-7, 8]),
-            "source": pa.array(["-x", None]).dictionary_encode(),
-            "large": pa.array(["@", "a"], pa.large_string()),
-        }
-    )
-    rows = list(csv.reader(io.StringIO(exports.table_csv(table).decode())))
-    assert rows[1:] == [["-1.5", "-7", "'-x", "'@"], ["", "8", "", "a"]]
+# -- ids --------------------------------------------------------------------------------------------------------------
 
 
 def test_selected_ids_as_csv_and_parquet(run, tmp_path):
-    exports.write_ids(run, tmp_path / "ids.csv")
-    exports.write_ids(run, tmp_path / "ids.parquet")
+    exports.write_selection(run, tmp_path / "ids.csv")
+    exports.write_selection(run, tmp_path / "ids.parquet")
     expected = [run.shards[name]["id"][row].as_py() for name, rows in run.selected_rows.items() for row in rows]
     read = list(csv.DictReader(io.StringIO((tmp_path / "ids.csv").read_text())))
     assert [int(row["id"]) for row in read] == expected
     assert [int(row["rank"]) for row in read] == list(range(1, len(expected) + 1))
     assert pq.read_table(tmp_path / "ids.parquet").equals(run.selection())
     assert b"datamask" in pq.read_schema(tmp_path / "ids.parquet").metadata
-    with pytest.raises(OptionError, match=r"\.csv or \.parquet, got .*ids\.txt"):
-        exports.write_ids(run, "ids.txt")
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -145,9 +101,9 @@ def test_a_shard_that_changed_is_refused_and_nothing_is_left(run, tmp_path):
     with pytest.raises(InputError, match=r"b\.parquet has changed since the run: it has no row"):
         exports.filtered_rows(run, out)
     with pytest.raises(InputError, match=r"b\.parquet has changed since the run: it has 9,000 rows"):
-        exports.mask_per_shard(run, tmp_path / "masks")
+        exports.write_masks(run, tmp_path / "masks")
     (tmp_path / "b.parquet").unlink()
-    for action in (lambda: exports.filtered_rows(run, out), lambda: exports.mask_per_shard(run, tmp_path / "masks")):
+    for action in (lambda: exports.filtered_rows(run, out), lambda: exports.write_masks(run, tmp_path / "masks")):
         with pytest.raises(InputError, match=r"b\.parquet is gone"):
             action()
     (tmp_path / "b.parquet").write_bytes(b"PAR1 but not really")
@@ -165,7 +121,7 @@ def test_an_export_can_be_stopped_and_a_bad_place_is_named(run, tmp_path):
         with pytest.raises(StoreError, match="file/out"):
             action(run, tmp_path / "file" / "out.parquet")
     with pytest.raises(StoreError, match="file"):
-        exports.mask_per_shard(run, tmp_path / "file")
+        exports.write_masks(run, tmp_path / "file")
     assert not (tmp_path / "out.parquet").exists()
 
 
@@ -188,7 +144,7 @@ def test_rows_with_a_column_whose_name_occurs_twice_are_refused_with_the_way_out
     with pytest.raises(InputError, match="use a mask per shard instead"):
         exports.filtered_rows(run, tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()
-    (mask,) = exports.mask_per_shard(run, tmp_path / "masks")
+    (mask,) = exports.write_masks(run, tmp_path / "masks")
     assert np.flatnonzero(pq.read_table(mask)["selected"].to_numpy()).tolist() == [2, 7]
 
 
@@ -197,9 +153,9 @@ def test_an_unfinished_run_has_nothing_to_export(store):
     with run.writer() as writer:
         writer.write_rows(pa.table({"id": [1], "source_file": ["a"], "source_row": [0], "selected": [True]}))
     for action in (
-        lambda: exports.selected_csv(run),
+        lambda: exports.write_selection(run, "ids.csv"),
         lambda: exports.filtered_rows(run, "out.parquet"),
-        lambda: exports.mask_per_shard(run, "masks"),
+        lambda: exports.write_masks(run, "masks"),
     ):
         with pytest.raises(RunStateError, match="wait for it to finish"):
             action()
@@ -209,7 +165,7 @@ def test_an_unfinished_run_has_nothing_to_export(store):
 
 
 def test_masks_say_for_every_row_of_every_shard(run, tmp_path):
-    paths = exports.mask_per_shard(run, tmp_path / "masks")
+    paths = exports.write_masks(run, tmp_path / "masks")
     assert [path.name for path in paths] == ["a.mask.parquet", "b.mask.parquet", "unused.mask.parquet"]
     for path, (name, table) in zip(paths, run.shards.items(), strict=True):
         mask = pq.read_table(path)
@@ -224,7 +180,7 @@ def test_shards_of_one_name_keep_their_folders(tmp_path):
         (tmp_path / folder).mkdir()
     shards = {"2023/part-0.parquet": shard(0, 3), "2024/part-0.parquet": shard(3, 3)}
     run = finished(tmp_path, shards, {n: [0, 1] for n in shards}, {n: [1] for n in shards})
-    paths = exports.mask_per_shard(run, tmp_path / "masks")
+    paths = exports.write_masks(run, tmp_path / "masks")
     assert [str(path.relative_to(tmp_path)) for path in paths] == [
         "masks/2023/part-0.mask.parquet",
         "masks/2024/part-0.mask.parquet",

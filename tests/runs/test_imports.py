@@ -101,7 +101,8 @@ def test_it_says_the_same_as_the_run_it_was_exported_from(store, tmp_path):
     run = store.create(RunConfig(CorpusConfig((TINY,)), selection))
     execute(run, Work(threads=1))
     for name in ("ids.csv", "ids.parquet"):
-        path = exports.write_ids(run, str(tmp_path / name))
+        path = str(tmp_path / name)
+        exports.write_selection(run, path)
         again = import_ids(store, asked(path, "back", **{k: v for k, v in options.items() if k != "select_ratio"}))
         assert again.rows().equals(run.rows()) and again.selection().equals(run.selection())
         facts, others = again.facts(), run.facts()

@@ -29,7 +29,7 @@ from datamask.runs import whole_writing
 from datamask.runs.attempt import attempt
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.execute import execute
-from datamask.runs.exports import filtered_rows, mask_per_shard
+from datamask.runs.exports import filtered_rows, write_masks
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
@@ -144,7 +144,7 @@ def test_its_rows_masks_and_recipe_are_of_all_rows(done, folder, tmp_path):
     table, ids = pq.read_table(folder), run.selection()["id"]
     assert filtered_rows(run, tmp_path / "rows.parquet") == S
     assert pq.read_table(tmp_path / "rows.parquet")["id"].equals(ids)
-    masks = [pq.read_table(path) for path in mask_per_shard(run, tmp_path / "masks")]
+    masks = [pq.read_table(path) for path in write_masks(run, tmp_path / "masks")]
     whole_mask = pa.concat_tables(masks)
     assert [len(mask) for mask in masks] == list(ROWS)
     assert table["id"].filter(pa.compute.equal(whole_mask["selected"], 1)).equals(ids)
@@ -256,7 +256,7 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
     assert summary["n"] == N + 900 - 9 and summary["gap"] <= 5e-5
     assert sum(run.facts()["dropped"].values()) == 9
     assert not set(run.selection()["id"].to_pylist()) & {f"11-{row}" for row in range(0, 900, 100)}
-    masks = {path.name: pq.read_table(path) for path in mask_per_shard(run, tmp_path / "masks")}
+    masks = {path.name: pq.read_table(path) for path in write_masks(run, tmp_path / "masks")}
     considered = {name: mask["considered"].to_numpy() for name, mask in masks.items()}
     assert np.flatnonzero(~considered["bad.mask.parquet"]).tolist() == list(range(0, 900, 100))
     assert all(mask.all() for name, mask in considered.items() if name != "bad.mask.parquet")

@@ -30,7 +30,7 @@ def ablate(options: argparse.Namespace) -> int:
     named = None if options.target is None else examples_named(options.target)
     corpus_wanted = absolute_corpus(corpus_config(options, question.seed))
     if options.output is not None:
-        options.output = check_output(options.output, corpus_wanted.inputs)
+        options.output = check_output(options.output, corpus_wanted.inputs, among=())
     if options.confirm and question.judge != MODELS[0]:
         raise OptionError(f"--confirm runs the second proxy model after the {MODELS[0]} model; leave out --judge or it")
     check_device(options.device)

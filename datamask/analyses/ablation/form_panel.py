@@ -48,7 +48,7 @@ TARGETS = {
 WITHOUT_TEXTS = (SEVERAL, "random", "column", "score", "examples")
 RATIOS = (0.02, 0.05, 0.1, 0.3)
 SOURCES = {"ids": "ids of rows", "features": "features", "examples": "texts"}
-SOURCE_FILES = {"ids": ["txt", "csv", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
+SOURCE_FILES = {"ids": ["txt", "csv", "jsonl", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
 SOURCE_HELP = {
     "ids": "One id per line, or a table with the id column of the corpus.",
     "features": "A parquet file with a feature column, made by the model of the corpus.",

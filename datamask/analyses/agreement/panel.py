@@ -22,7 +22,6 @@ from datamask.dashboard.map.layers import Blank, Layer, Number
 from datamask.dashboard.shell import background, downloads, session, tables
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.plots import plot
-from datamask.runs.exports import table_csv
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_agreement
 
@@ -121,7 +120,7 @@ def _flips(agreed: agreed.Agreed, entry: Entry, corpus: Corpus) -> None:
         )
         st.download_button(
             f"Download {len(rows):,} ids (CSV)",
-            downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows, entry.selected))),
+            downloads.of_rows(len(rows), lambda: scene.id_file(corpus, rows, ".csv", entry.selected)),
             file_name=f"coin-flips-{entry.run_id}.csv",
             mime="text/csv",
             on_click="ignore",

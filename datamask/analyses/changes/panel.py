@@ -18,7 +18,6 @@ from datamask.dashboard.map import scene
 from datamask.dashboard.map.filters import Holding, Rows
 from datamask.dashboard.shell import downloads, ordering, session, tables
 from datamask.dashboard.shell.plots import plot
-from datamask.runs.exports import table_csv
 
 PAGE = 100
 TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
@@ -92,7 +91,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         )
         st.download_button(
             f"Download {len(rows):,} {kind} ids (CSV)",
-            downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows))),
+            downloads.of_rows(len(rows), lambda: scene.id_file(corpus, rows, ".csv")),
             file_name=f"{kind}-{first.letter}-{other.letter}.csv",
             mime="text/csv",
             on_click="ignore",

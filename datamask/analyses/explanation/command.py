@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from datamask.cli.own import check_typed
 from datamask.cli.streams import print_text
 from datamask.errors import InputError, OptionError
 from datamask.runs.store import RunStore
+from datamask.tables import OF_ROWS, score_name, write_table
 
 if TYPE_CHECKING:
     from datamask.analyses.explanation.compute import Explanation
@@ -34,10 +34,10 @@ def explain(options: argparse.Namespace) -> int:
     if sum((bool(options.sample), options.ids is not None, options.all)) != 1:
         raise OptionError("explain needs ids after RUN, or --ids FILE, or --all; give one of them")
     if (options.all or options.ids) and not (options.output or options.json):
-        raise OptionError("--ids and --all explain in bulk: give --output OUT.parquet (or .csv), or --json")
+        raise OptionError("--ids and --all explain in bulk: give --output OUT.parquet, or --json")
     run = RunStore(options.runs_dir).get(options.run)
     check_typed(run, options.objective)
-    output = None if options.output is None else _checked(options.output, run.config.corpus.inputs)
+    output = None if options.output is None else check_output(options.output, run.config.corpus.inputs, among=OF_ROWS)
     from datamask.analyses.explanation.compute.explained_run import explainer_of
     from datamask.evaluation.id_lists import read_rows
 
@@ -97,15 +97,8 @@ def _rows_of(ids: Sequence[str], corpus: Corpus) -> np.ndarray:
     return np.array([place[word] for word in dict.fromkeys(ids)])
 
 
-def _checked(output: str, inputs: Sequence[str]) -> str:
-    """Raises: OptionError: neither .parquet nor .csv, or not a place to write to."""
-    if Path(output).suffix.lower() not in (".parquet", ".csv"):
-        raise OptionError(f"--output must end in .parquet or .csv, got {output!r}")
-    return check_output(output, inputs)
-
-
 def _id_of(row: int, corpus: Corpus) -> Any:
-    return None if row < 0 else corpus.ids[row].as_py()
+    return corpus.ids[row].as_py() if row >= 0 else None
 
 
 def _plain(explanation: Explanation, corpus: Corpus) -> dict[str, Any]:
@@ -121,22 +114,17 @@ def _plain(explanation: Explanation, corpus: Corpus) -> dict[str, Any]:
 
 
 def _write(explanations: Sequence[Explanation], corpus: Corpus, output: str) -> None:
-    """One row per sample, one column per part, to parquet or CSV."""
+    """One row per sample, one column per part."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    from datamask.files import replacing
-    from datamask.runs.exports import table_csv
-
+    id_column = corpus.provenance.columns["id"]
     names = [part.name for part in explanations[0].parts] if explanations else []
     table = pa.table(
         {
-            corpus.provenance.columns["id"]: corpus.ids.take(
-                pa.array([sample.row for sample in explanations], pa.int64())
-            ),
+            id_column: corpus.ids.take(pa.array([sample.row for sample in explanations], pa.int64())),
             "selected": [sample.selected for sample in explanations],
             "state": [sample.state for sample in explanations],
-            "score": [sample.score for sample in explanations],
+            score_name(corpus.input_columns): [sample.score for sample in explanations],
             "threshold": [sample.threshold for sample in explanations],
             "margin": [sample.margin for sample in explanations],
             **{
@@ -156,11 +144,7 @@ def _write(explanations: Sequence[Explanation], corpus: Corpus, output: str) -> 
             "sentence": [sample.sentence for sample in explanations],
         }
     )
-    with replacing(output) as path:
-        if output.lower().endswith(".csv"):
-            path.write_bytes(table_csv(table))
-        else:
-            pq.write_table(table, path)
+    write_table(output, table, [id_column, "nearest_selected", "copy_of"])
 
 
 def _text(sample: Explanation, corpus: Corpus) -> str:

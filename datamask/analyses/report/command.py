@@ -33,6 +33,7 @@ def runs_export(options: argparse.Namespace) -> int:
     for export in asked:
         if is_address(paths[export.name]):
             raise OptionError(f"--{export.name} must be on this machine, got {harmless(paths[export.name])}")
+        export.check(paths[export.name])
     written: dict[str, str | list[str]] = {}
     if any(export.needs_shards for export in asked) and (doubt := exports.unchecked(run)):
         say(f"warning: {doubt}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -53,7 +54,7 @@ DATA = {False: "data/selection.parquet", True: "data/rows.parquet"}
 """Whether the rows are written, or the ids alone -> the file."""
 
 COLUMNS = (
-    "Columns of the ids: `{id}`, the id; `rank`, 1 is the strongest row; `score`, λ times "
+    "Columns of the ids: `{id}`, the id; `rank`, 1 is the strongest row; `{score}`, λ times "
     "`marginal_quality` plus 1 - λ times `marginal_diversity`, which are what the row adds to the selection; "
     "`quality`, the score of the corpus; `logit`, of learned masks only; `source_file` and `source_row`."
 )
@@ -128,6 +129,10 @@ def _public_ids(run: Run) -> pa.Table:
     return table.set_column(place, "source_file", named)
 
 
+def _score(run: Run) -> str:
+    return next(name for name in run.selection().column_names[1:] if re.fullmatch("(datamask_)*score", name))
+
+
 def _names(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(_name, paths))
 
@@ -185,7 +190,7 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         f"    {command}",
         "## Files",
         "\n".join(f"- `{file}`" for file in files),
-        COLUMNS.format(id=columns.get("id", "id")) if data == DATA[False] else ROWS,
+        COLUMNS.format(id=columns.get("id", "id"), score=_score(run)) if data == DATA[False] else ROWS,
         f"Made by datamask {datamask.__version__} ([the method](https://arxiv.org/abs/2512.24265)). The license of the "
         "rows is that of their corpus.",
     ]

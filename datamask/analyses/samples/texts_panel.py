@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import streamlit as st
 
 from datamask.corpus import Corpus
@@ -17,7 +15,6 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import chosen, downloads, ordering
 from datamask.dashboard.shell import view as views
-from datamask.runs.exports import table_csv
 
 PAGE = 100
 FIRST = 154
@@ -188,7 +185,10 @@ def download(listing: Listing) -> None:
     for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
         st.download_button(
             f"Download {len(rows):,} ids ({kind})",
-            downloads.of_rows(len(rows), partial(_file_of_list, listing, kind)),
+            downloads.of_rows(
+                len(rows),
+                partial(scene.id_file, listing.corpus, np.sort(rows), f".{kind.lower()}", listing.selected),
+            ),
             file_name=f"samples.{kind.lower()}",
             mime=mime,
             key=f"{listing.name}_{kind}",
@@ -202,17 +202,3 @@ def download(listing: Listing) -> None:
 def _take(corpus: Corpus, page_rows: np.ndarray, key: str) -> None:
     marked = st.session_state[key].selection.rows
     chosen.choose(corpus, int(page_rows[marked[0]]) if marked else None)
-
-
-def _file_of_list(listing: Listing, kind: str) -> bytes:
-    return file_of(listing.corpus, np.sort(listing.rows), listing.selected, kind)
-
-
-def file_of(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, kind: str) -> bytes:
-    """Ids with what is needed to find them again, as CSV or parquet."""
-    table = scene.id_table(corpus, rows, selected)
-    if kind == "CSV":
-        return table_csv(table)
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue()

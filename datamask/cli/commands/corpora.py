@@ -6,6 +6,7 @@ import argparse
 
 from datamask.cli.arguments import OUTPUT, add_corpus, add_device, add_inputs, add_json, add_option, add_runs_dir, whole
 from datamask.options import CORPUS_OPTIONS
+from datamask.tables import ROWS_FILE
 
 
 def add_open(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +54,7 @@ def add_copies(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--remove",
-        metavar="OUT.parquet",
+        metavar=ROWS_FILE,
         help="write the rows without semantic duplicates: of each group the one with the highest quality is kept",
     )
     group.add_argument(

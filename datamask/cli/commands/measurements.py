@@ -17,6 +17,7 @@ from datamask.cli.arguments import (
     whole,
 )
 from datamask.cli.help_text import rare
+from datamask.tables import IDS_FILE, ROWS_FILE
 
 
 def add_ablate(parser: argparse.ArgumentParser) -> None:
@@ -70,9 +71,8 @@ def add_score(parser: argparse.ArgumentParser) -> None:
         "--selection",
         action="append",
         required=True,
-        metavar="OUT.parquet",
-        help="ids to measure: the output of select, or any parquet or CSV file with the id column; repeat it to see "
-        "the overlap",
+        metavar=IDS_FILE,
+        help="ids to measure: the output of select, or any file with the id column; repeat it to see the overlap",
     )
     group.add_argument(
         "--panel",
@@ -92,9 +92,9 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
     """Add the options of `explain`."""
     add_run_id(parser)
     parser.add_argument("sample", metavar="ID", nargs="*", help="ids of the rows to explain")
-    parser.add_argument("--ids", metavar="FILE", help="explain the ids in a parquet, CSV or .txt file")
+    parser.add_argument("--ids", metavar="FILE", help="explain the ids in a file")
     parser.add_argument("--all", action="store_true", help="explain every row of the corpus")
-    parser.add_argument("--output", metavar="OUT.parquet|OUT.csv", help="one line per row, one column per part")
+    parser.add_argument("--output", metavar=ROWS_FILE, help="one line per row, one column per part")
     add_own(parser)
     add_runs_dir(parser)
     add_json(parser)

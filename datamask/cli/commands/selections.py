@@ -19,6 +19,7 @@ from datamask.cli.arguments import (
 )
 from datamask.cli.help_text import rare
 from datamask.runs.varying import variable
+from datamask.tables import IDS_FILE, ROWS_FILE
 
 
 def add_select(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def add_select(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(OUTPUT)
     group.add_argument(
         "--output",
-        metavar="OUT.parquet|OUT.csv",
+        metavar=IDS_FILE,
         help="file for the selected ids and their numbers (selection.parquet in the run folder)",
     )
     add_run(group)
@@ -40,7 +41,7 @@ def add_select(parser: argparse.ArgumentParser) -> None:
     rare(
         group.add_argument(
             "--weights",
-            metavar="OUT.csv|OUT.parquet",
+            metavar=ROWS_FILE,
             help="also write how often to repeat each row: repeat weights, and whole counts in proportion",
         ),
         *add_repeats(group),
@@ -51,9 +52,7 @@ def add_select(parser: argparse.ArgumentParser) -> None:
 def add_resume(parser: argparse.ArgumentParser) -> None:
     """Add the options of `resume`."""
     add_run_id(parser)
-    parser.add_argument(
-        "--output", metavar="OUT.parquet|OUT.csv", help="file for the selection (the one given to the run)"
-    )
+    parser.add_argument("--output", metavar=IDS_FILE, help="file for the selection (the one given to the run)")
     add_own(parser)
     add_detach(parser)
     add_runs_dir(parser)
@@ -74,7 +73,7 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--seeds", type=whole, default=1, metavar="N", help="seeds for each point with a random method (1)"
     )
-    group.add_argument("--output", metavar="OUT", help="table of the points: .parquet, .csv or .json")
+    group.add_argument("--output", metavar=ROWS_FILE, help="table of the points")
     add_run(group)
     add_selection(parser)
     add_corpus(parser)

@@ -7,6 +7,7 @@ import argparse
 from datamask.cli.arguments import add_inputs, add_json, add_option, add_runs_dir
 from datamask.options import CORPUS_OPTIONS, ROWS
 from datamask.recipes.apply import KINDS
+from datamask.tables import IDS_FILE
 
 
 def add_recipe(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +23,9 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     """Add the options of `apply`."""
     parser.add_argument("recipe", metavar="RECIPE", help="file written by `recipe`")
     add_inputs(parser)
-    parser.add_argument("--output", required=True, metavar="FOLDER", help="folder for one file per shard")
+    parser.add_argument(
+        "--output", required=True, metavar=f"FOLDER|{IDS_FILE}", help="folder for a file per shard, or one file"
+    )
     parser.add_argument(
         "--as",
         dest="kind",

@@ -54,7 +54,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 def add_import(parser: argparse.ArgumentParser) -> None:
     """Add the options of `runs import`."""
     parser.add_argument(
-        "ids", metavar="IDS", help="parquet or CSV file with the id column, or .txt file with one id per line"
+        "ids", metavar="IDS", help="file with the id column (parquet, CSV, JSON lines), or .txt with one id per line"
     )
     group = parser.add_argument_group("Measures")
     add_options(group, "objective", "lamb", "scale")

@@ -22,6 +22,7 @@ from datamask.corpus.projections.layouts import Layout
 from datamask.dashboard.map import map_layout, parcels
 from datamask.dashboard.map.places import Places, labels, place
 from datamask.runs.store import Run
+from datamask.tables import table_bytes
 
 TEXT_SHOWN = 400
 """Characters of a text that a table cell gets."""
@@ -164,3 +165,8 @@ def id_table(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None = Non
     columns["source_file"] = pa.array(list(corpus.provenance.files)).take(pa.array(corpus.source_file[rows]))
     columns["source_row"] = pa.array(corpus.source_row[rows])
     return pa.table(columns)
+
+
+def id_file(corpus: Corpus, rows: np.ndarray, ending: str, selected: np.ndarray | None = None) -> bytes:
+    """The file of `id_table` in the format of an ending such as ``.csv``."""
+    return table_bytes(id_table(corpus, rows, selected), ending)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from functools import partial
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from datamask.corpus import Corpus
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import downloads
 from datamask.dashboard.workspace.selection import Selection
+from datamask.tables import table_bytes
 
 KEPT = "selection.parquet"
 """In a run's folder: the selected ids."""
@@ -46,6 +45,4 @@ def ids(corpus: Corpus, selection: Selection) -> bytes:
         "fingerprint": corpus.fingerprint,
         "selection": selection.settings.to_dict(),
     }
-    sink = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({"datamask": json.dumps(about)}), sink, compression="zstd")
-    return sink.getvalue()
+    return table_bytes(table.replace_schema_metadata({"datamask": json.dumps(about)}), ".parquet")

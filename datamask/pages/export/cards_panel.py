@@ -151,7 +151,7 @@ def _download(run: Run, export: Export, download: Download, **amount: Amount) ->
     stored = run.path / download.stored if download.stored else None
     st.download_button(
         download.label if stored is None else f"{download.label}, {words.size(stored.stat().st_size)}",
-        functools.partial(download.content, run, **amount) if stored is None else downloads.of_file(stored),
+        functools.partial(export.content, download, run, **amount) if stored is None else downloads.of_file(stored),
         on_click="ignore",
         file_name=f"{run.id}{download.ending}",
         mime=download.media_type,

@@ -10,7 +10,6 @@ import streamlit as st
 from datamask import catalogue, repeat_counts
 from datamask.analyses.report.current import kept, report_of
 from datamask.config import SelectionConfig
-from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import downloads, session
@@ -19,7 +18,6 @@ from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.pages.export import summary_panel
 from datamask.runs.export_table import ESCAPED
-from datamask.runs.exports import table_csv
 
 
 def show(workspace: Workspace, selection: Selection) -> None:
@@ -49,7 +47,9 @@ def show(workspace: Workspace, selection: Selection) -> None:
             )
             st.download_button(
                 f"Download {selection.count:,} ids (CSV)",
-                downloads.of_rows(selection.count, partial(_csv, corpus, selection)),
+                downloads.of_rows(
+                    selection.count, partial(scene.id_file, corpus, np.flatnonzero(selection.mask), ".csv")
+                ),
                 on_click="ignore",
                 file_name=f"{stem}.csv",
                 mime="text/csv",
@@ -81,7 +81,3 @@ def _kept_only(settings: SelectionConfig) -> str:
         *(["a recipe (per-row rule)"] if all(name in catalogue.RULED for name, _ in settings.terms) else []),
     ]
     return f"ranks, {', '.join(first)} and {last}"
-
-
-def _csv(corpus: Corpus, selection: Selection) -> bytes:
-    return table_csv(scene.id_table(corpus, np.flatnonzero(selection.mask)))
