@@ -9,7 +9,6 @@ from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.filters import Among, Between, Holding
 from datamask.dashboard.map.regions import Region
-from datamask.dashboard.runs.sweep_kinds import LABELS
 from datamask.dashboard.shell.view import view_of
 from tests.making.runs import finish_run
 from tests.pages.reading import brush, view
@@ -79,27 +78,9 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     }
 
 
-def test_the_grouping_comes_back(page, opened, runs):
-    app = page(corpus=opened.key, run=runs[0].id, tab="Under- and over-represented", group="length band")
-    assert app.selectbox(key="group").value == "length band"
-
-
 def one(value):
     """What stands in the address under a name; the test's own browser keeps lists."""
     return value[0] if isinstance(value, list) else value
-
-
-def test_compare_comes_back_with_its_runs(page, opened, runs):
-    second, first = (run.id for run in runs)
-    asked = {"runs": f"{first},{second}", "draw": "selected", "compare_tab": "Values"}
-    app = page("pages/compare.py", corpus=opened.key, **asked)
-    assert app.multiselect(key="compare").value == [first, second] and one(app.query_params["runs"]) == asked["runs"]
-    assert (app.session_state["draw"], app.session_state["compare_tab"]) == ("selected", "Values")
-
-
-def test_a_sweep_comes_back(page, opened, runs):
-    app = page("pages/frontier.py", corpus=opened.key, vary=LABELS["parts"], ratio="0.2")
-    assert app.number_input(key="ratio").value == 0.2 and app.selectbox(key="vary").value == "parts"
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -203,15 +203,6 @@ def test_each_download_names_its_selection_and_holds_what_it_names(page, opened,
     assert offered(at(app, 0.5)) == own and offered(at(app, None)) == own
 
 
-def test_between_stored_runs_the_download_is_of_the_nearest_as_the_map_is(page, opened, store, mapped, downloads):
-    options = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25}
-    along = {lamb: ran(store, opened, lamb=lamb, **options) for lamb in (0.2, 0.5, 0.8)}
-    app = at(page(corpus=opened.key, run=along[0.5].id), 0.7)
-    assert offered(app) == ["Download 60 ids (λ 0.8)"]
-    kept = along[0.8].selection()["chunk_id"].to_pylist()
-    assert sorted(downloads["file"]["chunk_id"].to_pylist()) == sorted(kept)
-
-
 def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so(page, opened, store, mapped):
     run = finish_run(
         store, opened.corpus, opened.config, opened.corpus.quality, objective="disf_fixed", estimator="relaxed"
@@ -424,22 +415,3 @@ def test_a_move_is_taken_note_of_once_whether_its_callback_or_a_button_comes_fir
     assert views.now().lamb == 0.25 and len(begun) == 2
     lambda_slider.take("m", workspace)
     assert views.now().lamb is None and len(begun) == 2
-
-
-def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapped):
-    run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
-    prepared(opened, run)
-    app = page(corpus=opened.key, run=run.id, **{"lambda": "0.12"})
-    assert parcels(app)["slider"]["at"] == 0.12 == parcels(app)["slider"]["current"]["lamb"]
-    app = at(app, 0.2)
-    assert app.query_params["lambda"] in ("0.2", ["0.2"])
-    app = at(app, None)
-    assert "lambda" not in app.query_params
-    # a link that brings another run brings its lambda too
-    other = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.8)
-    at(app, 0.2)
-    app.query_params.update({"run": other.id, "lambda": "0.12"})
-    state = parcels(app.run())["slider"]
-    assert (state["home"], state["at"], state["touched"]) == (0.8, 0.12, True)
-    nonsense = page(corpus=opened.key, run=run.id, **{"lambda": "7"})
-    assert parcels(nonsense)["slider"]["at"] == 0.5 and not parcels(nonsense)["slider"]["touched"]

@@ -26,7 +26,7 @@ from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
 from tests.making.ablations import ROBUST, made_result
 from tests.making.runs import finish_run
-from tests.pages.reading import downloads, menu, parcels, titles
+from tests.pages.reading import downloads, menu, parcels, ticked, titles
 
 LONG = 240.0
 
@@ -108,15 +108,6 @@ def test_lambda_goes_with_every_link_and_back(page, opened, store, mapped, run, 
         ]
 
 
-def test_another_run_comes_with_its_own_lambda(page, opened, store, mapped, run):
-    ready(opened, store, run.config.selection)
-    other = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.9)
-    app = page(corpus=opened.key, run=run.id, **{"lambda": "0.37"})
-    selected_by(app).select(other.id).run()
-    assert "**λ 0.9**" in strip(app) and "lambda" not in app.query_params
-    assert not any("lambda" in link for link in menu(app).values())
-
-
 def selected_by(app):
     """The menu of runs over the map."""
     return next(box for box in app.selectbox if box.label == "Selected by")
@@ -132,6 +123,18 @@ def test_a_selection_that_no_run_made_is_selected_by_no_run(page, opened, store,
     selected_by(app).select(run.id).run()
     assert selected_by(app).value == run.id and "lambda" not in app.query_params
     assert f"**λ {run.config.selection.lamb:g}**" in strip(app)
+
+
+def test_a_run_that_ends_meanwhile_does_not_take_the_place_of_the_one_that_is_shown(page, opened, store, mapped):
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="before", lamb=0.3)
+    app = page(corpus=opened.key)
+    finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="after", lamb=0.3)
+    assert titles(app.run()) == ["Selected by before"]
+    assert ticked(app.switch_page("pages/runs.py").run()) == ["before"]
+    (before,) = [run for run in store.list() if run.config.name == "before"]
+    before.relabel(archived=True)
+    assert titles(app.switch_page("app.py").run()) == ["Selected by before"]
+    assert titles(page(corpus=opened.key)) == ["Selected by after"]
 
 
 def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, store, mapped, run, downloads):

@@ -26,7 +26,7 @@ LAMBDAS = st.none() | st.floats(0, 1).map(lambda lamb: round(lamb, 2))
 
 @given(PROBLEMS | st.none(), LAMBDAS, st.sampled_from(["", "0" * 20]))
 def test_an_address_brings_the_view_back(problem, lamb, rules):
-    texts = {name: f"{name} & more" for name in views.PLAIN}
+    texts = {name: f"{name} & more" for name in views.PLAIN} | {"compared": ("b", "a")}
     view = View("c0ffee", "", problem, rules, lamb, watched="a-run", **texts)
     assert view.fits and view_of(view.address) == view
     shown = View("c0ffee", "some-run", lamb=lamb)
