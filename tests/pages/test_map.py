@@ -34,6 +34,7 @@ from datamask.dashboard.map.filters import Among, Between, Filters, Holding, Row
 from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import place
 from datamask.dashboard.map.regions import Region
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import lambda_points, live
 from datamask.runs.execute import execute
 from datamask.runs.stored_measures import stored_agreement
@@ -758,6 +759,12 @@ def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch, opene
     assert show() == 1 and told[-1]["data"]["regions"] == [["lasso", [0, 1, 1], [0, 0, 1]]]
     assert told[-1]["data"]["heard"] == 7
     assert show("rows umap") == 0 and told[-1]["data"]["regions"] == []
+    # a map of rows that are not open, such as a first look, shows what is drawn on it, and nothing of the view
+    before, state["m"] = views.now(), {"drawn": {"scope": "look pca", "number": 8, "regions": shape[:1] * 2}}
+    canvas_map.canvas_map("m", opened.corpus, "look pca", ground, places, [], alt="", of_view=False)
+    assert len(told[-1]["data"]["regions"]) == 2 and told[-1]["data"]["at"] == ""
+    told[-1]["on_drawn_change"]()
+    assert views.now() is before
 
 
 def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, mapped, tmp_path):

@@ -58,6 +58,7 @@ def _map(first: FirstPicture) -> None:
         [Number.of("quality score", sample.quality)],
         alt=f"Map of {len(sample):,} rows of the first look, colored by quality",
         height=MAP_HEIGHT,
+        of_view=False,
     )
     st.caption(f"{first.places.caption} {STAND_IN.name}: {PROJECTIONS[STAND_IN.name].reading}.")
 

@@ -121,6 +121,7 @@ def canvas_map(
     opened: Sequence[int] = (),
     on_name: Callable[[int], None] | None = None,
     slider: Slider | None = None,
+    of_view: bool = True,
 ) -> None:
     """Show a map.
 
@@ -143,8 +144,14 @@ def canvas_map(
         opened: codes of those whose samples are shown alone.
         on_name: called with the code of a name that was pressed, before the page is drawn again.
         slider: what lies on its lower edge.
+        of_view: whether its region and its place are those of the view; else it has its own, and they go with it.
     """
-    found = regions(scope)
+
+    def answered(part: str) -> Any:
+        return st.session_state.get(name, {}).get(part)
+
+    drawn = answered("drawn")
+    found = regions(scope) if of_view else _regions_of(scope, drawn)
     if counted is None and found:
         counted = np.zeros(len(places.points), bool)
         counted[rows_inside(places.points, found)] = True
@@ -154,16 +161,12 @@ def canvas_map(
     if shown is not None:
         bodies["dimming"] = dimming_parcel(places, shown)
 
-    def answered(part: str) -> Any:
-        return st.session_state.get(name, {}).get(part)
-
-    drawn = answered("drawn")
     component("map", MAP)(
         key=name,
-        on_drawn_change=lambda: _draw(scope, answered("drawn")),
+        on_drawn_change=(lambda: _draw(scope, answered("drawn"))) if of_view else nothing,
         on_picked_change=lambda: _picked(answered("picked"), len(places.points), on_pick),
         on_named_change=lambda: _named(answered("named"), {named.code for named in names}, on_name),
-        on_sight_change=lambda: views.change(at=str(answered("sight"))),
+        on_sight_change=(lambda: views.change(at=str(answered("sight")))) if of_view else nothing,
         on_moved_change=slider.on_moved if slider else nothing,
         on_pressed_change=slider.on_pressed if slider else nothing,
         on_missing_change=nothing,  # the page is drawn again, and so the parcel is kept again
@@ -179,7 +182,7 @@ def canvas_map(
             "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
             "opened": list(opened),
             "slider": slider.state if slider else None,
-            "at": views.now().at,
+            "at": views.now().at if of_view else "",
             "told": answered("sight"),
             "marked": [list(map(float, places.points[row])) for row in marked],
             "regions": [[region.kind, *region.corners.T.tolist()] for region in found],
@@ -187,10 +190,16 @@ def canvas_map(
     )
 
 
+def _regions_of(scope: str, drawn: object) -> tuple[Region, ...]:
+    """What the browser says that was drawn on a map of this scope."""
+    if not isinstance(drawn, Mapping) or drawn.get("scope") != scope:
+        return ()
+    return tuple(drawn_regions(drawn.get("regions")))
+
+
 def _draw(scope: str, drawn: object) -> None:
     if isinstance(drawn, Mapping) and drawn.get("scope") == scope:
-        kind = scope.rpartition(" ")[2]
-        views.change(region=shared_view.region_text(kind, drawn_regions(drawn.get("regions"))))
+        views.change(region=shared_view.region_text(scope.rpartition(" ")[2], _regions_of(scope, drawn)))
 
 
 def _picked(row: object, rows: int, on_pick: Callable[[int], None] | None) -> None:
