@@ -21,11 +21,10 @@ from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_canvas import colours
-from tests.making.runs import finish_run, write_shard
+from tests.making.runs import write_shard
 
 N = 600
 SHOWN = ".lambda[data-shown='{}']"
-LONG = 240_000
 
 
 @pytest.fixture
@@ -44,29 +43,6 @@ def ready(tmp_path):
     map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))
     with served(tmp_path) as address:
         yield f"{address}/?run={run.id}"
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("objective", ["pairwise", "facility"])
-def test_letting_go_is_answered_though_nothing_was_prepared(browser_page: Page, tmp_path, objective):
-    page, store = browser_page, RunStore(tmp_path / "runs")
-    config = write_shard(tmp_path / "shard.parquet", N)
-    corpus = open_corpus(config)
-    run = finish_run(store, corpus, config, corpus.quality, objective=objective, estimator="relaxed", name="first")
-    stored_layout(corpus, store.cache_dir).keep(
-        Layout(np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32), 0.5, N)
-    )
-    with served(tmp_path) as address:
-        page.goto(f"{address}/?run={run.id}&names_by=source")
-        title = page.locator(".panel .title")
-        expect(title).to_have_text("Selected by first")
-        slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
-        expect(slider).to_be_enabled()
-        slider.focus()
-        page.keyboard.press("End")
-        # nobody pressed a button, and at this end it is the best by quality
-        expect(title).to_have_text("Selected at λ 1", timeout=LONG)
-        expect(page.locator(".lambda .numbers")).to_contain_text(re.compile(r"Quality 100(\.0)?\s*%"))
 
 
 @pytest.mark.timeout(600)

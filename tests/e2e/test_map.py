@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.csv
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -18,18 +15,17 @@ from playwright.sync_api import Locator, Page, expect
 from datamask.analyses.explanation.compute.explained_run import explainer_of
 from datamask.api import select
 from datamask.config import RunConfig, SelectionConfig
-from datamask.corpus import Corpus
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.linked.facets import number_facet
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.regions import Region, inside
 from datamask.runs.execute import execute
-from datamask.runs.store import Run, RunStore
+from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.e2e.overflow import OFFENDERS
 from tests.e2e.serving import STILL, served
-from tests.e2e.steps import choose, lasso, saved
+from tests.e2e.steps import lasso, saved
 from tests.making.runs import write_shard
 
 LONG = 240_000
@@ -212,24 +208,6 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         assert sides == [below == "selected", below != "selected"]
 
 
-def started(page: Page, store: RunStore, before: int) -> Run:
-    """Press Solve; the run it makes, ended."""
-    page.get_by_role("button", name="Solve", exact=True).click()
-    deadline = time.monotonic() + LONG / 1000
-    while len(store.list()) == before or store.list()[0].status().active:
-        assert time.monotonic() < deadline, "the run did not end"
-        page.wait_for_function(STILL)
-    return store.list()[0]
-
-
-def search(page: Page, words: str, count: int) -> None:
-    """Show the samples whose text holds these words."""
-    box = page.get_by_role("textbox", name="Search the texts")
-    box.fill(words)
-    box.press("Enter")
-    expect(page.get_by_role("button", name=f"Pin these {count}", exact=True)).to_be_visible()
-
-
 def test_what_is_typed_while_the_first_selection_is_solved_stays(tmp_path: Path, opening, browser_page: Page):
     """The first to open a corpus sees the page before its selection: what comes then must not move the controls."""
     page = browser_page
@@ -244,76 +222,6 @@ def test_what_is_typed_while_the_first_selection_is_solved_stays(tmp_path: Path,
         expect(box).to_have_value("sample 11")
         box.press("Enter")
         expect(page.get_by_role("button", name="Pin these 12", exact=True)).to_be_visible()
-
-
-def rule(page: Page, press: str, said: str) -> None:
-    """Make a rule of the rows shown, and wait until it is listed.
-
-    A button that is drawn anew while it is pressed takes no notice: press it again. No rule is there twice.
-    """
-    made = page.get_by_role("button", name=re.compile(f"^{said} "))
-    for _ in range(20):
-        page.get_by_role("button", name=re.compile(f"^{press} these")).click()
-        with contextlib.suppress(AssertionError):
-            expect(made).to_be_visible(timeout=12_000)
-            return
-    raise AssertionError(f"{press} made no rule")
-
-
-def holding(corpus: Corpus, words: str) -> np.ndarray:
-    return np.array([all(word in text for word in words.split()) for text in corpus.metadata["text"].to_pylist()])
-
-
-@pytest.mark.timeout(900)
-def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: Path, opening, browser_page: Page):
-    corpus, store = opening.corpus, RunStore(tmp_path / "runs")
-    code = np.array(corpus.metadata["source"].cast(pa.string()).to_pylist()) == "code"
-    pinned, banned, given = (holding(corpus, words) for words in ("sample 11", "sample 20", "sample 3"))
-    with served(tmp_path) as address:
-        page = browser_page
-        page.goto(f"{address}/?corpus={opening.key}")
-        expect(page.locator(".map[data-drawn='1']")).to_be_visible()
-        search(page, "sample 11", pinned.sum())
-        rule(page, "Pin", "Pinned")
-        rule(page, "Ban", "Banned")
-        # at once, where it was done: both cannot be
-        expect(page.get_by_text("both name 12 rows")).to_be_visible()
-        start = page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules")
-        expect(start.locator("a")).to_have_attribute("disabled", "")
-        page.get_by_role("button", name=re.compile("^Banned 12")).click()
-        expect(page.get_by_text("both name 12 rows")).to_have_count(0)
-        search(page, "sample 20", banned.sum())
-        rule(page, "Ban", "Banned")
-        page.wait_for_function(STILL)
-        page.get_by_role("button", name="Quota").click()
-        choose(page, "Group", "code")
-        for name, value in (("At least", "50"), ("At most", "50")):
-            box = page.get_by_role("spinbutton", name=re.compile(name))
-            box.fill(value)
-            box.press("Enter")
-        page.get_by_role("button", name="Add quota").click()
-        expect(page.get_by_role("button", name=re.compile("^source code: 50"))).to_be_visible()
-        page.keyboard.press("Escape")
-        start.click()
-        expect(page.get_by_role("button", name="Learn masks", exact=True)).to_be_visible()
-        selected = started(page, store, 0).rows()["selected"].to_numpy().astype(bool)
-        assert selected.sum() == 72 and selected[pinned].all() and not selected[banned].any()
-        assert selected[code].sum() == 36
-
-        # what one has is not selected again, and a budget of tokens is filled and not passed; without the run's rules
-        page.goto(f"{address}/?corpus={opening.key}&objective=facility")
-        search(page, "sample 3", given.sum())
-        rule(page, "I have", "You have")
-        page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules").click()
-        expect(page.get_by_role("button", name="Learn masks", exact=True)).to_be_visible()
-        page.get_by_role("radio", name="tokens").or_(page.get_by_role("button", name="tokens")).first.click()
-        box = page.get_by_role("textbox", name="Token budget")
-        box.fill("1.5k")
-        box.press("Enter")
-        run = started(page, store, 1)
-        exported = np.isin(corpus.ids.to_pylist(), run.selection()["chunk_id"].to_pylist())
-        assert run.config.selection.budget == 1500 and exported.any() and not (exported & given).any()
-        assert 1500 - corpus.lengths.max() <= corpus.lengths[exported].sum() <= 1500
 
 
 def test_a_lasso_a_range_and_a_group_show_their_rows(tmp_path: Path, opening, browser_page: Page):
@@ -334,16 +242,7 @@ def test_a_lasso_a_range_and_a_group_show_their_rows(tmp_path: Path, opening, br
         expect(page.locator(".signs .solved")).to_have_count(22)
         expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
         page.wait_for_function(STILL)
-        # a histogram tells the counts of the bar under the pointer
         plot, facet = page.locator('.facet[data-name="quality"] .plot').first, number_facet("", "", corpus.quality)
-        below, box = plot.locator("xpath=following-sibling::div[1]"), plot.bounding_box()
-        axis = below.inner_text()
-        for bar in (3, 17, 31):
-            plot.hover(position={"x": (bar + 0.5) * box["width"] / facet.bars, "y": box["height"] / 2})
-            expect(below).to_contain_text(f": {facet.counts()[bar]:,} rows")
-        page.mouse.move(0, 0)
-        expect(below).to_have_text(axis.replace("\n", ""))
-
         corners = lasso(page, 0)
         expect(headline).to_contain_text(re.compile("rows shown.*all rows"))
         region, middle = shown(), corners[:-1].mean(axis=0)

@@ -49,12 +49,12 @@ class Shard:
 
     Attributes:
         live: the library's solver of the slider's problem; of it, the ends of diversity's scale.
-        compared: bool ``(N,)``, the selection of the run that is compared; None: there is none.
+        compared: bool ``(N,)``, the selection of the run that is compared.
     """
 
     disk: pd.DataFrame
     live: Live
-    compared: np.ndarray | None = None
+    compared: np.ndarray
 
     @cached_property
     def unit(self) -> np.ndarray:
@@ -98,12 +98,6 @@ class Shard:
         assert abs(lamb * quality + (1 - lamb) * diversity - solved.joint) <= solved.gap + 1e-5
         if self.live._config.objective == "pairwise":
             assert np.array_equal(kept, solved.mask)
-
-
-def of(corpus: Corpus, objective: str, path: Path) -> Shard:
-    """What is known of an open corpus of one shard, at the default select ratio."""
-    settings = SelectionConfig.from_options(objective=objective, device="cpu")
-    return Shard(pd.read_parquet(path), open_live(corpus, settings, path.parent / "cache"))
 
 
 def placed(config: CorpusConfig, store: RunStore) -> Corpus:
@@ -235,9 +229,8 @@ def hold_the_map(page: Page, shard: Shard, kept: np.ndarray) -> None:
     numbers = plain(page.locator(".lambda .numbers").inner_text())
     for wanted in (f"Quality {percent(quality, 1)}", f"Diversity {percent(diversity, 1)}", f"{count:,} rows"):
         assert wanted in numbers, (wanted, numbers)
-    if shard.compared is not None:
-        of_run = (kept & shard.compared).sum() / shard.compared.sum()
-        assert f"keeps {percent(of_run, 1)} of" in numbers, numbers
+    of_run = (kept & shard.compared).sum() / shard.compared.sum()
+    assert f"keeps {percent(of_run, 1)} of" in numbers, numbers
 
     shares = pd.Series(kept).groupby(shard.disk.source.astype(str).to_numpy()).agg(["sum", "size", "mean"])
     bars = page.locator(".st-key-explore_figures .bar.share")
@@ -271,7 +264,6 @@ def hold_the_map(page: Page, shard: Shard, kept: np.ndarray) -> None:
 def hold_the_comparison(page: Page, shard: Shard, kept: np.ndarray) -> None:
     """Overlap and values of the run and the current selection."""
     a = shard.compared
-    assert a is not None
     labels, values = (page.get_by_test_id(f"stMetric{part}").all_inner_texts() for part in ("Label", "Value"))
     counts = {"Kept": a & kept, "Lost": a & ~kept, "Gained": kept & ~a}
     wanted = {"Overlap": percent((a & kept).sum() / (a | kept).sum())}
@@ -301,16 +293,10 @@ def hold(page: Page, folder: Path, shard: Shard, lamb: float) -> None:
     listed = pd.read_csv(saved(page, re.compile("ids .CSV"), folder)).set_index("chunk_id")
     assert listed.loc[shard.disk.chunk_id, "selected"].tolist() == kept.tolist()
 
-    go(page, "Runs", "Runs")
+    go(page, "Compare", "Compare")
+    expect(page.get_by_test_id("stMetric").first).to_be_visible()
     assert followed(page, lamb) == said
-    assert pq.read_table(saved(page, download, folder))["chunk_id"].to_pylist() == ids
-    if shard.compared is not None:
-        go(page, "Compare", "Compare")
-        expect(page.get_by_test_id("stMetric").first).to_be_visible()
-        assert followed(page, lamb) == said
-        hold_the_comparison(page, shard, kept)
-        go(page, "Runs", "Runs")
-        assert followed(page, lamb) == said
+    hold_the_comparison(page, shard, kept)
     go(page, "Export", "Export")
     assert followed(page, lamb) == said
     assert pd.read_csv(saved(page, re.compile("ids .CSV"), folder))["chunk_id"].tolist() == ids
@@ -346,7 +332,7 @@ class Walk:
 
     Attributes:
         shard: the corpus without the dashboard. corpus, store: as the dashboard has them.
-        lamb: what was chosen. run: the stored run that the selection must be; None: it is none's.
+        lamb: what was chosen. place: the page. run: the stored run that the selection must be; None: it is none's.
         pinned, passing: bool ``(N,)``, the rows that must be selected, and those that are shown.
     """
 
@@ -357,6 +343,7 @@ class Walk:
     store: RunStore
     rng: np.random.Generator
     lamb: float
+    place: str = "Map"
     run: Run | None = None
     pinned: np.ndarray = field(default_factory=lambda: np.zeros(N, bool))
     passing: np.ndarray = field(default_factory=lambda: np.ones(N, bool))
@@ -408,8 +395,8 @@ class Walk:
             self.headline()
 
     def turn(self) -> None:
-        label = str(self.rng.choice(["Frontier", "Runs", "Compare", "Evidence", "Data", "Export"]))
-        go(self.page, label, label)
+        self.place = str(self.rng.choice(["Frontier", "Runs", "Compare", "Evidence", "Data", "Export"]))
+        go(self.page, self.place, self.place)
 
     def reload(self) -> None:
         self.page.reload()
@@ -431,7 +418,8 @@ class Walk:
         """Do one of these, and hold what is shown and given against what follows from it."""
         act = self.DOES[self.rng.integers(len(self.DOES))]
         print(act.__name__, self.lamb, self.pinned.sum(), self.passing.sum(), self.run and self.run.id)  # of a failure
-        if act not in (Walk.turn, Walk.reload) and not self.page.locator(".map").count():
+        if act not in (Walk.turn, Walk.reload) and self.place != "Map":
+            self.place = "Map"
             go(self.page, "Map", "Map")
         act(self)
         self.hold()
@@ -454,7 +442,8 @@ class Walk:
             ruled.is_as_good_as_solved(kept, self.lamb)
         else:
             self.shard.is_as_good_as_solved(kept, self.lamb)
-        if (drawn := page.locator(".map")).count():
+        if self.place == "Map":
+            drawn = page.locator(".map")
             expect(drawn).to_have_attribute("data-drawn", "1")
             wanted = kept[drawn.evaluate(DRAWN)[0]].astype(int).tolist()
             expect_soon(page, lambda: drawn.evaluate(DRAWN)[1], wanted)
@@ -477,7 +466,8 @@ def test_whatever_a_visitor_does_strip_map_and_files_are_one_selection(browser_p
     run = store.create(RunConfig(config, settings, "first"))
     execute(run, Work(threads=1))
     corpus = placed(config, store)
-    walk = Walk(page, tmp_path, of(corpus, "pairwise", path), corpus, store, np.random.default_rng(SEED), LAMBDAS[0])
+    shard = Shard(pd.read_parquet(path), open_live(corpus, settings, store.cache_dir), selected_in(run.path))
+    walk = Walk(page, tmp_path, shard, corpus, store, np.random.default_rng(SEED), LAMBDAS[0])
     with served(tmp_path) as address:
         page.goto(f"{address}/?run={run.id}&lambda={walk.lamb}")
         walk.hold()
