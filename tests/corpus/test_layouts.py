@@ -106,6 +106,51 @@ def test_a_layout_is_the_plain_file(tmp_path, layout):
     assert corpus.metadata[0].take(pa.array(order)).to_pylist() == PLAIN["lang"].to_pylist()
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, ">f4", np.int8])
+def test_arrays_give_features_and_scores_by_position(tmp_path, kind):
+    pq.write_table(pa.table(PLAIN).select(["id", "lang"]), tmp_path / "in.parquet")
+    features = (FEATURES * 20).astype(kind)
+    np.save(tmp_path / "features.npy", features)
+    np.save(tmp_path / "scores.npy", np.arange(N))
+    config = {"features": (str(tmp_path / "features.npy"),), "scores": (str(tmp_path / "scores.npy"),)}
+    corpus = open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), **config))
+    units = features.astype(np.float64) / np.linalg.norm(features.astype(np.float64), axis=1, keepdims=True)
+    np.testing.assert_allclose(corpus.features, units, atol=1e-6)
+    assert corpus.quality.tolist() == list(range(N))
+    np.save(tmp_path / "features.npy", features[1:])
+    with pytest.raises(InputError, match=r"--features has 59 rows and no id column .* --input has 60 rows"):
+        open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), **config))
+
+
+def object_array(path):
+    np.save(path, np.array([{"a": 1}], object))
+
+
+def by_columns(path):
+    np.save(path, np.asfortranarray(FEATURES))
+
+
+def cube(path):
+    np.save(path, np.ones((2, 3, 4)))
+
+
+def cut(path):
+    np.save(path, FEATURES)
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def another(path):
+    path.write_bytes(b"\x93NUMPY and no more")
+
+
+@pytest.mark.parametrize("made", [object_array, by_columns, cube, cut, another], ids=lambda made: made.__name__)
+def test_arrays_that_are_no_features_are_refused(tmp_path, made):
+    pq.write_table(pa.table(PLAIN).select(["id", "score"]), tmp_path / "in.parquet")
+    made(tmp_path / "features.npy")
+    with pytest.raises(InputError, match=r"features\.npy (must hold n x d|is cut short|is not a NumPy array)"):
+        open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), features=(str(tmp_path / "features.npy"),)))
+
+
 SPLITS = {
     "names": ("train-00000-of-00002.parquet", "train-00001-of-00002.parquet", "test-00000-of-00001.parquet"),
     "folders": ("train/a.parquet", "train/b.parquet", "validation/a.parquet"),

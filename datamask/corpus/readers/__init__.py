@@ -3,7 +3,7 @@
 | module | job |
 |---|---|
 | `contract` | what a reader is |
-| `parquet`, `arrow`, `json_lines`, `csv` | one each |
+| `parquet`, `arrow`, `json_lines`, `csv`, `numpy_array` | one each |
 | `text` | what readers of text share: lines, compression, bounds |
 | `leaves` | fields of nested columns by dotted names |
 | `shard` | one file, looked at |
@@ -21,6 +21,7 @@ from datamask.corpus.readers.arrow import ARROW
 from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.json_lines import JSON_LINES
+from datamask.corpus.readers.numpy_array import NUMPY
 from datamask.corpus.readers.parquet import PARQUET
 from datamask.errors import InputError
 from datamask.files import open_regular
@@ -33,6 +34,7 @@ READERS: list[Reader] = [
     ARROW,
     JSON_LINES,
     CSV,
+    NUMPY,
 ]
 """In this order a folder is asked for files: the first format that it has files of is read, others in it are not."""
 
@@ -45,7 +47,7 @@ def endings(readers: Sequence[Reader] | None = None, *, in_folders: bool = False
 
 
 def formats() -> str:
-    """The formats in words: ``parquet, Arrow, JSON lines or CSV``."""
+    """The formats in words: ``parquet, Arrow, JSON lines, CSV or NumPy arrays``."""
     *first, last = [reader.name for reader in READERS]
     return f"{', '.join(first)} or {last}" if first else last
 

@@ -201,7 +201,7 @@ def test_a_folder_is_read_in_one_format_and_a_name_tells_it_elsewhere(tmp_path):
     with pytest.raises(InputError, match=r"shard-of-no-kind is neither a parquet file nor .*\.jsonl\.zst"):
         reader_of(tmp_path / "shard-of-no-kind")
     assert by_ending("X.JSONL.GZ").name == "JSON lines" and by_ending("x.txt") is None
-    assert formats() == "parquet, Arrow, JSON lines or CSV"
+    assert formats() == "parquet, Arrow, JSON lines, CSV or NumPy arrays"
 
 
 # -- one of somebody's own ---------------------------------------------------------------------------------------------
