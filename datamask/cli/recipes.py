@@ -100,6 +100,10 @@ def apply(options: argparse.Namespace) -> int:
             id_column=options.id_column,
             feature_column=options.feature_column,
         )
+        ids = "made (file:row)" if judge.made_ids else judge.id_column
+        features = f" · features {judge.feature_column}" if recipe.rule.needs_features else ""
+        quality = ", ".join(column.name for column in recipe.quality)
+        say(f"id {ids} · quality {quality}{features} · {source.rows:,} rows of {len(source.shards):,} files")
         done = LOOKED
         if ratio is not None:
             done = CUT

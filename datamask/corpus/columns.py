@@ -178,7 +178,7 @@ def is_string(kind: pa.DataType) -> bool:
 
 
 def is_id(kind: pa.DataType) -> bool:
-    """Return whether a column can hold ids: `decode.id_values` says as what each type is read."""
+    """Return whether a column can hold ids: `id_values` says as what each type is read."""
     kind = value_type(kind)
     return bool(
         is_string(kind)

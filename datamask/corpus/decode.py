@@ -12,22 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from datamask.corpus.columns import is_list, is_string, value_type
+from datamask.corpus.readers.ids import is_bytes
+from datamask.corpus.readers.ids import plain as plain
 from datamask.corpus.readers.json_lines import lists_of
 
 NUMPY_FLOATS = {pa.float16(): np.float16, pa.float32(): np.float32, pa.float64(): np.float64}
 _SHORT = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
-_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
-
-
-def plain(column: pa.Array) -> pa.Array:
-    """The same values without extension type or dictionary encoding."""
-    while True:
-        if isinstance(column, pa.ExtensionArray):
-            column = column.storage
-        elif pt.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        else:
-            return column
 
 
 def feature_lengths(column: pa.Array) -> np.ndarray:
@@ -176,36 +166,9 @@ def id_type(kinds: list[pa.DataType]) -> pa.DataType | None:
     return None if not whole or any(pt.is_uint64(kind) for kind in kinds) else pa.int64()
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind))
-
-
 def _as_ids(kind: pa.DataType) -> pa.DataType:
     kind = value_type(kind)
-    return pa.string() if _is_bytes(kind) or (pt.is_decimal(kind) and kind.scale == 0) else kind
-
-
-def id_values(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The ids of a batch as `kind` (see `id_type`): UUIDs with their dashes, other bytes as hex."""
-    is_uuid = isinstance(column.type, pa.BaseExtensionType) and column.type.extension_name == "arrow.uuid"
-    column = plain(column)
-    if _is_bytes(column.type):
-        column = _hex(column, (8, 12, 16, 20) if is_uuid else ())
-    return column if column.type == kind else pc.cast(column, kind)
-
-
-def _hex(column: pa.Array, dashes: tuple[int, ...]) -> pa.Array:
-    """Bytes as hex. dashes: places of a digit before which one stands, in values of one length."""
-    values = pc.cast(column, pa.large_binary()).fill_null(bytes(16) if dashes else b"")
-    offsets = np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values) + 1]
-    content = np.frombuffer(values.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    digits, ends = np.stack([_HEX[content >> 4], _HEX[content & 15]], axis=1).ravel(), 2 * (offsets - offsets[0])
-    if dashes:
-        rows = digits.reshape(len(values), -1)
-        digits = np.insert(rows, dashes, ord("-"), axis=1).ravel()
-        ends = np.arange(len(values) + 1) * (rows.shape[1] + len(dashes))
-    texts = pa.Array.from_buffers(pa.large_string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(digits)])
-    return pc.if_else(column.is_null(), pa.scalar(None, pa.large_string()), texts) if column.null_count else texts
+    return pa.string() if is_bytes(kind) or (pt.is_decimal(kind) and kind.scale == 0) else kind
 
 
 def joined(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:

@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from datamask.corpus import decode
 from datamask.corpus.columns import Columns, inner_type, is_list, is_number, value_type
 from datamask.corpus.moments import showable
+from datamask.corpus.readers.ids import plain
 from datamask.corpus.readers.leaves import part_of
 from datamask.corpus.reading import kept
 from datamask.corpus.row_plan import column_id_type
@@ -161,4 +162,4 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return column
     if pt.is_dictionary(kind):
         return pc.cast(column, kind)
-    return pc.cast(decode.plain(column), kind, safe=False)
+    return pc.cast(plain(column), kind, safe=False)

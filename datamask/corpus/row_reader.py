@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus import decode
+from datamask.corpus.readers.ids import id_values
 from datamask.corpus.shards import Source
 from datamask.errors import InputError
 
@@ -101,7 +102,7 @@ class RowReader:
         if self.made_ids:
             return self.source.made_ids(np.asarray(rows))
         assert self.id is not None
-        ids = decode.id_values(batch.column(self.id), self.id_type)
+        ids = id_values(batch.column(self.id), self.id_type)
         if ids.null_count:
             row = int(np.argmax(np.asarray(ids.is_null())))
             raise InputError(

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from datamask.corpus.decode import plain
+from datamask.corpus.readers.ids import plain
 from datamask.memory import memory_bytes
 
 BASE = np.uint64(0x9E3779B97F4A7C15)

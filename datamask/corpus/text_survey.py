@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from datamask.corpus.checks import check_unique
 from datamask.corpus.columns import NAMES, TEXT_NAMES, candidates, free_name, guess, require, wrong_type
-from datamask.corpus.decode import joined, plain
+from datamask.corpus.decode import joined
+from datamask.corpus.readers.ids import plain
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.row_reader import RowReader
 from datamask.corpus.shards import Source, counted_batches

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.corpus import decode
-from datamask.corpus.columns import IS_ROLE, WANTS
+from datamask.corpus.columns import ID_NAMES, IS_ROLE, WANTS
+from datamask.corpus.readers.ids import plain
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.reading import refuse_rounded
 from datamask.corpus.refused_rows import first_complaint, valid_rows
@@ -91,11 +91,15 @@ class Judge:
         self.with_ids = with_ids or self._named
         self._group = recipe.thresholds.column
         self.score_column = score_name(name for shard in source.shards for name in shard.schema.names)
+        # what ids are called that `select` made, since there were none
+        self.made_ids = self.id_column.endswith(ID_NAMES[0]) and not any(
+            self.id_column in shard.schema.names for shard in source.shards
+        )
         for shard in source.shards:
             if shard.rows:
                 self._check_shard(shard)
         refuse_rounded(source, self._qualities)
-        self.id_type = column_id_type(source, self.id_column) if self.with_ids else None
+        self.id_type = column_id_type(source, self.id_column, self.made_ids) if self.with_ids else None
         self._reader = RowReader(
             source,
             self.id_column if self.with_ids else None,
@@ -104,6 +108,7 @@ class Judge:
             recipe.features.dim,
             self._qualities,
             self._length,
+            made_ids=self.made_ids,
         )
         self._always, self._never = (self._id_list(ids) for ids in (recipe.always, recipe.never))
         names = list(recipe.thresholds.groups)
@@ -158,7 +163,7 @@ class Judge:
         """The threshold of every row."""
         if self._group is None:
             return float(self._taus[0])
-        values = pc.fill_null(decode.plain(batch.column(self._group)).cast(pa.string()), NO_VALUE)
+        values = pc.fill_null(plain(batch.column(self._group)).cast(pa.string()), NO_VALUE)
         places = pc.fill_null(pc.index_in(values, value_set=self._group_names), -1).to_numpy(zero_copy_only=False)
         needed: np.ndarray = self._taus[places + 1]
         return needed
@@ -179,7 +184,9 @@ class Judge:
             self.recipe.rule.needs_features
         )
         roles += [] if self._length is None else [(self._length, "length", "")]
-        roles += [(self.id_column, "id", "; choose another column with --id_column")] * self.with_ids
+        roles += [(self.id_column, "id", "; choose another column with --id_column")] * (
+            self.with_ids and not self.made_ids
+        )
         for name, role, way_out in roles:
             count = shard.schema.names.count(name)
             if count != 1 or not IS_ROLE[role](shard.schema.field(name).type):

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.corpus.readers import shard as files
+from datamask.corpus.readers.ids import id_values
 from datamask.errors import InputError
 from datamask.parquet import refusing, without_views
 from datamask.polling import Poll, no_poll
@@ -164,7 +165,9 @@ def _check_ids(shard: ShardRows, rows: pa.Table, expected: pa.ChunkedArray) -> N
     if count == 0:
         return
     try:
-        same = count == 1 and rows[shard.id_name].cast(expected.type).equals(expected)
+        same = count == 1 and pa.chunked_array(
+            [id_values(chunk, expected.type) for chunk in rows[shard.id_name].chunks], expected.type
+        ).equals(expected)
     except pa.ArrowException:  # texts where there were numbers
         same = False
     if not same:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datamask.corpus import decode
-from datamask.corpus.decode import feature_lengths, feature_rows, id_type, id_values, joined, numbers
+from datamask.corpus.decode import feature_lengths, feature_rows, id_type, joined, numbers
+from datamask.corpus.readers.ids import id_values
 
 FLOATS = {pa.float16(): np.float16, pa.float32(): np.float32, pa.float64(): np.float64}
 VALUE = st.one_of(st.none(), st.floats(-60000, 60000, width=16))

@@ -1,6 +1,7 @@
 """Files as other programs write them: the same rows, read as the plain file is."""
 
 import json
+import uuid
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import CorpusConfig, open_corpus
+from datamask.cli import main
 from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError
@@ -149,6 +151,38 @@ def test_arrays_that_are_no_features_are_refused(tmp_path, made):
     made(tmp_path / "features.npy")
     with pytest.raises(InputError, match=r"features\.npy (must hold n x d|is cut short|is not a NumPy array)"):
         open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), features=(str(tmp_path / "features.npy"),)))
+
+
+IDS = {
+    "uuid": (
+        pa.array([uuid.UUID(int=i << 64).bytes for i in range(N)], pa.uuid()),
+        lambda i: str(uuid.UUID(int=i << 64)),
+    ),
+    "bytes": (pa.array([bytes([i, 255]) for i in range(N)]), lambda i: f"{i:02x}ff"),
+    "decimal": (pa.array([10**20 + i for i in range(N)], pa.decimal128(38, 0)), lambda i: str(10**20 + i)),
+    "uint64": (pa.array([2**63 + i for i in range(N)], pa.uint64()), lambda i: 2**63 + i),
+    "none": (None, lambda i: f"in:{i}"),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_of_every_kind_find_their_rows_again(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    column, text = IDS[kind]
+    pq.write_table(without("id", **({} if column is None else {"id": column})), "in.parquet")
+    method = ["--objective", "pairwise", "--estimator", "top-quality"]
+    assert main(["select", "in.parquet", "--output", "out.parquet", *method]) == 0
+    best = np.argsort(-PLAIN["score"].to_numpy())[:18].tolist()
+    assert set(pq.read_table("out.parquet")[0].to_pylist()) == {text(i) for i in best}
+    (run,) = (path.name for path in (tmp_path / "runs").iterdir() if path.name[0].isdigit())
+    assert main(["runs", "export", run, "--rows", "rows.parquet"]) == 0
+    assert pq.read_table("rows.parquet")["score"].to_pylist() == PLAIN["score"].take(sorted(best)).to_pylist()
+    assert main(["select", "in.parquet", "--output", "more.csv", *method, "--given", "out.parquet"]) == 0
+    assert "18 rows given" in capsys.readouterr().out
+    assert main(["recipe", run, "--output", "recipe.json"]) == 0
+    assert main(["apply", "recipe.json", "in.parquet", "--output", "applied"]) == 0
+    kept = pq.read_table("applied/in.ids.parquet")[0].to_pylist()
+    assert kept and set(kept) <= {text(i) for i in range(N)}
 
 
 SPLITS = {

@@ -5,7 +5,8 @@
 | `contract` | what a reader is |
 | `parquet`, `arrow`, `json_lines`, `csv`, `numpy_array` | one each |
 | `text` | what readers of text share: lines, compression, bounds |
-| `leaves` | fields of nested columns by dotted names |
+| `leaves` | fields of nested columns by dotted names, numbered columns as lists |
+| `ids` | ids of every type as integers or texts |
 | `shard` | one file, looked at |
 
 To add one: a file here with a `Reader`, and its line in the table. Inputs, side shards, texts to prepare, uploads and
