@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from datamask.analyses.overview import first_look_panel, look_ahead_panel
+from datamask.analyses.overview import first_look_panel
 from datamask.analyses.overview import panel as corpus_panel
 from datamask.dashboard.data import form_panel
 from datamask.dashboard.frame.frame import frame
@@ -18,7 +18,7 @@ with form:
 
 with picture:
     if named is not None:
-        look_ahead_panel.show(named.config, named.readable)
+        first_look_panel.show_ahead(named.config, named.readable)
     elif opening is None and session.outside():
         session.draw_outside()
     elif opening is None:

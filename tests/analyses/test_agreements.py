@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from datamask.analyses.agreement import compute as engine
-from datamask.analyses.agreement import tables as agreements
-from datamask.analyses.agreement.chart import agreement
+from datamask.analyses.agreement.chart import agreement, histogram
 from datamask.dashboard.linked import agreed
 
 
@@ -29,7 +28,7 @@ def test_every_undecided_row_is_in_one_bar():
     rng = np.random.default_rng(0)
     appeared = np.full(500, 20)
     selected, own = rng.integers(0, 21, 500), rng.random(500) < 0.3
-    table = agreements.histogram(agreed.agreed(appeared, selected, own), own)
+    table = histogram(agreed.agreed(appeared, selected, own), own)
     for name, mask in (("selected by the run", own), ("not selected", ~own)):
         # a share of k of 20 lies at the lower end of its bar; none and 18 of 20 or more are left out
         assert table[table["of"] == name]["rows"].tolist() == [

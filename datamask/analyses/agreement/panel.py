@@ -10,8 +10,7 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.analyses.agreement import counting
-from datamask.analyses.agreement import tables as agreements
-from datamask.analyses.agreement.chart import agreement
+from datamask.analyses.agreement.chart import agreement, histogram
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
@@ -96,7 +95,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         )
     with picture:
         plot(
-            agreement(agreements.histogram(agreed, entry.selected), dark=session.dark()),
+            agreement(histogram(agreed, entry.selected), dark=session.dark()),
             key="compare_agreement_chart",
             alt="Rows by the share of random subsets that select them",
         )

@@ -18,8 +18,6 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import session, tables
 from datamask.dashboard.shell.plots import plot
-from datamask.errors import DatamaskError
-from datamask.runs.store import Run
 
 SETTINGS_AT_ONCE, NAMED = 12, 5
 REFUSED_AT_ONCE = 50
@@ -31,17 +29,9 @@ def draw_refused(refused: Sequence[Refused]) -> None:
         return
     with st.expander(f"{len(refused):,} other run{'s' if len(refused) > 1 else ''} not offered here, and why"):
         for entry in refused[:REFUSED_AT_ONCE]:
-            st.caption(f"**{words.named(_name(entry.run), 80)}**: {words.plain(entry.reason, 300)}.")
+            st.caption(f"**{words.named(listing.label_of(entry.run), 80)}**: {words.plain(entry.reason, 300)}.")
         if len(refused) > REFUSED_AT_ONCE:
             st.caption(f"and {len(refused) - REFUSED_AT_ONCE:,} more")
-
-
-def _name(run: Run) -> str:
-    try:
-        return listing.name_of(run)
-    except DatamaskError:
-        # of a damaged record only the folder's name is left
-        return run.id
 
 
 def overlaps(entries: Sequence[Entry]) -> None:

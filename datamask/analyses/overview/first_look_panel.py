@@ -1,4 +1,4 @@
-"""The first look at a corpus that is being read: map and quality of some rows, labelled as such."""
+"""The first look at a corpus that is read, or that the form names: map and quality of some rows, labelled as such."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import streamlit as st
 
 from datamask.analyses.overview import tables as overview
 from datamask.analyses.overview.chart import quality_histogram
+from datamask.config import CorpusConfig
 from datamask.corpus.projections import PROJECTIONS, STAND_IN
 from datamask.dashboard.data.first_looks import FirstPicture
-from datamask.dashboard.data.openings import Opening
+from datamask.dashboard.data.looks_ahead import LookAhead, look_ahead
+from datamask.dashboard.data.openings import Opening, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.canvas_map import canvas_map
 from datamask.dashboard.map.layers import Number
@@ -28,6 +30,33 @@ def show(opening: Opening) -> None:
             st.caption(f"No first look: {words.sentence(opening.unlooked)}")
         return
     draw(first)
+
+
+def show_ahead(config: CorpusConfig, readable: bool) -> None:
+    """Draw what is known of the corpus that the form names, before it is opened.
+
+    Args:
+        readable: whether it opens as the form names it; else the form says why not.
+    """
+    st.subheader(words.plain(title_of(config)), anchor=False)
+    if not readable:
+        st.caption("Not open yet. The form says what is missing.")
+        return
+    look = look_ahead(config)
+    st.caption("Not open yet. Press *Open* in the form to read all rows.")
+    if look.under_way:
+        st.fragment(_ahead, run_every=0.5)(look, look.parts)
+    if look.job.state == "failed":
+        st.caption(f"No first look: {words.sentence(look.job.error)}")
+    if look.picture is not None:
+        draw(look.picture)
+
+
+def _ahead(look: LookAhead, drawn: int) -> None:
+    if look.parts != drawn or not look.under_way:
+        st.rerun()
+    if look.picture is None:
+        st.progress(min(max(look.job.share, 0.0), 1.0), text="Reading the first rows")
 
 
 def draw(first: FirstPicture) -> None:

@@ -95,7 +95,7 @@ def lines(runs: Sequence[Run], measure: str = "joint", lamb: float | None = None
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
     tables, turns, without = [], [], {}
     drawn_ends: dict[str, Ends] = {}
-    labels = listing.unlike({run.id: _label(run) for run in runs[:MOST]})
+    labels = listing.unlike({run.id: listing.label_of(run) for run in runs[:MOST]})
     for run in runs[:MOST]:
         label = labels[run.id]
         try:
@@ -173,13 +173,6 @@ def weighed(quality: float | None, diversity: float | None, lamb: float) -> floa
     if quality is None or diversity is None:
         return None
     return lamb * quality + (1 - lamb) * diversity
-
-
-def _label(run: Run) -> str:
-    try:
-        return listing.name_of(run)
-    except DatamaskError:
-        return run.id
 
 
 def _share(raw: np.ndarray, anchor: Anchor | None) -> np.ndarray:

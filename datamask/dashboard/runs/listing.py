@@ -43,6 +43,14 @@ def name_of(run: Run) -> str:
     return run.config.name or run.id
 
 
+def label_of(run: Run) -> str:
+    """`name_of`; of a damaged record only the folder's name is left."""
+    try:
+        return name_of(run)
+    except DatamaskError:
+        return run.id
+
+
 def unlike(lines: Mapping[str, str]) -> dict[str, str]:
     """Menu lines by run id, those that say the same told apart by the end of the id: a browser sends back the words."""
     texts = list(lines.values())
