@@ -133,6 +133,7 @@ OTHERWISE = {
     "rows": 500,
     "seed": 7,
     "drop_invalid": True,
+    "make_ids": True,
 }
 
 
