@@ -28,6 +28,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, preco
 
 from datamask import memo
 from datamask.analyses.lambda_slider import panel as lambda_slider
+from datamask.analyses.samples import texts_panel
 from datamask.analyses.steering import panel as steering
 from datamask.api import select
 from datamask.config import SelectionConfig
@@ -216,7 +217,12 @@ class Visitor(RuleBasedStateMachine):
         controls = {name: OPTIONS[name].default for name in (*form_panel.OTHERS, "seed")}
         for name, value in {**controls, "device": "cpu"}.items():
             tab.state.setdefault(f"form_{name}", value)
-        self._start(tab, lambda now: start_panel._start(now, now.runs, form_panel.SOLVE, ""))
+
+        def act(now) -> None:
+            assert self._of(form_panel.settings_now(now.asked, form_panel.LEARN)) == tab.problem
+            start_panel._start(now, now.runs, form_panel.SOLVE, "")
+
+        self._start(tab, act)
 
     @rule(tab=tabs)
     def keeps_the_selection(self, tab: Tab) -> None:
@@ -377,7 +383,12 @@ class Visitor(RuleBasedStateMachine):
                     assert np.array_equal(np.unpackbits(packed, count=len(drawn)), selection.mask[drawn])
         now = current.workspace
         view = brushing.Linked(corpus, rows, now.filters.known(rows), "", selection.key)
-        assert np.array_equal(view.mask(), disk.source.isin(tab.sources) if tab.sources else disk.index >= 0)
+        passing = disk.source.isin(tab.sources or disk.source.unique())
+        assert np.array_equal(view.mask(), passing)
+        listing = texts_panel.listing(brushing.MAP, corpus, view.mask(), selection.mask)
+        listed = pd.read_csv(io.BytesIO(scene.id_file(corpus, np.sort(listing.rows), ".csv", listing.selected)))
+        assert listed.chunk_id.tolist() == disk.chunk_id[passing].tolist()
+        assert listed.selected.tolist() == selection.mask[passing].tolist()
 
     solved: ClassVar[dict[tuple, float]] = {}
 
