@@ -1,8 +1,9 @@
 """datamask: select a high-quality, diverse subset of a pre-training corpus (arXiv 2512.24265).
 
-`open_corpus` reads shards into a `Corpus`. `select` returns a `Selection`; `start_run` selects in a separate process.
-`score_selection` measures a set of rows, `evaluate` compares several. `CorpusConfig`, `SelectionConfig` and `RunConfig`
-are the settings. Importing this package loads none of them: each is imported when it is first used.
+`open_corpus` reads shards or a table in memory into a `Corpus`. `select` returns a `Selection`; `start_run` selects in
+a separate process. `load_recipe` makes a function of a recipe. `score_selection` measures a set of rows, `evaluate`
+compares several. `CorpusConfig`, `SelectionConfig` and `RunConfig` are the settings. Importing this package loads none
+of them: each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ __version__ = "1.0.0.dev0"
 _HOMES = {
     "open_corpus": "datamask.corpus",
     "select": "datamask.api",
+    "load_recipe": "datamask.recipes.row_filter",
     "start_run": "datamask.runs.detached",
     "score_selection": "datamask.evaluation",
     "evaluate": "datamask.evaluation",

@@ -25,7 +25,10 @@ OWN_TEST = {"docs/own-objective.md": "tests/test_own_objective.py"}
 WITH_COMMANDS = ("docs/other-tools.md", "docs/stages.md")
 """Pages whose sections are run from top to bottom, commands too. What stands before the first section comes first."""
 
-LIBRARIES = ("datasets", "datatrove", "lance", "pyiceberg", "pyspark")
+NOTEBOOKS = ("docs/notebook.md",)
+"""Pages whose blocks are cells: a name of one is known in those below."""
+
+LIBRARIES = ("datasets", "datatrove", "lance", "nemo_curator", "pyiceberg", "pyspark", "ray")
 """Tools that datamask works with and does not need: a section that imports one is run where it is installed."""
 
 STEP = re.compile(r"```python\n(?P<code>(?s:.*?))```|^ {4}python -m datamask (?P<command>.*?)(?: +#.*)?$", re.MULTILINE)
@@ -36,6 +39,8 @@ def sections(document: Path) -> dict[str, list[tuple[str, str]]]:
     name = document.relative_to(ROOT).as_posix()
     first, *others = re.split(r"^## ", document.read_text(encoding="utf-8"), flags=re.MULTILINE)
     start = steps(first, name in WITH_COMMANDS)
+    if name in NOTEBOOKS:
+        return {"": [("code", "\n".join(code for _, code in start))]}
     found = {"": start} if start else {}
     for section in others:
         own = steps(section, name in WITH_COMMANDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -11,7 +10,7 @@ from typing import Any
 from datamask import catalogue
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, SelectionOptions, check_options, restored_options
-from datamask.options.checks import check, number_text
+from datamask.options.checks import check, check_known, number_text
 from datamask.options.table import SEARCHES
 
 NEIGHBOR_SEARCHES = tuple(SEARCHES.meanings)
@@ -68,11 +67,7 @@ class SelectionConfig(SelectionOptions):
         """
         given = {k: v for k, v in options.items() if v is not None}
         names = [field.name for field in fields(cls)]
-        if unknown := next((name for name in given if name not in names), None):
-            near = difflib.get_close_matches(unknown, names, 1)
-            raise OptionError(
-                f"{unknown} is not an option of a selection" + (f"; did you mean {near[0]}?" if near else "")
-            )
+        check_known(given, names, "a selection")
         if "budget" in given and "select_ratio" in given:
             raise OptionError("--budget and --select_ratio both say how much to select; give one of them")
         preset = given.get("preset")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from datamask.corpus import checks, decode
 from datamask.corpus.columns import OPTIONS, Columns, inner_type, require, resolve, value_type
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.embedders.contract import embedder_note
+from datamask.corpus.in_memory import KINDS, MEMORY, PATH, source_of, table_of, table_of_arrays
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, ranks_within, weighted_sum
 from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes, spend
@@ -26,6 +29,8 @@ from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
 from datamask.errors import InputError, NoRoomError
 from datamask.memory import give_back, memory_bytes
+from datamask.options import CORPUS_OPTIONS
+from datamask.options.checks import check_known
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import file_name
 from datamask.work.context import UNWATCHED, Report, Work
@@ -51,51 +56,101 @@ FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64", "stri
 DIM_ROWS = 64
 """Rows by which d is told."""
 
+EXPECTED = f"open_corpus needs a path or several, {KINDS} or arrays"
+
 CHECKED = 0.25
 """Checking a byte of features takes so much of the time of reading one."""
 
 
 def open_corpus(
-    config: CorpusConfig,
+    source: Any = None,
     *,
+    ids: Any = None,
+    features: Any = None,
+    quality: Any = None,
+    texts: Any = None,
+    tokens: Any = None,
     progress: Report | None = None,
     should_stop: Callable[[], bool] | None = None,
     row_limit: int | None = None,
+    **options: Any,
 ) -> Corpus:
-    """Read shards, check them, and scale the features to unit length.
+    """Read shards or a table in memory, check the rows, and scale the features to unit length.
 
     Args:
-        config: files, columns and sample.
+        source: a file, folder, glob or address, or several of them; a `CorpusConfig`; a pandas or polars DataFrame, a
+            pyarrow Table or a `datasets.Dataset`; a dict of arrays. None: the arrays that follow.
+        ids: N ids, integers or strings. None: they are made of the number of the row.
+        features: ``(N, d)``, an embedding per row. With a `source`, other shards that hold the features.
+        quality: N scores.
+        texts: N texts, which may be left out.
+        tokens: N counts of tokens, which may be left out.
         progress: called with a share from 0 to 1 and a few words, from this thread.
         should_stop: polled from this thread about ten times a second; True stops.
         row_limit: maximum number of rows if ``config.rows`` is None. None: as many as fit in a quarter of the memory. A
             larger corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
+        **options: settings of `CorpusConfig` such as ``id_column="doc_id"``; not beside a `CorpusConfig`.
 
     Returns:
         N rows in input order, with ids, quality, features ``(N, d)`` and metadata.
 
     Raises:
-        InputError: a file, column or row is invalid; the sentence names it.
+        InputError: a file, column, row or argument is invalid; the sentence names it.
         RemoteError: a store does not answer.
         NoRoomError: there is not enough free memory.
         Stopped: `should_stop` returned True.
 
     Examples:
-        >>> from datamask import CorpusConfig, open_corpus
-        >>> corpus = open_corpus(CorpusConfig(["sample_data/tiny"]))
+        >>> import pandas as pd
+        >>> from datamask import open_corpus
+        >>> corpus = open_corpus("sample_data/tiny")
         >>> corpus.features.shape[0] == len(corpus)
         True
+        >>> rows = pd.DataFrame({"doc": ["a", "b"], "score": [1.0, 2.0], "embedding": [[0.1, 0.9], [0.8, 0.2]]})
+        >>> open_corpus(rows, id_column="doc").ids.to_pylist()
+        ['a', 'b']
     """
-    return read_corpus(config, Work.of(should_stop, progress), row_limit=row_limit)
+    arrays = {"ids": ids, "quality": quality, "texts": texts, "tokens": tokens}
+    given = [name for name, values in arrays.items() if values is not None]
+    work = Work.of(should_stop, progress)
+    if source is None:
+        if features is None and not given:
+            raise InputError(f"{EXPECTED}, got nothing")
+        config, table = _config((PATH,), options), table_of_arrays({**arrays, "features": features})
+        return read_corpus(config, work, row_limit=row_limit, table=table)
+    if given:
+        raise InputError(f"{', '.join(given)} and a source exclude each other; put the columns into the table")
+    if hasattr(features, "__array__"):
+        raise InputError("features must be paths beside a source, got an array; put it into the table as a column")
+    options |= {} if features is None else {"features": features}
+    if isinstance(source, CorpusConfig):
+        if options:
+            raise InputError(f"{', '.join(options)} must stand in the CorpusConfig that is given")
+        return read_corpus(source, work, row_limit=row_limit)
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if isinstance(paths, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in paths):
+        return read_corpus(_config(tuple(paths), options), work, row_limit=row_limit)
+    return read_corpus(_config((PATH,), options), work, row_limit=row_limit, table=table_of(source, EXPECTED))
 
 
-def read_corpus(config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int | None = None) -> Corpus:
+def _config(inputs: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> CorpusConfig:
+    """The settings of a corpus, from words of a caller."""
+    check_known(options, [name for name in CORPUS_OPTIONS if name != "inputs"], "open_corpus")
+    return CorpusConfig(tuple(os.fspath(path) for path in inputs), **options)
+
+
+def read_corpus(
+    config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int | None = None, table: pa.Table | None = None
+) -> Corpus:
     """Do what `open_corpus` does, as a part of other work.
+
+    Args:
+        table: rows in memory, in place of the inputs of `config`.
 
     Raises:
         InputError, RemoteError, NoRoomError: as there. Stopped: from `work.poll`.
     """
-    sources = open_sources(config, work.part(0.0, LOOK_SHARE))
+    sources = open_sources(config, work.part(0.0, LOOK_SHARE), table=table)
     columns = resolve_columns(config, sources)
     dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll)
     columns = replace(columns, notes=(used_line(sources, columns, dim), *columns.notes))
@@ -305,8 +360,13 @@ def used_line(sources: dict[str, Source], columns: Columns, dim: int) -> str:
     return f"id {ids} · quality {quality} · features {features}{tokens} · {main.rows:,} rows of {files}"
 
 
-def open_sources(config: CorpusConfig, work: Work = UNWATCHED, limit: int | None = None) -> dict[str, Source]:
+def open_sources(
+    config: CorpusConfig, work: Work = UNWATCHED, limit: int | None = None, table: pa.Table | None = None
+) -> dict[str, Source]:
     """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by a look at each file.
+
+    Args:
+        limit: look at so many files at most. table: rows in memory in place of ``--input``.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows.
@@ -314,7 +374,9 @@ def open_sources(config: CorpusConfig, work: Work = UNWATCHED, limit: int | None
     """
     given = {name: paths for name, paths in config.paths.items() if paths}
     return {
-        name: open_source(name, paths, work.part(place / len(given), (place + 1) / len(given)), limit, config.split)
+        name: source_of(table)
+        if table is not None and name == "input"
+        else open_source(name, paths, work.part(place / len(given), (place + 1) / len(given)), limit, config.split)
         for place, (name, paths) in enumerate(given.items())
     }
 
@@ -486,7 +548,7 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         columns=columns.as_dict(),
         dropped=dropped,
         notes=(*columns.notes, *plan.notes, *notes),
-        config=config,
+        config=None if main.shards[0].reader is MEMORY else config,
     )
     digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths, rows.exponents)
     if rows.exponents is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,11 @@ from datamask.learning.trace import Trace, no_trace
 from datamask.measured import TermValues, WeightTotals
 from datamask.polling import Poll, no_poll
 from datamask.repeat_counts import repeats, weightless
-from datamask.tables import score_name
+from datamask.tables import score_name, write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 SETTLING = 1e-3
 """A gap between bound and value, on the run's scale, from which on no row is worth trying to settle. One of 1e-5
@@ -161,6 +165,34 @@ class Selection:
             settled,
             weights=weights,
         )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the selected rows, strongest first, as a DataFrame; the columns are those of `table`."""
+        frame: pd.DataFrame = self.table().to_pandas()
+        return frame
+
+    def save(self, path: str | Path) -> None:
+        """Write the selected rows, strongest first, in the format of the name.
+
+        Args:
+            path: ends in ``.parquet``, ``.csv``, ``.jsonl`` or, for the ids alone, ``.txt``.
+
+        Raises:
+            OptionError: it has another ending. StoreError: it cannot be written.
+        """
+        write_table(path, self.table())
+
+    def map(self) -> go.Figure:
+        """Return the corpus as a Plotly figure: two principal components of the features, a point per row.
+
+        Buttons color it by selection, quality or diversity (what a row adds to it).
+        """
+        from datamask.evaluation.selection_map import figure
+
+        return figure(self)
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from datamask.errors import OptionError
@@ -18,6 +20,21 @@ def check(condition: bool, option: str, expected: str, got: Any) -> None:
     """
     if not condition:
         raise OptionError(f"--{option} must be {expected}, got {got!r}")
+
+
+def check_known(given: Iterable[str], names: Sequence[str], of: str) -> None:
+    """Refuse the name of an option that is not there.
+
+    Args:
+        of: what has the options, such as "a selection".
+
+    Raises:
+        OptionError: there is none; the sentence names the nearest one.
+    """
+    for name in given:
+        if name not in names:
+            near = [other for other in names if name in other] or difflib.get_close_matches(name, names, 1, 0.5)
+            raise OptionError(f"{name} is not an option of {of}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def required(value: T | None, option: str) -> T:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -251,14 +252,15 @@ class InputPaths(Kind):
     many: ClassVar[bool] = True
 
     def canonical(self, value: Any, name: str) -> tuple[str, ...]:
-        paths = (value,) if isinstance(value, str) else tuple(value)
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        paths = tuple(os.fspath(p) if isinstance(p, os.PathLike) else p for p in (value if several else (value,)))
         for path in paths:
             if isinstance(path, str):
                 refuse_secrets(path, name)
         return paths
 
     def fits(self, value: Any, settings: object) -> bool:
-        return len(value) >= self.least
+        return len(value) >= self.least and all(isinstance(path, str) for path in value)
 
     def expected(self, value: Any, settings: object) -> str:
         return "at least one file, folder or glob"
