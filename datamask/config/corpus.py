@@ -27,6 +27,7 @@ class CorpusConfig(CorpusOptions):
             without a row in `features` or `scores`, instead of refusing them.
         seed: seed of the row sample (`--row_seed`; on the command line the default is `--seed`).
         make_ids: make ids of file and row instead of reading a column.
+        feature_bits: features are packed bits: bytes, or lists of 8-bit integers. Each bit is -1 or 1.
         split: split that is read of a folder with several (``train-*``, ``test-*``), or ``all``. None: train.
 
     Raises:

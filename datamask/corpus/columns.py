@@ -135,6 +135,7 @@ class Columns:
         feature_from, quality_from: the source of each: ``input``, ``features`` or ``scores`` (one per quality column).
         notes: sentences about columns that were guessed.
         made_ids: there is no id column; ids are made of file and row, and `id` is what they are called.
+        bits: features are packed bits.
     """
 
     id: str
@@ -146,6 +147,7 @@ class Columns:
     quality_from: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     made_ids: bool = False
+    bits: bool = False
 
     def as_dict(self) -> ColumnNames:
         """Role -> column name, as kept in `Provenance.columns`; ``falling``: quality columns where less is better."""
@@ -390,6 +392,30 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
     )
 
 
+def is_packed(kind: pa.DataType) -> bool:
+    """Return whether a column can hold packed bits: bytes, or lists of 8-bit integers."""
+    inner = inner_type(kind)
+    of_bytes = pt.is_uint8(inner) or pt.is_int8(inner) if is_list(kind) else False
+    kind = value_type(kind)
+    return bool(of_bytes or pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind))
+
+
+def _packed(schema: pa.Schema, chosen: str | None, path: str) -> str:
+    """The column with packed bits, asked for or of a known name.
+
+    Raises:
+        InputError: there is none, or there are several.
+    """
+    fitting: list[str] = [field.name for field in schema if is_packed(field.type)]
+    named = [name for name in fitting if name == chosen or (chosen is None and name.lower() in _PLACES["feature"])]
+    if len(named) != 1:
+        raise InputError(
+            f"{path} needs one column of packed bits (bytes, or lists of 8-bit integers) for --feature_bits, named by "
+            f"--feature_column; such columns are {_listed(fitting)}"
+        )
+    return named[0]
+
+
 def wrong_type(schema: pa.Schema, role: str) -> str | None:
     """Return what is wrong with a column that has a name of `role` and a type that does not fit; None: there is none.
 
@@ -399,7 +425,7 @@ def wrong_type(schema: pa.Schema, role: str) -> str | None:
     casts = {
         "id": "cast it to integers or text, or make ids with --make_ids",
         "quality": "cast it to numbers, such as CAST(x AS DOUBLE) in DuckDB",
-        "feature": "write it as a list of numbers",
+        "feature": "write it as a list of numbers, or read packed bits with --feature_bits",
     }
     for field in schema:
         top, _, leaf = field.name.partition(".")
@@ -454,7 +480,11 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
         why = "as --make_ids asks" if config.make_ids else "since no column looks like ids; --id_column names one"
         notes.append(f"Ids are made of file and row, {why}.")
     feature_from = "features" if "features" in schemas else "input"
-    feature, note = _find(schemas[feature_from], config.feature_column, "feature", paths[feature_from])
+    feature: str | None
+    if config.feature_bits:
+        feature, note = _packed(schemas[feature_from], config.feature_column, paths[feature_from]), None
+    else:
+        feature, note = _find(schemas[feature_from], config.feature_column, "feature", paths[feature_from])
     assert feature is not None
     notes.append(note)
     quality, origin = [], []
@@ -492,6 +522,7 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
         tuple(origin),
         tuple(note for note in notes if note),
         made_ids,
+        config.feature_bits,
     )
 
 

@@ -98,6 +98,25 @@ def _floats(values: pa.Array, start: int, count: int) -> np.ndarray:
     return flat
 
 
+def unpacked(column: pa.Array) -> pa.Array:
+    """Return packed bits as lists of -1 and 1: bytes, or lists of 8-bit integers (of int8 -128 is the byte 0)."""
+    column = plain(column)
+    if is_list(column.type):
+        values, starts, ends = _spans(column)
+        content = values.to_numpy(zero_copy_only=False)
+        content = content.view(np.uint8) ^ np.uint8(0x80) if content.dtype == np.int8 else content
+        null = starts < 0
+        parts = [content[low:high] for low, high in zip(starts[~null], ends[~null])]
+    else:
+        null = np.asarray(column.is_null())
+        parts = [np.frombuffer(value, np.uint8) for value in column.drop_null().to_pylist()]
+    lengths = np.zeros(len(column), np.int64)
+    lengths[~null] = [8 * len(part) for part in parts]
+    bits = np.unpackbits(np.concatenate([np.zeros(0, np.uint8), *parts]).astype(np.uint8))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.LargeListArray.from_arrays(offsets, bits.astype(np.float32) * 2 - 1, mask=pa.array(null))
+
+
 def within_float32(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Float64 rows whose directions survive the cast to float32.
 

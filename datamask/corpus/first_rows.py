@@ -170,7 +170,7 @@ def _dimensions(shards: list[Shard], columns: Columns, left_out: list[str], poll
     """
     for place, shard in enumerate(shards):
         try:
-            return feature_dim(_source([shard]), columns.feature, poll), shards[place:]
+            return feature_dim(_source([shard]), columns.feature, poll, columns.bits), shards[place:]
         except InputError as error:
             left_out.append(str(error))
     raise InputError(left_out[-1])

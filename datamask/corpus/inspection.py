@@ -71,9 +71,10 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000, poll: Poll = no_poll
     origin = columns.feature_from if columns is not None else "features" if "features" in sources else "input"
     feature = chosen["feature"]
     dim = None
-    if feature is not None and feature in candidates(sources[origin].first().schema, "feature"):
+    bits = columns is not None and columns.bits
+    if feature is not None and (bits or feature in candidates(sources[origin].first().schema, "feature")):
         try:
-            dim = feature_dim(sources[origin], feature, poll)
+            dim = feature_dim(sources[origin], feature, poll, bits)
         except InputError as error:
             problems.append(str(error))
     row_limit = None

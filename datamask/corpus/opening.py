@@ -152,7 +152,7 @@ def read_corpus(
     """
     sources = open_sources(config, work.part(0.0, LOOK_SHARE), table=table)
     columns = resolve_columns(config, sources)
-    dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll)
+    dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll, columns.bits)
     columns = replace(columns, notes=(used_line(sources, columns, dim), *columns.notes))
     main = sources["input"]
     limit = row_limit
@@ -298,7 +298,7 @@ def look_at(config: CorpusConfig, poll: Poll = no_poll) -> Look:
     """
     sources = open_sources(config, Work(poll))
     columns, main = resolve_columns(config, sources), sources["input"]
-    dim = feature_dim(sources[columns.feature_from], columns.feature, poll)
+    dim = feature_dim(sources[columns.feature_from], columns.feature, poll, columns.bits)
     roles = {
         "id": columns.id,
         "features": columns.feature,
@@ -353,7 +353,7 @@ def used_line(sources: dict[str, Source], columns: Columns, dim: int) -> str:
         f"{column.name}{'' if column.weight == 1 else f' x {column.weight:g}'}{of(origin)}"
         for column, origin in zip(columns.quality, columns.quality_from)
     )
-    values = str(inner_type(kind(columns.feature, columns.feature_from)))
+    values = "bits" if columns.bits else str(inner_type(kind(columns.feature, columns.feature_from)))
     features = f"{columns.feature} ({dim:,}, {FLOATS.get(values, values)}){of(columns.feature_from)}"
     tokens = "" if columns.length is None else f" · tokens {columns.length}"
     files = f"{len(main.shards):,} file{'s' if len(main.shards) != 1 else ''}"
@@ -410,7 +410,8 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
                             "has; all shards of a corpus need the same columns "
                             f"(choose another with {OPTIONS[role]})"
                         )
-                    require(shard.schema, column, role, shard.path)
+                    if role != "feature" or not columns.bits:
+                        require(shard.schema, column, role, shard.path)
     splits = [note for source in sources.values() for note in source.notes]
     column_id_type(sources["input"], columns.id, columns.made_ids)
     embedder = embedder_note(firsts[columns.feature_from].schema.metadata)
@@ -418,7 +419,7 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
     return replace(columns, notes=notes)
 
 
-def feature_dim(source: Source, name: str, poll: Poll = no_poll) -> int:
+def feature_dim(source: Source, name: str, poll: Poll = no_poll, bits: bool = False) -> int:
     """d: the length that most of the first rows have.
 
     Raises:
@@ -427,12 +428,13 @@ def feature_dim(source: Source, name: str, poll: Poll = no_poll) -> int:
     """
     counts: Counter[int] = Counter()
     kind = source.first().schema.field(name).type
-    if pa.types.is_fixed_size_list(kind) and kind.list_size > 1:
+    if pa.types.is_fixed_size_list(kind) and kind.list_size > 1 and not bits:
         return int(kind.list_size)
     try:
         for piece in pieces(source, rows_each=1):
             for _, batch in read_piece(source, piece, [name], DIM_ROWS, poll):
-                counts.update(decode.feature_lengths(batch.column(0)).tolist())
+                column = decode.unpacked(batch.column(0)) if bits else batch.column(0)
+                counts.update(decode.feature_lengths(column).tolist())
                 if counts.total() - counts[0] >= DIM_ROWS:
                     break
             if counts.total() - counts[0] >= DIM_ROWS:
@@ -470,6 +472,7 @@ def row_reader(name: str, sources: dict[str, Source], columns: Columns, dim: int
         made_ids=is_main and columns.made_ids,
         feature=columns.feature if columns.feature_from == name else None,
         dim=dim,
+        bits=columns.bits,
         quality=[column.name for column, origin in zip(columns.quality, columns.quality_from) if origin == name],
         length=columns.length if is_main else None,
         metadata=metadata_names(main, columns)[0] if is_main else (),

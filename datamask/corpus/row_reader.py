@@ -42,6 +42,7 @@ class RowReader:
         id, id_type: of the ids, of one type in all shards. feature, dim: of the features. quality: several columns.
         length: of the tokens. metadata: columns that come along as they are. Each may be left out.
         made_ids: there is no id column; ids are the names of the files and the numbers of the rows.
+        bits: features are packed bits.
     """
 
     source: Source
@@ -53,6 +54,7 @@ class RowReader:
     length: str | None = None
     metadata: Sequence[str] = ()
     made_ids: bool = False
+    bits: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -73,7 +75,9 @@ class RowReader:
         features, no_features, other_length = np.empty((batch.num_rows, 0)), None, None
         if self.feature is not None:
             try:
-                features, no_features, other_length = decode.feature_rows(batch.column(self.feature), self.dim)
+                column = batch.column(self.feature)
+                column = decode.unpacked(column) if self.bits else column
+                features, no_features, other_length = decode.feature_rows(column, self.dim)
             except pa.ArrowInvalid as error:
                 raise InputError(
                     f"column {self.feature!r} holds texts that are no lists of numbers, in the rows from "

@@ -141,6 +141,15 @@ class CorpusOptions:
         control=Control(),
         help="Ids such as shard-3:17, the name of a file and the number of a row.",
     )
+    feature_bits: bool = option(
+        Flag(),
+        "Features are bits",
+        "features are packed bits, as bytes or lists of 8-bit integers",
+        "",
+        ROWS,
+        default=False,
+        listed="Features as bits",
+    )
     split: str | None = option(
         Text(),
         "Split",

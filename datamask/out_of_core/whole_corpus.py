@@ -75,7 +75,7 @@ class WholeCorpus:
             if ranked := [column.name for column in columns.quality if column.transform != "raw"]:
                 raise ValueError(f"quality column {ranked[0]!r} is transformed by what a sample says of it")
             quality = [FrozenQuality(column.name, column.weight) for column in columns.quality]
-        dim = feature_dim(source, columns.feature, poll)
+        dim = feature_dim(source, columns.feature, poll, columns.bits)
         return cls(source, columns, dim, tuple(quality), center, config.drop_invalid)
 
     @functools.cached_property

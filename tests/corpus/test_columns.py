@@ -127,7 +127,7 @@ WRONG = {
     "id": (pa.float64(), "column 'id' is double, .*make ids with --make_ids"),
     "score": (pa.string(), "column 'score' is string, and the quality must be a number column; cast it"),
     "quality": (pa.bool_(), "column 'quality' is bool"),
-    "embedding": (pa.binary(), "column 'embedding' is binary, .* write it as a list of numbers"),
+    "embedding": (pa.binary(), "column 'embedding' is binary, .* write it as a list of numbers, or read packed bits"),
 }
 
 

@@ -153,6 +153,25 @@ def test_arrays_that_are_no_features_are_refused(tmp_path, made):
         open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), features=(str(tmp_path / "features.npy"),)))
 
 
+BITS = np.random.default_rng(1).integers(0, 256, (N, 3), np.uint8)
+PACKED = {
+    "bytes": pa.array([row.tobytes() for row in BITS]),
+    "fixed": pa.array([row.tobytes() for row in BITS], pa.binary(3)),
+    "uint8": pa.array(list(BITS), pa.list_(pa.uint8())),
+    "int8": pa.array(list((BITS.astype(np.int16) - 128).astype(np.int8)), pa.list_(pa.int8(), 3)),
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_packed_bits_are_features_if_asked_for(tmp_path, kind):
+    pq.write_table(without("embedding", embedding=PACKED[kind]), tmp_path / "in.parquet", row_group_size=7)
+    corpus = open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), feature_bits=True))
+    np.testing.assert_allclose(corpus.features * np.sqrt(24), np.unpackbits(BITS, axis=1) * 2.0 - 1, atol=1e-6)
+    assert "features embedding (24, bits)" in corpus.provenance.notes[0]
+    with pytest.raises(InputError, match=r"needs one column of packed bits .* such columns are embedding"):
+        open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), feature_bits=True, feature_column="score"))
+
+
 IDS = {
     "uuid": (
         pa.array([uuid.UUID(int=i << 64).bytes for i in range(N)], pa.uuid()),

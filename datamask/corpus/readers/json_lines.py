@@ -350,11 +350,12 @@ def _line_without(line: bytes, paths: Iterable[Path]) -> bytes:
 
 def _rounds(column: pa.ChunkedArray, name: str, part: bytes) -> bool:
     """Whether float64 cannot hold one of the whole numbers that a part spells under this key."""
-    large = column.filter(pc.or_(pc.greater_equal(column, 2**53), pc.less_equal(column, -(2**53))))
-    if not len(large):
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    if least is None or -(2**53) < least <= most < 2**53:
         return False
     if pt.is_integer(column.type):
-        return any(text.rounds(str(number)) for number in large.to_pylist())
+        return any(text.rounds(str(number)) for number in column.drop_null().to_pylist())
     # pyarrow has rounded them already, so they are read again; a quote inside of a text has a backslash before it
     spelled = rb'"%s"\s*:\s*(%s)\s*[,}]' % (re.escape(name.encode()), text.MANY_DIGITS.encode())
     return any(text.rounds(match[1].decode()) for match in re.finditer(spelled, part))
