@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from uuid import UUID
 
 import duckdb
 import numpy as np
@@ -20,6 +21,12 @@ N = 60
 ENDINGS = (".parquet", ".csv", ".jsonl", ".txt")
 STARTS = {".parquet": b"PAR1", ".csv": b'"', ".jsonl": b"{", ".gz": b"\x1f\x8b", ".zst": b"\x28\xb5"}
 SELECT = ("--objective", "pairwise", "--estimator", "relaxed", "--device", "cpu", "--select_ratio", "0.3")
+
+BYTES = {
+    "uuid": pa.array([UUID(int=2**120 + k).bytes for k in range(N)], pa.uuid()),
+    "binary": pa.array([bytes([0, 255, k]) for k in range(N)]),
+}
+"""Ids that are texts in what is written: a UUID with its dashes, other bytes as hexadecimal digits."""
 
 IDS: dict[str, pa.Array] = {
     "int32": pa.array(range(-30, 30), pa.int32()),
@@ -106,16 +113,18 @@ def test_the_ending_decides_the_format_and_another_is_refused_before_work_begins
         assert mask["source_row"].to_pylist() == [*range(25), *range(35)]
 
 
-@pytest.mark.parametrize("kind", IDS)
+@pytest.mark.parametrize("kind", {**IDS, **BYTES})
 def test_ids_of_any_type_find_their_rows_again(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    ids = IDS[kind]
+    ids = {**IDS, **BYTES}[kind]
     write_corpus(ids)
+    if kind in BYTES:
+        ids = pa.array([value.hex() if isinstance(value, bytes) else str(value) for value in ids.to_pylist()])
     lists = {ending: f"ids{ending}" for ending in (*ENDINGS, ".csv.gz", ".jsonl.zst", ".txt.gz")}
     for ending, path in lists.items():
         assert run("select", "in.parquet", *SELECT, "--output", path) == 0, (ending, capsys.readouterr().err)
     table = pq.read_table("ids.parquet")
-    assert table.schema.field(0).equals(pq.read_schema("in.parquet").field(0))
+    assert table.schema.field(0).equals(pa.field("doc_id", ids.type))
     assert "datamask_score" in table.column_names and "score" not in table.column_names
     selected = table["doc_id"].to_pylist()
     assert len(selected) == 18 and set(selected) <= set(ids.to_pylist())
@@ -152,3 +161,12 @@ def test_duckdb_and_pandas_join_the_ids_unchanged(kind, tmp_path, monkeypatch):
     for ending in (".parquet", ".csv", ".jsonl"):
         joined = f"select count(*), sum(score - quality) from 'in.parquet' join 'ids{ending}' using (doc_id)"
         assert duckdb.sql(joined).fetchall() == [(18, 0.0)], ending
+
+
+def test_duckdb_joins_uuids(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_corpus(BYTES["uuid"])
+    for ending in (".parquet", ".csv", ".jsonl"):
+        assert run("select", "in.parquet", *SELECT, "--output", f"ids{ending}") == 0
+        joined = f"select count(*) from 'in.parquet' join 'ids{ending}' using (doc_id)"
+        assert duckdb.sql(joined).fetchall() == [(18,)], ending
