@@ -355,10 +355,12 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
     if (noted := noted_column(schema, role)) is not None:
         return noted, None
     name, how = guess(schema, role)
+    option, wrong = OPTIONS[role], wrong_type(schema, role)
+    if wrong is not None and (name is None or name.lower() not in _PLACES[role]) and how not in ("several", "repeated"):
+        raise InputError(f"{path}: {wrong}, or choose another with {option}")
     if name is not None:
         usual = NAMES[role][0]
         return name, None if name == usual else f"Column {name!r} was taken as the {role} column, by its {how}."
-    option = OPTIONS[role]
     if how == "repeated":
         repeated = sorted(_repeated(schema, role), key=lambda name: _PLACES[role].get(name.lower(), 1000))[0]
         raise InputError(
@@ -373,8 +375,6 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
             f"{path} has several columns that could be the {role} ({_listed(several)}); choose one with {option} "
             f"{several[0]}{less and f', or {less}'}"
         )
-    if (wrong := wrong_type(schema, role)) is not None:
-        raise InputError(f"{path}: {wrong}, or choose another with {option}")
     if role == "id":
         return None, None
     others = [name for name in candidates(schema, role) if not {"index", "unnamed"} & _words(name)]
@@ -428,6 +428,8 @@ def wrong_type(schema: pa.Schema, role: str) -> str | None:
         "feature": "write it as a list of numbers, or read packed bits with --feature_bits",
     }
     for field in schema:
+        if role == "feature" and not field.name.lower().startswith(("emb", "vec", "feature_arr")):
+            continue  # "features" of a product are no numbers, and "dense" may be a flag
         top, _, leaf = field.name.partition(".")
         if field.name.lower() in _PLACES[role] and not IS_ROLE[role](field.type):
             return f"column {field.name!r} is {field.type}, and the {role} must be {WANTS[role]}; {casts[role]}"

@@ -142,14 +142,15 @@ def list_files(
     for text in inputs:
         path = os.fspath(text)
         if is_address(path):
-            for match in _of_split(_remote_matches(path, option, limit, poll), path, option, split, note):
+            for match in _of_split(_remote_matches(path, option, limit, poll, note), path, option, split, note):
                 listed.setdefault(match, match)
             continue
         expanded = user_path(path)
         name = shortened(path)
         try:
             if expanded.is_dir():
-                matches = files_in(expanded, limit)
+                files = sorted(str(path) for path in files_below(expanded, endings(in_folders=True), limit))
+                matches = of_one_format(files, f"--{option} {name}", note)
                 if not matches:
                     raise InputError(f"--{option} {name} {_nothing_in_it()}")
                 matches = _of_split(matches, str(expanded), option, split, note)
@@ -194,7 +195,7 @@ def _of_split(files: list[str], folder: str, option: str, split: str | None, not
     return splits[read]
 
 
-def _remote_matches(text: str, option: str, limit: ListingLimit, poll: Poll) -> list[str]:
+def _remote_matches(text: str, option: str, limit: ListingLimit, poll: Poll, note: Callable[[str], None]) -> list[str]:
     """The files that an address names.
 
     Raises:
@@ -206,7 +207,7 @@ def _remote_matches(text: str, option: str, limit: ListingLimit, poll: Poll) -> 
         files, of_folder = remote_files(Address.parse(text), endings(in_folders=True), limit, poll)
     except InputError as error:
         raise type(error)(f"--{option} {error}") from error
-    matches = of_one_format([str(file) for file in files]) if of_folder else [str(file) for file in files]
+    matches = of_one_format([str(file) for file in files], name, note) if of_folder else [str(file) for file in files]
     if not matches:
         raise InputError(f"{name} {_nothing_in_it() if of_folder else 'matches no file'}")
     return matches
@@ -221,21 +222,19 @@ LOOK_BYTES = 256 << 20
 """Of all files together that must be read to know their rows, a first look reads so much: some seconds."""
 
 
-def files_in(folder: Path, limit: ListingLimit) -> list[str]:
-    """The files below a folder that are of one format, the first of the table that it has any of; sorted.
+def of_one_format(files: Sequence[str], name: str, note: Callable[[str], None]) -> list[str]:
+    """Those of the files that are of one format, the first of the table that any is of.
 
-    Raises:
-        InputError: there is too much to look at.
-        Stopped: asked to.
+    Args:
+        name: of their folder. note: is told of files of other formats.
     """
-    return of_one_format(sorted(str(path) for path in files_below(folder, endings(in_folders=True), limit)))
-
-
-def of_one_format(files: Sequence[str]) -> list[str]:
-    """Those of the files that are of one format, the first of the table that any is of."""
     for endings_of in (*(reader.endings for reader in READERS), *(reader.named for reader in READERS)):
         matches = [path for path in files if file_name(path).lower().endswith(endings_of)] if endings_of else []
         if matches:
+            others = {path for path in files if file_name(path).lower().endswith(endings())}.difference(matches)
+            if others:
+                count = f"{len(others):,} file{'s' if len(others) > 1 else ''} of other formats"
+                note(f"{name} also has {count}, such as {min(others)}; not read.")
             return matches
     return []
 

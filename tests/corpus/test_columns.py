@@ -5,6 +5,7 @@ import pytest
 
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus.columns import candidates, columns_metadata, guess, is_feature, is_id, is_number, resolve, side_id
+from datamask.corpus.readers.leaves import leaf_schema
 from datamask.errors import InputError
 
 PAPER = {"chunk_id": pa.string(), "quality_score": pa.float64(), "feature_arr": pa.list_(pa.float32(), 8)}
@@ -121,6 +122,16 @@ def test_without_ids_they_are_made_and_a_note_says_so():
     )
     columns = settled(CORPUS | {"chunk_id": pa.string(), "score": pa.float64()}, make_ids=True)
     assert columns.made_ids and columns.id == "datamask_chunk_id"
+
+
+def test_a_score_of_another_type_is_refused_rather_than_replaced():
+    with pytest.raises(InputError, match="column 'score' is string"):
+        settled(CORPUS | {"score": pa.string(), "views": pa.int64()})
+    with pytest.raises(InputError, match="column 'embedding' is binary"):
+        settled({"id": pa.string(), "score": pa.int8(), "embedding": pa.binary(), "v": EMBEDDED})
+    schema = leaf_schema(pa.schema(CORPUS | {"score": pa.struct({"value": pa.float64()})}))
+    with pytest.raises(InputError, match=r"'score' is a struct, .* name a field such as score\.value"):
+        resolve(CorpusConfig(("x",)), {"input": schema}, {"input": "x.parquet"})
 
 
 WRONG = {

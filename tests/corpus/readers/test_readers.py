@@ -16,7 +16,7 @@ from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.readers import READERS, by_ending, endings, formats, reader_of
 from datamask.corpus.readers.contract import FileFacts, Reader
 from datamask.corpus.readers.shard import open_shard
-from datamask.corpus.shards import list_files
+from datamask.corpus.shards import list_files, open_source
 from datamask.errors import InputError
 from tests.making.packed_files import packed
 
@@ -190,7 +190,11 @@ def test_a_folder_is_read_in_one_format_and_a_name_tells_it_elsewhere(tmp_path):
     (tmp_path / "manifest.json").write_text("{}")
     assert list_files([str(tmp_path)]) == (str(tmp_path / "c.jsonl"),)
     write(tmp_path / "a.parquet", rows())
-    assert list_files([str(tmp_path)]) == (str(tmp_path / "a.parquet"),), "as before there were other formats"
+    source = open_source("input", [str(tmp_path)])
+    assert [shard.path for shard in source.shards] == [str(tmp_path / "a.parquet")]
+    assert source.notes == (
+        f"--input {tmp_path} also has 2 files of other formats, such as {tmp_path / 'b.csv'}; not read.",
+    )
     write(tmp_path / "shard-of-no-kind", rows())
     (tmp_path / "really-parquet.csv").write_bytes((tmp_path / "a.parquet").read_bytes())
     assert [reader_of(tmp_path / name).name for name in ("really-parquet.csv", "b.csv", "c.jsonl")] == [
