@@ -216,7 +216,7 @@ def test_features_by_a_function_of_ones_own(here, capsys, monkeypatch):
     facts = RunStore("runs").get(last_json(capsys)["run_id"]).facts()
     assert "Features by letters:embed (function)." in str(facts)
     assert run("prepare", "texts.parquet", "--output", "more", "--embedder", "letters") == 2
-    assert "--embedder must be tfidf, model2vec:PATH or MODULE:FUNCTION" in capsys.readouterr().err
+    assert "--embedder must be tfidf, model2vec:PATH, st:NAME_OR_PATH or MODULE:FUNCTION" in capsys.readouterr().err
 
 
 def test_the_runs_folder_of_the_environment_is_the_command_lines_and_the_dashboards(here, capsys, monkeypatch):

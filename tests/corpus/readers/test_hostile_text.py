@@ -50,7 +50,7 @@ BAD_LINES = {
     ),
     "a line without end": ('{"id": "' + "x" * (text.LONGEST + 5) + '"}\n', r"line 1 is longer than 16 MiB"),
     "nothing but blanks": ("\n \n\n", "has no rows"),
-    "features of words": ('{"id": "a", "quality": 1, "features": ["x"]}\n', "column 'features' is list<"),
+    "features of words": ('{"id": "a", "quality": 1, "features": ["x"]}\n', "has no feature column"),
 }
 
 BAD_SHEETS = {
