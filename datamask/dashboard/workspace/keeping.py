@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
@@ -25,27 +24,23 @@ STARTED = "explore_next_run"
 
 
 def keep(workspace: Workspace, selection: Selection) -> None:
-    """Start the run of a selection. For a button's `on_click`; what cannot be done is kept in `trouble`.
-
-    It starts from no earlier run, as the selection did not: of facility location other swaps may end in other rows.
-    """
-    start(workspace, (), selection.settings)
+    """Start the run of a selection. For a button's `on_click`; what cannot be done is kept in `trouble`."""
+    start(workspace, selection.settings)
 
 
-def start(
-    workspace: Workspace, runs: Sequence[Run], settings: SelectionConfig, name: str = "", *, continued: bool = False
-) -> None:
+def start(workspace: Workspace, settings: SelectionConfig, name: str = "", continued: Sequence[Run] = ()) -> None:
     """Start a run, unless one of these settings is under way, and show it once it has ended if the view is still this.
 
     What cannot be done is kept in `trouble`.
 
     Args:
-        runs: earlier ones on the corpus, to start from. name: empty: made from the settings.
-        continued: whether a learner starts where an earlier run ended.
+        name: empty: made from the settings.
+        continued: runs of which the nearest is where it starts; empty: it starts anew, as the selections along λ do. Of
+            facility location other swaps end in other rows, which would not be those that the page shows.
     """
     try:
         with session.starting():
-            run = under_way(workspace.opened, settings) or begin(workspace.opened, runs, settings, name, continued)
+            run = under_way(workspace.opened, settings) or begin(workspace.opened, settings, name, continued)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
@@ -99,14 +94,11 @@ def arrive(*, told: bool) -> None:
         views.choose_run(run.id)
 
 
-def begin(
-    opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, name: str = "", continued: bool = False
-) -> Run:
-    """Make a run and queue it. Solving starts from an earlier run by itself, which only changes how soon it ends.
+def begin(opened: OpenCorpus, settings: SelectionConfig, name: str = "", continued: Sequence[Run] = ()) -> Run:
+    """Make a run and queue it.
 
     Args:
-        runs: earlier ones on the corpus, to start from. name: empty: made from the settings.
-        continued: whether a learner starts where an earlier run ended.
+        name, continued: as of `start`.
 
     Raises:
         StoreError: the runs folder cannot be written.
@@ -116,8 +108,7 @@ def begin(
         settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, rules
     )
     run = session.store().create(RunConfig(opened.config, settings, name))
-    learns = catalogue.estimator(settings.estimator).draws_masks
-    start_from = warm_start(settings, runs, opened.corpus.fingerprint) if continued or not learns else None
+    start_from = warm_start(settings, continued, opened.corpus.fingerprint)
     if start_from is not None:
         with run.writer() as writer:
             writer.update_facts(start_from=start_from)

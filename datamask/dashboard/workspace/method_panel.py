@@ -31,4 +31,4 @@ def open_method(workspace: Workspace, method: Method, ratio: float) -> None:
     if run is not None:
         views.choose_run(run.id)
         return
-    keeping.start(workspace, workspace.runs, settings)
+    keeping.start(workspace, settings)

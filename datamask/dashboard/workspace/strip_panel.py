@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from datamask import catalogue
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
@@ -63,8 +64,9 @@ def _draw(current: Current) -> None:
         return
     if selection.run is not None:
         st.caption(f"run {words.named(listing.name_of(selection.run), 40)}", width="content")
-    elif keeping.started() is not None:
-        st.caption("solving; then kept as a run", width="content")
+    elif (run := keeping.started()) is not None:
+        learns = catalogue.estimator(run.config.selection.estimator).draws_masks
+        st.caption(f"{'learning' if learns else 'solving'}; then kept as a run", width="content")
     else:
         st.button(
             "Keep as run",

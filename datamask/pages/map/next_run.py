@@ -59,4 +59,4 @@ def _start(drawn: Workspace, name: str) -> None:
             "on the Runs page"
         )
         return
-    keeping.start(workspace, workspace.runs, workspace.asked)
+    keeping.start(workspace, workspace.asked)

@@ -95,7 +95,8 @@ def _start(drawn: Workspace, runs: Sequence[Run], way: str, name: str) -> None:
         st.session_state["trouble"] = str(error)
         return
     if not workspace.reason:
-        keeping.start(workspace, runs, settings, name, continued=bool(st.session_state.get(CONTINUE)))
+        continues = way == form_panel.LEARN and st.session_state.get(CONTINUE)
+        keeping.start(workspace, settings, name, runs if continues else ())
 
 
 def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -> cost.Cost:
