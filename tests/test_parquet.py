@@ -112,7 +112,7 @@ def test_side_shards_are_validated(tmp_path):
 
 def test_texts_to_prepare_are_validated(tmp_path):
     path = write(tmp_path / "a.parquet", pa.table({"text": not_utf8()}))
-    with pytest.raises(InputError, match=r"a\.parquet cannot be read as parquet.*UTF8"):
+    with pytest.raises(InputError, match=r"a\.parquet is damaged.*UTF8"):
         prepare_shards([path], tmp_path / "out.parquet", text_column="text", dim=3)
 
 

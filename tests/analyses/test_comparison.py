@@ -132,6 +132,7 @@ OTHERWISE = {
     "scores": ("scores",),
     "rows": 500,
     "seed": 7,
+    "feature_bits": True,
     "drop_invalid": True,
     "make_ids": True,
 }
