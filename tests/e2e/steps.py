@@ -12,7 +12,7 @@ import numpy as np
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Page, expect
 
-from tests.e2e.serving import FAILED
+from tests.e2e.serving import FAILED, STILL
 
 
 def go(page: Page, label: str, question: str) -> None:
@@ -38,6 +38,7 @@ def lasso(page: Page, panel: int, share: float = 1 / 4) -> np.ndarray:
     Args:
         share: its radius, of the panel's width.
     """
+    page.wait_for_function(STILL)  # or the map moves away from under the star
     area = page.locator(".stage").nth(panel)
     box, view = area.bounding_box(), json.loads(page.locator(".map").get_attribute("data-view"))
     width, height = (area.evaluate(f"stage => stage.client{side}") for side in ("Width", "Height"))

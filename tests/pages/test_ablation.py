@@ -320,7 +320,7 @@ def begun(monkeypatch, opened, store):
     """The settings of the runs that were started."""
     settings_begun = []
 
-    def begin(opened, runs, settings, name="", continued=False):
+    def begin(opened, settings, name="", continued=()):
         settings_begun.append(settings)
         return finish_run(store, opened.corpus, opened.config, opened.corpus.quality, estimator="soft-quality")
 

@@ -79,7 +79,7 @@ def test_the_best_simple_baseline_is_offered_as_a_run_of_equal_size(page, opened
     assert "No tried λ beats the best simple baseline" in parcels(app)["slider"]["evidence"]["sentences"][0]
     begun = []
 
-    def begin(opened, runs, settings, rules, name=""):
+    def begin(opened, settings, name="", continued=()):
         begun.append(settings)
         return shown_run(opened, store, estimator="top-quality", name="T")
 
