@@ -84,6 +84,7 @@ def test_the_map_keeps_its_place_while_its_colours_change(address, browser_page:
     assert json.loads(view)["scale"] == pytest.approx(1.3**2 * home["scale"]) and json.loads(view)["x"] > home["x"]
 
     # other colours move nothing, and only they travel
+    page.wait_for_load_state("networkidle")
     fetched.clear()
     page.get_by_text("Other colours").click()
     expect(page.locator(".panel .title").first).to_have_text("By height")
