@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import IO
 
@@ -328,10 +329,11 @@ def _leaves(footer: pq.FileMetaData, columns: Sequence[str] | None) -> dict[int,
     """The columns as they lie in the file, by place, nested ones part by part; those of `columns` alone, None: all."""
     leaves = {place: footer.schema.column(place) for place in range(len(footer.schema))}
     if columns is not None:
+        asked = set(columns)
         leaves = {
             place: leaf
             for place, leaf in leaves.items()
-            if any(leaf.path == name or leaf.path.startswith(f"{name}.") for name in columns)
+            if not asked.isdisjoint(accumulate(leaf.path.split("."), "{}.{}".format))
         }
     return leaves
 

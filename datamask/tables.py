@@ -217,8 +217,9 @@ def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return rows in a `common_schema`; a column that they lack is null."""
     if rows.schema.names == schema.names:  # a name may occur twice
         return pa.table([column.cast(kind) for column, kind in zip(rows.columns, schema.types)], schema=schema)
+    held = dict(zip(rows.column_names, rows.columns, strict=True))
     columns = [
-        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        held[field.name].cast(field.type) if field.name in held else pa.nulls(rows.num_rows, field.type)
         for field in schema
     ]
     return pa.table(columns, schema=schema)

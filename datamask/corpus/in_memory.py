@@ -103,8 +103,9 @@ def _batches(
     table = facts.inside
     assert isinstance(table, pa.Table)
     # a dotted name asks for a leaf of a struct, which comes whole
-    roots = {name if name in table.column_names else name.partition(".")[0] for name in columns or table.column_names}
-    table = table.select([name for name in table.column_names if name in roots])
+    names = dict.fromkeys(table.column_names)
+    roots = {name if name in names else name.partition(".")[0] for name in columns or names}
+    table = table.select([name for name in names if name in roots])
     for group in range(len(facts.group_rows)) if groups is None else groups:
         for batch in table.slice(group * GROUP_ROWS, facts.group_rows[group]).to_batches(max_chunksize=most_rows):
             batch.validate(full=True)

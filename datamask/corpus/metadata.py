@@ -17,6 +17,7 @@ from datamask.corpus.readers.leaves import part_of
 from datamask.corpus.reading import kept
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source
+from datamask.polling import Poll, no_poll
 
 
 def _stays(kind: pa.DataType) -> bool:
@@ -119,23 +120,27 @@ def assemble(
     columns: Columns,
     parts: list[tuple[int, pa.Array, pa.RecordBatch]],
     take: Callable[[int], None] = lambda nbytes: None,
+    poll: Poll = no_poll,
 ) -> tuple[pa.Array, pa.Table, list[str]]:
     """Ids and metadata of all batches, in row order, and notes on what was left out.
 
     Args:
         take: called with the bytes that a column of a batch takes more in the type that all shards share.
+        poll: called before every column.
     """
     _, schema, notes = metadata_names(main, columns)
     parts.sort(key=lambda part: part[0])
     ids = decode.joined([ids for _, ids, _ in parts], column_id_type(main, columns.id, columns.made_ids))
     table = {}
+    held = [dict(zip(batch.schema.names, batch.columns, strict=True)) for _, _, batch in parts]
     for field in schema:
+        poll()
         chunks = []
-        for _, batch_ids, batch in parts:
-            if field.name not in batch.schema.names:
+        for (_, batch_ids, _), of_batch in zip(parts, held, strict=True):
+            own = of_batch.get(field.name)
+            if own is None:
                 chunks.append(pa.nulls(len(batch_ids), field.type))
                 continue
-            own = batch.column(field.name)
             chunk = _as(own, field.type)
             if own.type != field.type:
                 take(max(0, chunk.nbytes - own.nbytes))

@@ -495,7 +495,7 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
     # for the ids in one array, and what their hashes and the fingerprint take
     ids_bytes = sum(ids.nbytes for _, ids, _ in rows.parts)
     rows.take(3 * ids_bytes)
-    ids, metadata, notes = assemble(main, columns, rows.parts, lambda nbytes: spend(rows, nbytes))
+    ids, metadata, notes = assemble(main, columns, rows.parts, lambda nbytes: spend(rows, nbytes), work.poll)
     rows.parts.clear()
     if ids_bytes >= FREED_BYTES:
         give_back()  # the ids of the parts, which are joined

@@ -203,7 +203,8 @@ def read_rows(reader: RowReader, targets: Targets, into: Rows, *, work: Work = U
             ids = reader.ids(rows, batch)
             if not isinstance(slots, slice):
                 raise ValueError("ids are read by rising rows; the rows asked for must be sorted")
-            metadata = batch.select([name for name in reader.metadata if name in batch.schema.names])
+            held = set(batch.schema.names)
+            metadata = batch.select([name for name in reader.metadata if name in held])
             if not isinstance(picked, slice):
                 ids, metadata = ids.take(pa.array(picked)), metadata.take(pa.array(picked))
             with lock:

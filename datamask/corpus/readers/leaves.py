@@ -111,8 +111,9 @@ def numbered_columns(schema: pa.Schema) -> dict[str, list[str]]:
         match = re.fullmatch(r"(.*?[^\d_.\-])[_.\-]?(\d+)", field.name)
         if match and pt.is_floating(field.type):
             found.setdefault(match[1], {})[int(match[2])] = field.name
+    taken = set(schema.names) if found else ()
     return {
-        name if name not in schema.names else f"{name}_*": [members[place] for place in sorted(members)]
+        name if name not in taken else f"{name}_*": [members[place] for place in sorted(members)]
         for name, members in found.items()
         if len(members) >= MANY and max(members) - min(members) == len(members) - 1 and min(members) in (0, 1)
     }
@@ -127,25 +128,22 @@ def schema_of(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
         metadata: struct<score: double>
           child 0, score: double
     """
-    paths = leaf_paths(schema)
+    paths, whole = leaf_paths(schema), set(columns)
     wanted: dict[str, pa.Field] = {}
     for name in columns:
         top = paths.get(name, (name,))[0]
         wanted.setdefault(top, schema.field(top))
-    inside = {paths[name] for name in columns if name in paths}
-    return pa.schema([_cut(field, inside) if name not in columns else field for name, field in wanted.items()])
+    ends = [paths[name] for name in whole if name in paths]
+    inside = {path[:length] for path in ends for length in range(1, len(path) + 1)}
+    return pa.schema([field if name in whole else _cut(field, inside, set(ends)) for name, field in wanted.items()])
 
 
-def _cut(field: pa.Field, inside: set[Path], above: Path = ()) -> pa.Field:
+def _cut(field: pa.Field, inside: set[Path], ends: set[Path], above: Path = ()) -> pa.Field:
     path = (*above, field.name)
-    if path in inside or not pt.is_struct(field.type):
+    if path in ends or not pt.is_struct(field.type):
         return field
-    below = [_cut(child, inside, path) for child in field.type if _holds((*path, child.name), inside)]
+    below = [_cut(child, inside, ends, path) for child in field.type if (*path, child.name) in inside]
     return field.with_type(pa.struct(below))
-
-
-def _holds(path: Path, inside: set[Path]) -> bool:
-    return any(leaf[: len(path)] == path for leaf in inside)
 
 
 def with_leaves(batch: pa.RecordBatch, schema: pa.Schema, columns: Sequence[str]) -> pa.RecordBatch:
@@ -155,17 +153,19 @@ def with_leaves(batch: pa.RecordBatch, schema: pa.Schema, columns: Sequence[str]
         batch: as the file has it, with at least these columns and leaves. schema: of the file.
         columns: names, dotted ones included.
     """
-    missing = [name for name in columns if name not in batch.schema.names]
+    own = set(batch.schema.names)
+    missing = [name for name in columns if name not in own]
     if not missing:
         return batch
     paths, numbered = leaf_paths(schema), numbered_columns(schema)
+    made: dict[str, pa.Array] = {}
     for name in missing:
         if name in numbered:
             values = [pc.cast(batch.column(member), pa.float32()) for member in numbered[name]]
             rows = np.column_stack([column.to_numpy(zero_copy_only=False) for column in values])
-            lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel(), pa.float32()), len(values))
-            batch = batch.append_column(name, lists)
+            made[name] = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel(), pa.float32()), len(values))
         elif name in paths:
             top, *below = paths[name]
-            batch = batch.append_column(name, pc.struct_field(batch.column(top), below))
-    return batch
+            made[name] = pc.struct_field(batch.column(top), below)
+    fields = [*batch.schema, *(pa.field(name, column.type) for name, column in made.items())]
+    return type(batch).from_arrays([*batch.columns, *made.values()], schema=pa.schema(fields, batch.schema.metadata))

@@ -77,7 +77,8 @@ class Shard:
         """
         if columns is None:
             return self.reader.batches(self.path, self.facts, None, groups, most_rows, poll)
-        columns = [name for name in columns if name in self.schema.names]
+        known = set(self.schema.names)
+        columns = [name for name in columns if name in known]
         numbered = numbered_columns(self.facts.schema)
         parts = [part for name in columns if name not in self.partition for part in numbered.get(name, [name])]
         # rows are counted by a column where none is read
