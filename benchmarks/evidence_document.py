@@ -406,9 +406,11 @@ def differences_table(evidence: Evidence, arm: str) -> str:
 
 
 def samples_table(evidence: Evidence) -> str:
-    """Return a row per corpus: pool, exact duplicates, held-out texts, shared rows."""
+    """Return a row per corpus: pool, exact duplicates by text, held-out texts, shared rows."""
     samples = evidence.results.get("samples", {})
-    rows = [["corpus", "what", "pool", "exact duplicates", "held-out texts of a target", "words trained on", "shared"]]
+    rows = [
+        ["corpus", "what", "pool", "same text as another", "held-out texts of a target", "words trained on", "shared"]
+    ]
     for corpus, facts in evidence.asked["corpora"].items():
         of_seeds = [of for key, of in samples.items() if key.rpartition("/")[0] == corpus]
         cells = [cell for key, cell in evidence.cells.items() if key.split("/")[0] == corpus]
@@ -587,13 +589,16 @@ def _method(evidence: Evidence) -> list[str]:
     )
     return [
         f"Of each corpus every seed draws up to {asked['rows']:,} rows, the pool, after the held-out texts of every "
-        f"target. Rows with a held-out text's words, or a cosine of {asked['near']:g} or more to one, leave the pool. "
+        f"target. Rows with a held-out text's words, or a cosine of {asked['near']:g} or more to one, leave the "
+        "pool: all its rows were compared with all held-out rows, so none near one was left to select. "
         f"Every method keeps {asked['ratio']:g} of it. The bigram model trains on equally many words of each "
         "selection, as many as the shortest has and at most 150,000, in an order that is the same for all, and "
         "predicts the held-out texts. Random and exact duplicates removed are means of four draws; the second draws "
-        "the same rows and replaces later copies of a text. Learned masks are the paper's preset with pair-wise "
-        "similarity, 5,000 steps; its DiSF would take hours and was not planned. All else is at the program's "
-        "defaults; features are not centered.",
+        "the same rows and replaces those of which an earlier one has the same text, up to the 2,000 characters that "
+        "the bigram model reads. Compared in full, in Unicode's NFC and without white space around them, the same "
+        "rows of every pool of films, papers and packages are duplicates. Learned masks are the paper's preset "
+        "with pair-wise similarity, 5,000 steps; its DiSF would take hours and was not planned. All else is at the "
+        "program's defaults; features are not centered.",
         f"Scores: {scores}. The classifier learns from the texts alone, each half of the pool from the other half.",
     ]
 

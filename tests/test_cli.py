@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import re
@@ -148,7 +149,7 @@ def test_duplicates_are_removed_and_the_best_of_each_group_is_kept(here, capsys)
     twice = pa.concat_tables([shard, shard.set_column(0, "chunk_id", pa.array(range(1_000_000, 1_000_240)))])
     pq.write_table(twice, "twice.parquet")
     assert run("copies", "twice.parquet", "--exact", "--remove", "once.parquet") == 0
-    assert "240 of 480 rows; 240 exact duplicates were removed" in capsys.readouterr().out
+    assert "240 of 480 rows; 240 exact duplicates (same features) were removed" in capsys.readouterr().out
     assert len(pq.read_table("once.parquet")) == 240
     for words, why in (
         (["in.parquet", "--exact"], "--exact belongs to --remove"),
@@ -157,6 +158,23 @@ def test_duplicates_are_removed_and_the_best_of_each_group_is_kept(here, capsys)
     ):
         assert run("copies", *words) == 2 and why in capsys.readouterr().err
     assert pq.read_table("in.parquet").equals(shard)
+
+
+def test_different_texts_with_equal_features_are_no_exact_duplicates(here, capsys):
+    """Texts of one template have equal TF-IDF features: each of their own words is in one text alone."""
+    words = ["river", "stone", "cloud", "field", "market", "window", "garden", "winter"]
+    texts = [f"Route {100_000 + i} of the register is located in Lamar County." for i in range(100)]
+    texts += [f"{first} {second} {third}" for first, second, third in itertools.permutations(words, 3)][:260]
+    twice = [*texts, *(f" {text}\n" for text in texts[:40])]
+    pq.write_table(pa.table({"id": [f"r{i}" for i in range(400)], "text": twice}), "texts.parquet")
+    assert run("prepare", "texts.parquet", "--output", "prepared") == 0
+    assert run("copies", "prepared", "--exact", "--remove", "kept.parquet", "--json") == 0
+    assert last_json(capsys)["kept"] == 360
+    assert {text.strip() for text in pq.read_table("kept.parquet")["text"].to_pylist()} == set(texts)
+    words = ["prepared", "--collapse", "exact", "--output", "out.parquet", "--estimator", "random"]
+    assert run("select", *words, "--select_ratio", "0.8", "--device", "cpu") == 0
+    assert "40 left out" in capsys.readouterr().out
+    assert len(set(pq.read_table("out.parquet")["id"].to_pylist())) == 320
 
 
 def truth_features():

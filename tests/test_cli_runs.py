@@ -234,8 +234,8 @@ def test_the_runs_folder_of_the_environment_is_the_command_lines_and_the_dashboa
     [
         ([], None),
         (["--prune", "0.5"], "the worst 50 % by quality skipped"),
-        (["--collapse", "exact"], "of exact duplicates (equal features) only the best kept ("),
-        (["--collapse", "0.99"], "of semantic duplicates (cosine from 0.99) only the best kept ("),
+        (["--collapse", "exact"], "of exact duplicates (same features) only the best kept ("),
+        (["--collapse", "0.99"], "of semantic duplicates (cosine 0.99 or more) only the best kept ("),
     ],
 )
 def test_a_bound_says_among_which_selections_it_holds(here, capsys, options, said):

@@ -8,6 +8,7 @@ from datamask.cli.common import DONE, command_work, read_rows_of
 from datamask.cli.output import check_output, percent, print_json, say
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
+from datamask.config.duplicates import duplicates_named
 from datamask.errors import OptionError
 from datamask.runs.store import RunStore
 from datamask.tables import OF_ROWS
@@ -40,10 +41,10 @@ def copies(options: argparse.Namespace) -> int:
         n = len(corpus)
         sizes = sorted({max(n >> halving, 1) for halving in range(HALVINGS + 1)})
         rates = {rows: subsample_rate(graph, options.cosine, rows) for rows in sizes}
+        duplicates = "exact" if options.exact else f"{options.cosine:g}"
         kept = None
         if options.remove is not None:
-            duplicates = "exact" if options.exact else str(options.cosine)
-            kept = write_kept(corpus, families(corpus, duplicates, graph), options.remove, work)
+            kept = write_kept(corpus, families(corpus, duplicates, graph, work=work), options.remove, work)
     if options.json:
         report = {
             "n": n,
@@ -58,7 +59,7 @@ def copies(options: argparse.Namespace) -> int:
         for rows in sizes[:-1]:
             print_text(f"  of {rows:,} of them: {percent(rates[rows])}")
         if kept is not None:
-            which = "exact duplicates" if options.exact else f"semantic duplicates (cosine {options.cosine:g} or more)"
+            which = duplicates_named(duplicates, corpus.provenance.columns)
             print_text(f"{options.remove}: {kept:,} of {n:,} rows; {n - kept:,} {which} were removed")
         if graph.recall < 1:
             say(f"the neighbors are approximate (recall {graph.recall:.1%}), so some duplicates are missing")

@@ -1,7 +1,8 @@
 """Families of near-copies, and which member of each to keep.
 
-`exact` compares feature bytes. A cosine connects rows that the neighbour graph lists at that similarity or above; a
-family is a connected component, so a chain of copies is one family even where its ends differ more.
+`exact` compares texts, or features where there is no text column. A cosine connects rows that the neighbor graph lists
+at that similarity or above; a family is a connected component, so a chain of copies is one family even where its ends
+differ more.
 
 A row with m semantic duplicates among the other N - 1 has none of them in a uniform subsample of n rows that holds the
 row with probability ``C(N - 1 - m, n - 1) / C(N - 1, n - 1)``, about ``(1 - n/N)^m``: the neighbor graph of the whole
@@ -13,40 +14,45 @@ from __future__ import annotations
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.equal_rows import exact_families
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.sampling import row_hash
 from datamask.errors import OptionError
+from datamask.work.context import UNWATCHED, Work
 
 ROUNDING = 1e-6
 """Copies may miss their cosine by float32 rounding: ``--collapse 1`` still finds them."""
-
-BLOCK = 4096
 
 NEIGHBORS = 32
 """Neighbors per row for pages and commands that count duplicates. They share one graph; facility location at ratio 0.3
 uses one this wide too."""
 
 
-def families(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0) -> np.ndarray:
+def families(
+    corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0, work: Work = UNWATCHED
+) -> np.ndarray:
     """The rows to keep: of each family of copies the best by quality, ties by `row_hash`.
 
     Args:
         corpus: N rows.
         collapse: ``none``, ``exact`` or a cosine above 0 and at most 1, as text.
         graph: the neighbour graph; only a cosine needs it.
-        seed: of the tie-breaking hash.
+        seed: of the tie-breaking hash. work: reads the texts that the corpus does not hold.
 
     Returns:
         Boolean ``(N,)`` mask.
 
     Raises:
         OptionError: `collapse` is none of these, or a cosine without a graph.
+        InputError: texts cannot be read again. Stopped: from `work`.
     """
-    mask: np.ndarray = winners(corpus, collapse, graph, seed=seed) == np.arange(len(corpus))
+    mask: np.ndarray = winners(corpus, collapse, graph, seed=seed, work=work) == np.arange(len(corpus))
     return mask
 
 
-def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0) -> np.ndarray:
+def winners(
+    corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0, work: Work = UNWATCHED
+) -> np.ndarray:
     """For each row the row that is kept of its family, itself where it is kept: int64 ``(N,)``.
 
     Arguments and errors as of `families`.
@@ -54,7 +60,7 @@ def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed:
     if collapse == "none":
         return np.arange(len(corpus))
     if collapse == "exact":
-        family = exact_families(corpus.features)
+        family = exact_families(corpus, work)
     else:
         cosine = _cosine(collapse)
         if graph is None:
@@ -76,29 +82,6 @@ def _cosine(collapse: str) -> float:
     if not 0 < cosine <= 1:
         raise OptionError(f"--collapse must be 'none', 'exact' or a cosine above 0 and at most 1, got {collapse!r}")
     return cosine
-
-
-def exact_families(features: np.ndarray) -> np.ndarray:
-    """A family number for each row, equal where all d values are equal: int64 ``(N,)``, the family's first row.
-
-    Rows are hashed to 64 bits, and rows with equal hashes are then compared value by value.
-    """
-    n, dim = features.shape
-    rng = np.random.default_rng(0x5EED)
-    # odd multipliers: any single differing value changes the sum
-    weights = rng.integers(0, 2**63, dim, np.uint64) * np.uint64(2) + np.uint64(1)
-    hashes = np.empty(n, np.uint64)
-    for low in range(0, n, BLOCK):
-        rows = features[low : low + BLOCK] + np.float32(0)  # -0.0 becomes 0.0, its equal
-        hashes[low : low + BLOCK] = (rows.view(np.uint32).astype(np.uint64) * weights).sum(axis=1)
-    _, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-    family = first[place]
-    members = np.flatnonzero(family != np.arange(n))
-    for low in range(0, len(members), BLOCK):
-        part = members[low : low + BLOCK]
-        differ = (features[part] != features[family[part]]).any(axis=1)
-        family[part[differ]] = part[differ]  # equal hashes by chance: each stays alone
-    return family
 
 
 def near_families(graph: NeighborGraph, cosine: float) -> np.ndarray:

@@ -25,6 +25,7 @@ from datamask.measured import Anchor, Anchors, TermValues
 from datamask.objectives.joint import Joint, Scale, Term, Values
 from datamask.polling import Poll, no_poll
 from datamask.quotas import quota_groups
+from datamask.work.context import Work
 
 NEAR_COPY_NEIGHBORS = 64
 
@@ -100,7 +101,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
         if both := int((first & second).sum()):
             raise OptionError(f"--{a} and --{b} both name {both:,} rows; take them out of one of the two")
     size = config.size(len(pool), pool.tokens) + int(given.sum())
-    eligible = _eligible(pool, config, size, pinned | given, banned)
+    eligible = _eligible(pool, config, size, pinned | given, banned, poll)
     rules = budget = tokens = None
     if config.budget is not None:
         eligible, budget = _budgeted(pool, config.budget, eligible, pinned | given, given)
@@ -229,13 +230,15 @@ def _budgeted(
     return torch.from_numpy(rows).to(pool.device), budget
 
 
-def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, banned: np.ndarray) -> Tensor:
+def _eligible(
+    pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, banned: np.ndarray, poll: Poll
+) -> Tensor:
     """Rows that may be selected: all, less collapsed copies, the worst by quality and bans; pins stay."""
     n = len(pool)
     keep = np.ones(n, dtype=bool)
     if config.collapse != "none":
         graph = None if config.collapse == "exact" else pool.graph(NEAR_COPY_NEIGHBORS)
-        keep &= families(pool.corpus, config.collapse, graph)
+        keep &= families(pool.corpus, config.collapse, graph, work=Work(poll))
     if config.prune > 0:
         left = max(1, round((1.0 - config.prune) * n))
         keep &= top(pool.quality.scores, left, pool.ties(config.seed)).cpu().numpy()

@@ -253,7 +253,8 @@ class SelectionOptions:
     collapse: str = option(
         Copies(),
         "Duplicates",
-        "keep the best row of duplicates: none, exact (equal features) or a cosine such as 0.95 (semantic duplicates)",
+        "keep the best row of duplicates: none, exact (the same text; without a text column, the same features) or a "
+        "cosine such as 0.95 (semantic duplicates)",
         "HOW",
         RULES,
         common=True,
@@ -261,7 +262,8 @@ class SelectionOptions:
         default="none",
         varied="copies",
         control=Control(),
-        help="Exact duplicates have identical features. Pair-wise similarity and DiSF do not avoid them.",
+        help="Exact duplicates have the same text, or the same features in a corpus without texts. Pair-wise "
+        "similarity and DiSF do not avoid them.",
     )
     pin: str | None = option(
         IdFile(),

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.config.duplicates import duplicates_named
 from datamask.errors import InputError, OptionError
 from datamask.polling import Poll, no_poll
 from datamask.recipes.learned import (
@@ -173,9 +174,10 @@ def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]
             f"about more. {way_out}"
         )
     if config.collapse != "none":
+        named = duplicates_named(config.collapse, learned.corpus.provenance.columns)
         notes.append(
-            f"The run kept the best row of semantic duplicates (--collapse {config.collapse}). The rule looks at "
-            "one row at a time and keeps their duplicates too. Remove them before or after."
+            f"The run kept the best row of {named}. The rule looks at one row at a time and keeps their "
+            "duplicates too. Remove them before or after."
         )
     if config.prune > 0:
         notes.append("Rows with lower quality than the pruned rows are not kept.")

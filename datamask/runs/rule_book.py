@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.config import Quota, SelectionConfig
+from datamask.config.duplicates import duplicates_named
 from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.files import check_regular, read_bounded, write_text
 from datamask.parquet import UNREADABLE, read_table, reason
@@ -248,13 +249,9 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
     if config.prune:
         rules.append(f"the worst {100 * config.prune:.4g} % by quality skipped")
     if config.collapse != "none":
-        copies = (
-            "exact duplicates (equal features)"
-            if config.collapse == "exact"
-            else (f"semantic duplicates (cosine from {config.collapse})")
-        )
         left = duplicates_left_out(config, facts.get("n"), facts.get("eligible"))
-        rules.append(f"of {copies} only the best kept" + (f" ({left:,} left out)" if left is not None else ""))
+        named = duplicates_named(config.collapse, facts.get("columns"))
+        rules.append(f"of {named} only the best kept" + (f" ({left:,} left out)" if left is not None else ""))
     rules += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
     return rules
 

@@ -1,17 +1,23 @@
 """Families of copies against union-find over all pairs; density against a loop."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import copies, row_hash
-from datamask.corpus.copies import ROUNDING, exact_families, families, near_copy_rate, subsample_rate
+from datamask.corpus import copies, equal_rows, row_hash
+from datamask.corpus.copies import ROUNDING, families, near_copy_rate, subsample_rate
 from datamask.corpus.density import local_density
+from datamask.corpus.equal_rows import equal_features, exact_families
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors
-from datamask.errors import OptionError
+from datamask.corpus.opening import open_corpus
+from datamask.errors import InputError, OptionError
+from tests.making.pools import corpus_of
 
 
 def union_find(n, pairs):
@@ -55,25 +61,74 @@ def test_cosine_families_equal_union_find_over_all_pairs(make_corpus, n, dim, se
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 6), st.integers(0, 10**6))
-def test_exact_families_equal_a_dictionary_of_rows(n, dim, seed):
+def test_equal_features_are_those_of_a_dictionary_of_rows(n, dim, seed):
     rng = np.random.default_rng(seed)
     features = rng.integers(-1, 2, (n, dim)).astype(np.float32)
     features[features == 0] *= rng.choice([-1, 1], int((features == 0).sum()))  # zeros of both signs are equal
     first = {}
     expected = [first.setdefault(tuple(row), i) for i, row in enumerate(features.tolist())]
-    np.testing.assert_array_equal(exact_families(features), expected)
+    np.testing.assert_array_equal(equal_features(features), expected)
 
 
 def test_rows_with_equal_hashes_by_chance_are_compared(monkeypatch):
-    monkeypatch.setattr(copies.np.random, "default_rng", lambda _: ZeroWeights())
+    monkeypatch.setattr(equal_rows.np.random, "default_rng", lambda _: ZeroWeights())
     features = np.array([[1, 2], [2, 1], [1, 2], [3, 3]], np.float32)
     # weights of 1 make the first two collide; they must not become one family
-    assert exact_families(features).tolist() == [0, 1, 0, 3]
+    assert equal_features(features).tolist() == [0, 1, 0, 3]
 
 
 class ZeroWeights:
     def integers(self, low, high, size, dtype):
         return np.zeros(size, dtype)
+
+
+TEXTS = ["Caf\u00e9", "other", " Cafe\u0301\n", None, None, "", " \u2003", "Caf\u00e9 2", "caf\u00e9"]
+OF_TEXTS = [0, 1, 0, 3, 4, 5, 5, 7, 8]
+"""The first row of the same text: NFC, without white space around it; a null text equals nothing."""
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_say_which_rows_are_exact_duplicates_and_features_where_there_are_none(kind):
+    texts = pa.array(TEXTS, kind)
+    alike = corpus_of(np.ones((len(TEXTS), 3)), text=texts)
+    assert exact_families(alike).tolist() == OF_TEXTS
+    coded = pa.table({"text": texts.cast(pa.string()).dictionary_encode()})
+    assert exact_families(replace(alike, metadata=coded)).tolist() == OF_TEXTS
+    assert not exact_families(corpus_of(np.ones((4, 3)))).any()
+
+
+def test_texts_that_a_corpus_does_not_hold_are_read_in_batches_and_not_kept(tmp_path):
+    """Two files, one of them without texts, a row dropped, and a sample of the rows."""
+    rng = np.random.default_rng(0)
+    texts = [f"{i % 40} \u00e9" for i in range(300)]
+    for name, low, high in (("a", 0, 200), ("b", 200, 300)):
+        rows = {
+            "id": [f"i{i}" for i in range(low, high)],
+            "quality": np.where(np.arange(low, high) == 7, np.nan, 1.0),
+            "features": list(rng.normal(size=(high - low, 4)).astype(np.float32)),
+        }
+        rows |= {"text": texts[low:high]} if name == "a" else {}
+        pq.write_table(pa.table(rows), tmp_path / f"{name}.parquet")
+    for options in ({}, {"rows": 120}):
+        whole = open_corpus(str(tmp_path), drop_invalid=True, **options)
+        bare = replace(whole, metadata=whole.metadata.drop_columns(["text"]))
+        family = exact_families(bare)
+        of_text = {}
+        firsts = [
+            place if text is None else of_text.setdefault(text, place)
+            for place, text in enumerate(whole.metadata["text"].to_pylist())
+        ]
+        assert family.tolist() == firsts == exact_families(whole).tolist()
+        assert bare.metadata.column_names == []
+    (tmp_path / "b.parquet").unlink()
+    with pytest.raises(InputError, match="cannot be read again"):
+        exact_families(bare)
+
+
+def test_a_text_that_is_no_utf_8_equals_its_own_bytes_alone():
+    wrong = pa.array([b"\xff", b"\xfe", b"\xff"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 3, wrong.buffers())
+    assert exact_families(corpus_of(np.ones((3, 2)), text=texts)).tolist() == [0, 1, 0]
 
 
 def test_exact_keeps_the_best_and_breaks_ties_by_hash_not_by_place(make_corpus):

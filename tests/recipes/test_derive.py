@@ -275,7 +275,7 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
     quality = np.sort(pq.read_table(tmp_path / "shards")["quality_score"].to_numpy())[::-1]
     worst = round(0.6 * N) - 1
     assert quality[worst + 1] < pruned.thresholds.least_quality < quality[worst]
-    assert "semantic duplicates" in pruned.notes[0] and "lower quality" in pruned.notes[1]
+    assert "exact duplicates (same features)" in pruned.notes[0] and "lower quality" in pruned.notes[1]
     alone = recipe_of(done(tmp_path, lamb=1.0, objective="facility", estimator="top-quality"))
     assert not alone.rule.needs_features and alone.learned["otherwise"] == 0
 

@@ -18,6 +18,7 @@ from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import background, session
 from datamask.dashboard.workspace.current import Current
 from datamask.errors import DatamaskError
+from datamask.options import OPTIONS
 from datamask.runs.store import Run
 from datamask.runs.varying import Plan, Point
 from datamask.work.worker import worker
@@ -110,7 +111,7 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             key="frontier_copies",
             persist_state="session",
             format_func=COPIES.__getitem__,
-            help="Pair-wise similarity and DiSF do not avoid exact duplicates.",
+            help=OPTIONS["collapse"].help,
         )
     return Shared(tuple(chosen), float(share), collapse)
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from datamask.analyses.overview import tables
 from datamask.analyses.overview.chart import quality_histogram
+from datamask.config.duplicates import duplicates_named
 from datamask.corpus import Corpus
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
@@ -48,7 +49,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
     with memory, st.container(gap=None):
         st.metric("Memory", words.size(corpus.nbytes))
     with copies, st.container(gap=None):
-        _copies(opening)
+        _copies(opening, corpus)
     picture, remarks = st.columns([1.7, 1], gap="large")
     with picture:
         names = provenance.columns.get("quality") or ["quality"]
@@ -87,12 +88,12 @@ def show(opening: Opening, corpus: Corpus) -> None:
     st.caption(f"The first {min(tables.FIRST_ROWS, len(corpus))} rows. Corpus fingerprint: {corpus.fingerprint[:12]}.")
 
 
-def _copies(opening: Opening) -> None:
+def _copies(opening: Opening, corpus: Corpus) -> None:
     copies, job = opening.copies, opening.counting
     near = words.percent(copies.near, 1) if copies.near is not None else "–"
     st.metric("Semantic duplicates", near, help=NEAR_HELP)
     if copies.exact is not None:
-        st.caption(f"{copies.exact:,} exact duplicates")
+        st.caption(f"{copies.exact:,} {duplicates_named('exact', corpus.provenance.columns)}")
     if copies.near is None:
         background.offer(
             "" if job is None else job.key,

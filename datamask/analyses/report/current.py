@@ -52,7 +52,8 @@ def report_of(selection: Selection, opened: OpenCorpus, cache_dir: Path, now: fl
 
 def kept(selection: Selection, corpus: Corpus) -> Kept:
     """What the summary is about."""
-    return Kept(selection.settings, selection.count, len(corpus), selection.tokens(corpus))
+    tokens, columns = selection.tokens(corpus), corpus.provenance.columns
+    return Kept(selection.settings, selection.count, len(corpus), tokens, columns=columns)
 
 
 def _values(selection: Selection, opened: OpenCorpus) -> Section:

@@ -5,8 +5,9 @@ Every sentence comes from what is stored. Where nothing was measured, the summar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from datamask.ablation.comparisons import BETTER, LEVEL, WORSE
 from datamask.ablation.methods import method_of
@@ -14,6 +15,7 @@ from datamask.ablation.offers import instead_of
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import GRAY, MODELS, track
 from datamask.config import SelectionConfig
+from datamask.config.duplicates import duplicates_named
 from datamask.dashboard.drawing import words
 from datamask.dashboard.tradeoff.evidence_track import track_of
 from datamask.evaluation.result import NO_RESULT
@@ -32,6 +34,7 @@ class Kept:
     Attributes:
         settings: of the selection. selected: rows that it keeps, of `n`; tokens: of these, None: not known.
         eligible: rows that could be selected; None: not counted. run_id: of the run that it is; "": it is in no run.
+        columns: of the corpus, role -> name.
         file: where the ids lie for whoever reads the summary; "": in the run's folder.
     """
 
@@ -40,6 +43,7 @@ class Kept:
     n: int
     tokens: float | None = None
     eligible: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
     run_id: str = ""
     file: str = ""
 
@@ -53,6 +57,7 @@ def kept_by(run: Run, file: str = "") -> Kept:
         size.n or 0,
         size.tokens,
         facts.get("eligible"),
+        facts.get("columns") or {},
         run.id,
         file,
     )
@@ -148,13 +153,12 @@ def _duplicates(kept: Kept) -> str:
     settings = kept.settings
     if settings.collapse == "none":
         return "No duplicates were removed before the selection."
-    exact = settings.collapse == "exact"
-    kind = "exact (equal features)" if exact else f"semantic (cosine at least {settings.collapse})"
+    kind = duplicates_named(settings.collapse, kept.columns)
     left = duplicates_left_out(settings, kept.n, kept.eligible)
     if left is None:
         counted = "The number of removed rows was not counted" if kept.run_id else "A run counts the removed rows"
-        return f"Only the best row of {kind} duplicates could be selected. {counted}."
-    return f"Before the selection, {words.count(left)} {kind} duplicates were removed."
+        return f"Only the best row of {kind} could be selected. {counted}."
+    return f"Before the selection, {words.count(left)} {kind} were removed."
 
 
 def _ids(kept: Kept) -> str:

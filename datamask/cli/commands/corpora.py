@@ -58,7 +58,10 @@ def add_copies(parser: argparse.ArgumentParser) -> None:
         help="write the rows without semantic duplicates: of each group the one with the highest quality is kept",
     )
     group.add_argument(
-        "--exact", action="store_true", help="with --remove: remove rows with equal features alone (off)"
+        "--exact",
+        action="store_true",
+        help="with --remove: remove exact duplicates alone, rows with the same text (without a text column, the same "
+        "features) (off)",
     )
     output = parser.add_argument_group(OUTPUT)
     add_runs_dir(output)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamask.corpus.copies import exact_families
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.equal_rows import equal_features
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.principal import principal_axes, project
@@ -68,7 +68,7 @@ class FitInput:
 
 def fitted_rows(corpus: Corpus, fit_all: int | None = None, fit_sample: int | None = None) -> FittedRows:
     """All rows without copies, or of more than `fit_all` a uniform sample of `fit_sample` (None: all of them)."""
-    family = exact_families(corpus.features)
+    family = equal_features(corpus.features)
     rows = distinct = np.unique(family)
     if fit_all is not None and len(rows) > fit_all:
         hashes = row_hash(corpus.ids, 0)[rows]

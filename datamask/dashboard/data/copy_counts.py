@@ -19,7 +19,7 @@ class Copies:
     """How many rows repeat others.
 
     Attributes:
-        exact: rows whose features equal, byte for byte, those of a row that is kept; None before they are counted.
+        exact: exact duplicates of a row that is kept; None before they are counted.
         near: share of rows with another row at cosine `NEAR` or above; None before it is known.
         recall: share of each row's nearest rows that the search behind `near` finds; 1 where it is exact.
     """
@@ -29,9 +29,9 @@ class Copies:
     recall: float = 1.0
 
 
-def count_exact(corpus: Corpus) -> int:
-    """Rows that equal another one, which is kept."""
-    return int(len(corpus) - families(corpus, "exact", None).sum())
+def count_exact(corpus: Corpus, work: Work) -> int:
+    """Count the exact duplicates of another row, which is kept. Raises Stopped: from `work`."""
+    return int(len(corpus) - families(corpus, "exact", None, work=work).sum())
 
 
 def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, float]:

@@ -251,7 +251,7 @@ class Openings:
         self._trim()
         self._note(opening, corpus)
         if len(corpus) > COUNTED_AT_ONCE:
-            opening.copies = Copies(count_exact(corpus))
+            opening.copies = Copies(count_exact(corpus, job.work))
         elif opening.config != demo.config():  # its first map has the processor; Data counts where it is looked at
             self.count_copies(opening)
 
@@ -284,7 +284,7 @@ class Openings:
     def _count(self, opening: Opening, corpus: Corpus, job: Job) -> None:
         job.report(0.0, "looking for copies")
         if opening.copies.exact is None:
-            opening.copies = Copies(count_exact(corpus))
+            opening.copies = Copies(count_exact(corpus, job.work))
         opening.copies = Copies(opening.copies.exact, *count_near(corpus, self.folder.parent, job.work))
 
     def _trim(self) -> None:

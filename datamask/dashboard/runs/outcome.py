@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.config.duplicates import duplicates_named
 from datamask.dashboard.drawing import words
 from datamask.evaluation.result import LISTED, NO_RESULT, RunResult
 from datamask.measured import Anchor, Anchors, RowClasses
@@ -238,8 +239,7 @@ def headline(run: Run) -> str:
     masks = f"G {config.n_rollout} · " if config.n_rollout else ""
     extras = [f"worst {words.percent(config.prune)} skipped"] if config.prune else []
     if config.collapse != "none":
-        exact = config.collapse == "exact"
-        extras.append("exact duplicates removed" if exact else f"duplicates removed at {config.collapse}")
+        extras.append(f"without {duplicates_named(config.collapse, run.facts().get('columns'))}")
     if config.center:
         extras.append("features centered")
     if config.scale == "raw":

@@ -96,7 +96,7 @@ PANEL: tuple[MeasureEntry, ...] = (
     MeasureEntry(
         "exact_copies",
         "Exact duplicates",
-        "Share of selected rows whose features another selected row has too.",
+        "Share of selected rows whose text another selected row has too; in a corpus without texts, whose features.",
         "lower",
         True,
         _ROWS,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.corpus.copies import ROUNDING, exact_families
+from datamask.config.duplicates import compared_by
+from datamask.corpus.copies import ROUNDING
+from datamask.corpus.equal_rows import exact_families
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
-from datamask.evaluation.measures.ground import Ground, polled
+from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Work
 
 NEAR = 0.95
 """Cosine from which two samples count as near-copies."""
@@ -63,10 +66,11 @@ def near_copy_rate(ground: Ground, selections: Selections, entry: MeasureEntry) 
 
 
 def exact_copy_rate(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
-    """Share of members whose features another member has too, value for value."""
-    family = polled(lambda: exact_families(ground.corpus.features), ground.poll)
+    """Share of members that have an exact duplicate among the members."""
+    family = exact_families(ground.corpus, Work(ground.poll))
     whole = np.bincount(family, minlength=len(family))
-    note = f"in the whole corpus {(whole[family] > 1).mean():.3f}"
+    same = compared_by(ground.corpus.provenance.columns)
+    note = f"the same {same}; in the whole corpus {(whole[family] > 1).mean():.3f}"
     readings = {}
     for name, rows in selections.items():
         sizes = np.bincount(family[rows], minlength=len(family))

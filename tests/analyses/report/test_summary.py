@@ -117,7 +117,7 @@ def test_removed_duplicates_are_counted(world, tmp_path):
             break
         family = joined
     removed = len(x) - len(np.unique(family))
-    assert f"Before the selection, {removed:,} semantic (cosine at least 0.9) duplicates were removed" in said(run, [])
+    assert f"Before the selection, {removed:,} semantic duplicates (cosine 0.9 or more) were removed" in said(run, [])
     without = ran(world, collapse="exact")
     assert "removed rows was not counted" in said(without, [])
     along = Kept(SelectionConfig.from_options(collapse="exact"), 30, 100)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from datamask.corpus import exact_search
-from datamask.corpus.copies import exact_families
+from datamask.corpus.equal_rows import equal_features
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.projections import fitting, layouts
 from datamask.corpus.projections.layouts import stored_layout
@@ -113,7 +113,7 @@ def test_neighbors_kept_is_what_brute_force_counts_over_all_rows(clustered, samp
     fitted = fitting.fitted_rows(clustered, fit_all=sample, fit_sample=sample)
     given = fitting.fit_input(clustered, fitted, None)
     points = clustered.features[:, :2] + 0.05 * np.random.default_rng(2).normal(size=(180, 2)).astype(np.float32)
-    points = points[exact_families(clustered.features)]
+    points = points[equal_features(clustered.features)]
     expected = kept_by_brute_force(clustered, fitted.distinct, points)
     assert 0.2 < expected < 0.9
     assert fitting.neighbors_kept(clustered, fitted, given, points) == pytest.approx(expected, abs=1e-9)

@@ -23,8 +23,9 @@ from datamask.analyses.ablation.compute.meters import FeatureMeter, Meter, TextM
 from datamask.analyses.ablation.compute.parts import parts
 from datamask.analyses.ablation.compute.sources import read_proxy, text_column
 from datamask.config.target import LEAST_TEXTS, Target
-from datamask.corpus.copies import exact_families, near_families
+from datamask.corpus.copies import near_families
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.equal_rows import equal_features
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.examples import Examples
@@ -167,7 +168,7 @@ def units_of_features(corpus: Corpus, graph: NeighborGraph) -> np.ndarray:
     family = near_families(graph, NEAR)
     sizes = np.bincount(family)
     # numbers of families come first
-    return np.where(sizes[family] <= LONGEST_CHAIN, family, len(family) + exact_families(corpus.features))
+    return np.where(sizes[family] <= LONGEST_CHAIN, family, len(family) + equal_features(corpus.features))
 
 
 def _circular(corpus: Corpus, target: Target | None) -> bool:

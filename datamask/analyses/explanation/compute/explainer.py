@@ -20,6 +20,7 @@ from datamask.evaluation.problems import NEAR_COPY_NEIGHBORS, pose
 from datamask.learning.rules import Rules
 from datamask.objectives.contract import chunks
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Work
 
 SIMILARITIES_AT_ONCE = 16_000_000
 
@@ -100,7 +101,7 @@ class Explainer:
         if config.ban is not None:
             self._banned[read_rows(config.ban, pool.corpus).rows] = True
         graph = pool.graph(NEAR_COPY_NEIGHBORS) if config.collapse not in ("none", "exact") else None
-        self._winner = winners(pool.corpus, config.collapse, graph)
+        self._winner = winners(pool.corpus, config.collapse, graph, work=Work(poll))
 
     def explain(self, rows: Sequence[int] | np.ndarray, poll: Poll = no_poll) -> list[Explanation]:
         """Explain these rows of the corpus.

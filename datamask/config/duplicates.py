@@ -1,0 +1,30 @@
+"""What `--collapse` removes, in words: the same ones on every page, in every report and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def compared_by(columns: Mapping[str, Any] | None) -> str:
+    """``text`` or ``features``: what exact duplicates have in common.
+
+    Args:
+        columns: role -> name, of a corpus or a run; None: not known.
+    """
+    return "text" if (columns or {}).get("text") else "features"
+
+
+def duplicates_named(collapse: str, columns: Mapping[str, Any] | None) -> str:
+    """Name the duplicates of which the best row is kept.
+
+    Args:
+        collapse: as the option of that name, but not ``none``. columns: as of `compared_by`.
+
+    Example:
+        >>> duplicates_named("exact", {"text": "content"})
+        'exact duplicates (same text)'
+    """
+    if collapse == "exact":
+        return f"exact duplicates (same {compared_by(columns)})"
+    return f"semantic duplicates (cosine {collapse} or more)"
