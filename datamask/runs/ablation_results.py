@@ -9,12 +9,9 @@ import re
 from pathlib import Path
 
 from datamask.ablation.result import VERSION, AblationResult
-from datamask.memo import FileMemo
 from datamask.runs.formats import to_plain
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
-
-_LOADED: FileMemo[AblationResult | None] = FileMemo(64)
 
 _KEY = re.compile(r"[0-9a-f]{12}")
 
@@ -39,9 +36,8 @@ def load(cache_dir: str | Path, fingerprint: str, key: str) -> AblationResult | 
     """The result of that key; None where there is none, or only a damaged or outdated one."""
     if not _KEY.fullmatch(key):
         return None
-    stored = stored_result(cache_dir, fingerprint, key)
-    # remembered with the comparisons that were worked out from it: pages ask at every drawing
-    return _LOADED.get(stored.path, stored.find)
+    # with the comparisons that were worked out from it: pages ask at every drawing
+    return stored_result(cache_dir, fingerprint, key).find_again()
 
 
 def results(cache_dir: str | Path, fingerprint: str) -> list[AblationResult]:

@@ -18,18 +18,21 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from datamask.errors import Stopped, StoreError
 from datamask.files import replacing, sweep
+from datamask.memo import FileMemo
 from datamask.polling import Poll, no_poll
 from datamask.work.cache import SUFFIX, Cache, remove, safe, touch, warn_once
 from datamask.work.locks import only_one
 from datamask.work.result_file import Content, Entry, Implausible, load, store
 
 T = TypeVar("T")
+
+_READ: FileMemo[Any] = FileMemo(64, 256 * 2**20)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,10 @@ class StoredResult(Generic[T]):
         if result is not None:
             touch(path.parent)
         return result
+
+    def find_again(self) -> T | None:
+        """As `find`, but a file that stays as it is is read once; what it held is shared, and nobody changes it."""
+        return None if self.root is None else _READ.get(self.path, self.find, self.entry)
 
     def keep(self, result: T) -> bool:
         """Write a result, whole or not at all; return whether it was written. Never blocks.

@@ -6,6 +6,7 @@ import io
 import json
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from datamask import memo
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, stored_layout
@@ -35,9 +37,11 @@ from datamask.dashboard.map.parcels import ground_parcel
 from datamask.dashboard.map.places import place
 from datamask.dashboard.map.regions import Region
 from datamask.dashboard.shell import view as views
-from datamask.dashboard.tradeoff import lambda_points, live
+from datamask.dashboard.tradeoff import kept_points, lambda_points, live
+from datamask.dashboard.workspace import current as currently
 from datamask.runs.execute import execute
 from datamask.runs.stored_measures import stored_agreement
+from datamask.work import result_file
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.making.runs import NASTY, finish_run, write_shard
@@ -141,6 +145,27 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     assert titles(app) == ["Selected by mine", "source", "Similarity to neighbors"]
     again = page(corpus=opened.key, run=run.id, maps="3", second="length")
     assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbors"]
+
+
+def test_a_drawing_finds_each_thing_once_and_sends_no_script(page, opened, store, mapped, monkeypatch):
+    """λ was looked up five times, a stored layout was read three times, and components brought their scripts."""
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine", objective="pairwise")
+    topics.stored_topics(opened.corpus, store.cache_dir).keep(topics.Topics(mapped.astype(np.int32), ("a", "b", "c")))
+    monkeypatch.setattr(memo, "SETTLED_SECONDS", -1.0)
+    app, calls = page(corpus=opened.key, run=run.id), Counter()
+    for module, name in (
+        (currently, "known"),
+        (kept_points, "key_of"),
+        (live, "key_of"),
+        (result_file, "_check_digest"),
+    ):
+        made = getattr(module, name)
+        counted = lambda *given, name=name, made=made, **more: calls.update([name]) or made(*given, **more)  # noqa: E731
+        monkeypatch.setattr(module, name, counted)
+    app.run()
+    assert calls["known"] == 1 and calls["key_of"] <= 3 and not calls["_check_digest"]
+    sent = [component.proto for component in app.get("bidi_component")]
+    assert len(sent) > 2 and all(len(proto.js_content) < 200 and not proto.css_content for proto in sent)
 
 
 def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapped):

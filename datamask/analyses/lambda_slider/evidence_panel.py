@@ -20,6 +20,7 @@ from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import below_random, evidence_track
 from datamask.dashboard.tradeoff.evidence_track import TARGET
 from datamask.dashboard.workspace import method_panel
+from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.runs import ablation_results
 
@@ -41,10 +42,11 @@ def found(corpus: Corpus, settings: SelectionConfig, selected: SelectionConfig |
     return evidence_track.header(shown, offers(shown), instead)
 
 
-def controls(workspace: Workspace) -> None:
+def controls(current: Current) -> None:
     """Draw the target and what its result offers; without a result the button that finds out."""
+    workspace = current.workspace
     corpus, settings = workspace.corpus, workspace.asked
-    if said := below_random.warning(corpus, settings, workspace.runs, session.store().cache_dir):
+    if said := below_random.below_at(current.along.points, workspace.wanted):
         st.caption(f":material/warning: {said}", width="content")
     shown = track_of(corpus, settings)
     if shown.result is None:

@@ -107,7 +107,7 @@ def slider(name: str, beside: Beside) -> Slider:
     Args:
         name: of the map.
     """
-    workspace, along = beside.workspace, currently.known(beside.workspace)
+    workspace, along = beside.workspace, beside.current.along
     points, ends, parcels = along.points, beside.seen.ends, {}
     named = along.stamp, workspace.settings, beside.scope
     if points:
@@ -130,7 +130,7 @@ def follow(current: Current) -> None:
     """Have the page drawn again with what is solved along lambda since."""
     workspace = current.workspace
     if current.under_way:
-        st.fragment(_watch, run_every=EVERY)(workspace, len(currently.known(workspace).points))
+        st.fragment(_watch, run_every=EVERY)(workspace, len(current.along.points))
     if current.begins_later:
         st.fragment(_begin, run_every=LATER)(workspace, [])
 
@@ -138,7 +138,7 @@ def follow(current: Current) -> None:
 def _watch(workspace: Workspace, drawn: int) -> None:
     """Once twice as many are solved as were drawn, or all, the page is drawn with them."""
     settled()
-    along = currently.known(workspace)
+    along = currently.known(workspace).along
     if not along.under_way or drawn < len(along.points) >= min(2 * drawn, lambda_points.GRID_SIZE):
         st.rerun()
 

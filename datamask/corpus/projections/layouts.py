@@ -77,6 +77,7 @@ def _checked_layout(content: Content, n: int) -> Layout:
     require(layout.points.dtype == np.float32 and layout.points.shape == (n, 2), "the map is of another corpus")
     require(np.isfinite(layout.points).all(), "the map has points at infinity")
     require(0.0 <= layout.kept <= 1.0 and 0 < layout.fitted <= n, "what it says of the map cannot be")
+    layout.points.flags.writeable = False
     return layout
 
 

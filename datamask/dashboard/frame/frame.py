@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from urllib.parse import urlencode
 
-import numpy as np
 import streamlit as st
-from PIL import Image
 
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
@@ -16,10 +14,10 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
+from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace import keeping, preparing_panel, strip_panel
 from datamask.dashboard.workspace import workspace as workspaces
 from datamask.dashboard.workspace.current import Current
-from datamask.dashboard.workspace.workspace import Workspace
 
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("app.py", "Map", ":material/scatter_plot:"),
@@ -111,35 +109,21 @@ WORDS = (
 """What the help of the menu explains on every page."""
 
 
-def _mark() -> str:
-    """Nine samples, four of them kept, and the name, as SVG; its two tones read on a light and on a dark ground."""
-    dots = "".join(
-        f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="3.3" fill="#2B86C5"/>'
-        if (x, y) in KEPT
-        else f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="2.7" fill="none" stroke="#8A949E" stroke-width="1.2"/>'
-        for x in range(3)
-        for y in range(3)
-    )
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="148" height="28" viewBox="0 0 148 28">'
-        + dots
-        + '<text x="37" y="20" font-family="system-ui, sans-serif" font-size="19" font-weight="600" '
-        'fill="#2B86C5">datamask</text></svg>'
-    )
-
-
-def _favicon() -> Image.Image:
-    """The mark without its name, 60 by 60. Drawn here, because an icon by name would be fetched from the web."""
-    y, x = np.mgrid[0:60, 0:60]
-    picture = np.zeros((60, 60, 4), np.uint8)
-    for column in range(3):
-        for row in range(3):
-            distance = np.hypot(x - (10 + 20 * column), y - (10 + 20 * row))
-            selected = (column, row) in KEPT
-            picture[(distance < 8.5) if selected else (distance < 7) & (distance > 4.5)] = (
-                (43, 134, 197, 255) if selected else (138, 148, 158, 255)
-            )
-    return Image.fromarray(picture)
+DOTS = "".join(
+    f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="3.3" fill="#2B86C5"/>'
+    if (x, y) in KEPT
+    else f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="2.7" fill="none" stroke="#8A949E" stroke-width="1.2"/>'
+    for x in range(3)
+    for y in range(3)
+)
+ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 28 28">{DOTS}</svg>'
+MARK = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="148" height="28" viewBox="0 0 148 28">'
+    f'{DOTS}<text x="37" y="20" font-family="system-ui, sans-serif" font-size="19" font-weight="600" '
+    'fill="#2B86C5">datamask</text></svg>'
+)
+"""Nine samples, four of them kept, without and with the name; its two tones read on a light and on a dark ground. An
+icon by name would be fetched from the web."""
 
 
 def frame(title: str, question: str, about: str = "") -> Current | None:
@@ -157,19 +141,19 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     views.read()
     keeping.arrive(told=title == "Runs")  # before the menu, whose links name the run that is shown
     st.set_page_config(
-        page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
+        page_title=f"{title} · datamask", page_icon=ICON, layout="wide", initial_sidebar_state="collapsed"
     )
     st.html(STYLE + strip_panel.STYLE + theme.READABLE)
     opening = session.current_opening()
     opened = None if opening is None else opening.opened
     workspace = None if opened is None else workspaces.read(opened)
     views.write()
-    if workspace is not None:
-        preparing_panel.begin(workspace)
+    # before the menu, which says what is begun
+    known = None if workspace is None else currently.known(workspace, begin=True)
     with st.container(gap="xxsmall"):
-        _menu(question, about, title, opening, workspace)
-        current = strip_panel.show(workspace)
-    if workspace is None and opening is not None and opening.ready:
+        _menu(question, about, title, opening, known)
+        current = strip_panel.show(known)
+    if current is None and opening is not None and opening.ready:
         st.rerun()  # opened since: nothing on this page waits for it any more
     trouble = st.session_state.pop("trouble", None)
     if trouble:
@@ -177,9 +161,9 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     return current
 
 
-def _menu(question: str, about: str, heading: str, opening: Opening | None, workspace: Workspace | None) -> None:
+def _menu(question: str, about: str, heading: str, opening: Opening | None, known: Current | None) -> None:
     with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
-        st.image(_mark(), width=148, alt="datamask")
+        st.image(MARK, width=148, alt="datamask")
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xxsmall"):
             _links(PAGES[:-FOLDED])
             with st.container(key="menu_last", horizontal=True, width="content", gap="xxsmall"):
@@ -189,7 +173,7 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None, work
         with st.container(
             key="menu_state", horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"
         ):
-            _running(workspace)
+            _running(known)
             with st.container(
                 key="menu_corpus",
                 horizontal=True,
@@ -242,7 +226,7 @@ def _opening_live(key: str) -> None:
     st.progress(min(opening.job.share, 1.0), text="opening …", width=120)
 
 
-def _running(workspace: Workspace | None) -> None:
+def _running(known: Current | None) -> None:
     long_work = signed()
     # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
     busy = listing.apart(
@@ -253,7 +237,7 @@ def _running(workspace: Workspace | None) -> None:
     # a run that ended before it could be listed has no line here whose end draws the page again
     if keeping.ended():
         st.rerun()
-    prepared = [] if workspace is None else preparing_panel.parts(workspace)
+    prepared = [] if known is None else preparing_panel.parts(known)
     if busy or long_work or prepared:
         # those at work first: a queue may be long
         busy.sort(key=lambda job: job.state != "running")
@@ -264,8 +248,8 @@ def _running(workspace: Workspace | None) -> None:
                 st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
             if len(busy) > LISTED:
                 st.caption(f"and {len(busy) - LISTED:,} more", width="content")
-            if workspace is not None and prepared:
-                preparing_panel.show(workspace, prepared)
+            if known is not None and prepared:
+                preparing_panel.show(known.workspace, prepared)
 
 
 def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:

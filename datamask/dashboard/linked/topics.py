@@ -55,7 +55,7 @@ def key_of(corpus: Corpus) -> str:
 
 def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
     """The clusters; None where they are not computed yet."""
-    return stored_topics(corpus, cache_dir).find()
+    return stored_topics(corpus, cache_dir).find_again()
 
 
 def start(
@@ -131,4 +131,5 @@ def _kept_topics(content: Content, n: int) -> Topics:
         "the clusters have no names of their own",
     )
     require(codes.min() >= 0 and codes.max() < len(names), "a cluster has no name")
+    codes.flags.writeable = False
     return Topics(codes, tuple(map(str, names)))

@@ -47,12 +47,12 @@ def key_of(corpus: Corpus) -> str:
 
 def crowding(corpus: Corpus, cache_dir: str | Path) -> np.ndarray | None:
     """Mean similarity of each row to its 15 nearest others, float32 ``(N,)``; None where it is not computed yet."""
-    return stored_crowding(corpus, cache_dir).find()
+    return stored_crowding(corpus, cache_dir).find_again()
 
 
 def layout(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT) -> Layout | None:
     """The layout by a projection; None where it is not computed yet."""
-    return stored_layout(corpus, cache_dir, projection).find()
+    return stored_layout(corpus, cache_dir, projection).find_again()
 
 
 def reading(projection: str, measured: Layout | None) -> str:
@@ -134,4 +134,5 @@ def _kept_crowding(content: Content, corpus: Corpus) -> np.ndarray:
     values = content.arrays["values"]
     require(values.dtype == np.float32 and values.shape == (len(corpus),), "the crowding is of another corpus")
     require((np.abs(values) <= 1.0 + 1e-4).all(), "the crowding is no mean of cosines")
+    values.flags.writeable = False
     return values

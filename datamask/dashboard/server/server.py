@@ -33,7 +33,7 @@ from datamask.dashboard.server import parcels
 from datamask.dashboard.server.codes import one_time_code, tell
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.server.scripts import APP
-from datamask.dashboard.shell import clicks, session
+from datamask.dashboard.shell import clicks, components, session
 from datamask.dashboard.shell.loopback import ADDRESS, on_loopback
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import default_root
@@ -124,6 +124,7 @@ def around(script: str | None = None) -> dict[str, Any]:
         "routes": [
             Route(server_note.TOKEN_PATH, _token),
             Route(f"/{_base()}{parcels.PATH}{{address}}", parcels.answer),
+            Route(f"/{_base()}{components.PATH}{{name}}", components.answer),
         ],
         "middleware": [Middleware(Doorkeeper, hosts=_hosts)],
         "lifespan": _life,

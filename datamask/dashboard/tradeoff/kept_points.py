@@ -19,7 +19,6 @@ from datamask.corpus import Corpus
 from datamask.corpus.neighbors import GRAPH_VERSION
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.measured import ANCHOR_VERSION
-from datamask.memo import FileMemo
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.stored import StoredResult
 
@@ -32,8 +31,6 @@ MAYBE = ("gap", "solved_at")
 
 SAME = 1e-6
 """Of a joint value: what its terms add up to, as they are rounded."""
-
-_LOADED: FileMemo[tuple[LambdaPoint, ...] | None] = FileMemo(8)
 
 
 def key_of(corpus: Corpus, config: SelectionConfig) -> str:
@@ -71,9 +68,7 @@ def keep(points: Sequence[LambdaPoint], fingerprint: str, problem: str, cache_di
 
 def find(fingerprint: str, problem: str, rows: int, cache_dir: str | Path) -> tuple[LambdaPoint, ...]:
     """Return the kept points of a problem by rising lambda; empty where none are kept that can be believed."""
-    stored = stored_points(fingerprint, problem, rows, cache_dir)
-    # pages ask several times at every drawing
-    return _LOADED.get(stored.path, stored.find) or ()
+    return stored_points(fingerprint, problem, rows, cache_dir).find_again() or ()
 
 
 def of_problem(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> tuple[LambdaPoint, ...]:

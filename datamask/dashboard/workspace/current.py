@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
@@ -36,9 +37,9 @@ class Current:
 
     Attributes:
         behind: the solver that is kept ready; None: none is, or lambda cannot be moved.
-        kept: whether points were solved before and kept on disk: they count before what `behind` has solved so far.
+        solved: what was solved and kept on disk; it counts before what `behind` has solved so far.
         own: the shown run; None: there is none, or it has no lambda or no values on this scale.
-        points: selections by rising lambda, of each lambda one.
+        points: selections by rising lambda, of each lambda one; of stored runs the shown one and the nearest at most.
         lasting: those of `points` that are stored runs, the shown one last.
         point: the chosen one of them, or an answer between; None: what is shown has no value there.
         waits: whether the selection of the chosen lambda is being made; until it is there, `point` is the nearest.
@@ -46,10 +47,10 @@ class Current:
 
     workspace: Workspace
     behind: live.Session | None
-    kept: bool
+    solved: tuple[LambdaPoint, ...]
     own: LambdaPoint | None
-    points: tuple[LambdaPoint, ...]
-    lasting: tuple[LambdaPoint, ...]
+    points: tuple[LambdaPoint, ...] = ()
+    lasting: tuple[LambdaPoint, ...] = ()
     point: LambdaPoint | None = None
     waits: bool = False
 
@@ -61,6 +62,16 @@ class Current:
             return None if run is None else of_run(run, scene.run_columns(run).selected, point)
         stored = next((other for other in self.workspace.runs if other.id == point.run_id), None)
         return of_point(self.workspace.settings if stored is None else stored.config.selection, point, stored)
+
+    @property
+    def kept(self) -> bool:
+        """Whether points were solved before and kept on disk."""
+        return bool(self.solved)
+
+    @cached_property
+    def along(self) -> Current:
+        """The same with all stored runs of the problem among the points, which takes reading each of them once."""
+        return _with_points(self, self.workspace.alike)
 
     @property
     def stamp(self) -> str:
@@ -108,38 +119,47 @@ class Current:
 
 
 def current(workspace: Workspace, seconds: float = WAITS, *, begin: bool = True) -> Current:
-    """The current selection of a workspace.
-
-    Args:
-        seconds: that it may be waited for. begin: solve where nothing is selected yet and it takes moments.
-    """
-    moved = workspace.run is None or workspace.lamb is not None
-    now = known(workspace, begin=begin, stored=moved, near=workspace.wanted)
-    point, waits = _chosen(now, seconds)
-    return replace(now, point=point, waits=waits)
+    """The current selection of a workspace: `known`, then `chosen`."""
+    return chosen(known(workspace, begin=begin), seconds)
 
 
-def known(workspace: Workspace, *, begin: bool = False, stored: bool = True, near: float | None = None) -> Current:
-    """What is known now, without the selection that stands at the chosen lambda.
+def known(workspace: Workspace, *, begin: bool = False) -> Current:
+    """What is known now without a look at stored runs, and without the selection that stands at the chosen lambda.
 
     Args:
         begin: have the points prepared where that takes so little time that nobody has to ask for it.
-        stored: whether other stored runs are looked at.
-        near: of these, only the one nearest to this lambda is read; None: all of them.
     """
     refused = bool(workspace.refusal)
     behind = None if refused else live.find(workspace.corpus, workspace.settings)
     kept = () if refused else _kept(workspace)
     if begin and behind is None and not refused:
-        there = any(near is not None and abs(point.lamb - near) < SAME for point in kept)
+        there = any(abs(point.lamb - workspace.wanted) < SAME for point in kept)
         needed = not there and (workspace.run is None or workspace.lamb is not None)
         behind = _begun(workspace, needed) if needed or not kept else None
-    own = _own(workspace)
-    lasting = _stored(workspace, near) if stored and not refused else []
-    if own is not None:
-        lasting.append(own)
-    points = lambda_points.with_stored(kept or lambda_points.solved_by(behind), lasting)
-    return Current(workspace, behind, bool(kept), own, tuple(points), tuple(lasting))
+    return Current(workspace, behind, kept, _own(workspace))
+
+
+def chosen(now: Current, seconds: float = WAITS) -> Current:
+    """What is known, with the selection at the chosen lambda. Of stored runs only the nearest is read.
+
+    Args:
+        seconds: that it may be waited for.
+    """
+    workspace, near = now.workspace, []
+    if workspace.run is None or workspace.lamb is not None:
+        nearest = min((abs(lamb - workspace.wanted) for lamb, _ in workspace.alike), default=0.0)
+        near = [(lamb, run) for lamb, run in workspace.alike if abs(lamb - workspace.wanted) <= nearest]
+    now = _with_points(now, near)
+    point, waits = _chosen(now, seconds)
+    return replace(now, point=point, waits=waits)
+
+
+def _with_points(now: Current, stored: Sequence[tuple[float, Run]]) -> Current:
+    lasting = _stored(now.workspace, stored)
+    if now.own is not None:
+        lasting.append(now.own)
+    points = lambda_points.with_stored(now.solved or lambda_points.solved_by(now.behind), lasting)
+    return replace(now, points=tuple(points), lasting=tuple(lasting))
 
 
 def begin_later(workspace: Workspace) -> None:
@@ -232,12 +252,8 @@ def _of_run(run: Run, fingerprint: str, selected: np.ndarray, *, shown: bool) ->
     return lambda_point.of_run(spot, selected, exact=not estimated, shown=shown)
 
 
-def _stored(workspace: Workspace, near: float | None) -> list[LambdaPoint]:
-    """What stored runs found for this problem at their lambdas, on one scale, the shown one left out."""
-    alike = _alike(workspace)
-    if near is not None and alike:
-        nearest = min(abs(lamb - near) for lamb, _ in alike)
-        alike = [(lamb, run) for lamb, run in alike if abs(lamb - near) <= nearest]
+def _stored(workspace: Workspace, alike: Sequence[tuple[float, Run]]) -> list[LambdaPoint]:
+    """What stored runs found for this problem at their lambdas, on one scale."""
     points = []
     for _, run in alike:
         with contextlib.suppress(DatamaskError, OSError):  # discarded since it was listed
@@ -247,24 +263,6 @@ def _stored(workspace: Workspace, near: float | None) -> list[LambdaPoint]:
             if point is not None and point.rows == len(workspace.corpus):
                 points.append(point)
     return points
-
-
-def _alike(workspace: Workspace) -> list[tuple[float, Run]]:
-    """The other runs that solve this problem, each with its lambda. Reads no table."""
-    fingerprint = workspace.corpus.fingerprint
-    spot = None if workspace.run is None else spots.spot_of(workspace.run, fingerprint)
-    scale = None if spot is None else spot.scale
-    found = []
-    for run in workspace.runs:
-        with contextlib.suppress(DatamaskError):  # discarded since it was listed
-            if run is workspace.run or run.whole is not None:
-                continue
-            if not lambda_points.posed_alike(workspace.settings, run.config.selection):
-                continue
-            spot = spots.spot_of(run, fingerprint)
-            if spot is not None and spot.scale == (scale := scale or spot.scale):
-                found.append((spot.lamb, run))
-    return found
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)

@@ -14,6 +14,7 @@ from datamask.dashboard.shell import session
 from datamask.dashboard.shell.garbage import settled
 from datamask.dashboard.tradeoff import lambda_points, live
 from datamask.dashboard.workspace import current as currently
+from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
 from datamask.work.job import Job
 from datamask.work.worker import worker
@@ -40,35 +41,27 @@ class Part:
         return self.seconds * (1.0 - self.job.share) if self.job.left is None else self.job.left
 
 
-def begin(workspace: Workspace) -> None:
-    """Begin the selections along λ, where they may begin by themselves. Call it before the menu is drawn."""
-    currently.known(workspace, begin=True, stored=False, near=workspace.wanted)
-
-
-def begin_map(workspace: Workspace, projection: str, names_by: str) -> None:
+def begin_map(current: Current, projection: str, names_by: str) -> None:
     """Begin what a map of the corpus lacks and may begin by itself; then the page is drawn again, with it in the menu.
 
     Args:
         projection, names_by: the chosen ones.
     """
-    corpus, cache_dir = workspace.corpus, session.store().cache_dir
-    known = currently.known(workspace, stored=False)
+    corpus, cache_dir = current.workspace.corpus, session.store().cache_dir
     # λ goes first, as a person looks at it and moves it: a layout would take half of a small machine from it
-    first = known.behind.job if known.under_way and known.behind is not None else None
+    first = current.behind.job if current.under_way and current.behind is not None else None
     if layout_panel.begin(corpus, cache_dir, projection, first) or names_panel.begin(corpus, cache_dir, names_by):
         st.rerun()
 
 
-def parts(workspace: Workspace) -> list[Part]:
+def parts(known: Current) -> list[Part]:
     """What is being prepared, in its order, with what of it is done; empty where nothing is under way."""
-    corpus, found = workspace.corpus, []
-    known = currently.known(workspace, stored=False)
-    behind = known.behind
+    corpus, behind, found = known.workspace.corpus, known.behind, []
     # beside points that are kept it is begun for what is between them: nothing waits for that
     if behind is not None and behind.alive and (behind.job.ended or known.under_way):
         there = any(abs(point.lamb - MIDDLE) < currently.SAME for point in lambda_points.solved_by(behind))
         names = ("other λ",) if there else (f"λ {MIDDLE:g}", "other λ")
-        seconds = lambda_points.expected_seconds(corpus, workspace.settings) or 0.0
+        seconds = lambda_points.expected_seconds(corpus, known.workspace.settings) or 0.0
         found.append(Part(names, behind.job, seconds))
     for key, seconds in (
         (map_layout.key_of(corpus), map_layout.expected_seconds(corpus)),
@@ -100,7 +93,7 @@ def _stamp(workspace: Workspace, waiting: list[Part]) -> tuple[object, ...]:
 
 def _line(workspace: Workspace, drawn: tuple[object, ...]) -> None:
     settled()
-    known = parts(workspace)
+    known = parts(currently.known(workspace))
     waiting = _waiting(known)
     if not waiting or _stamp(workspace, waiting) != drawn:
         st.rerun()
@@ -123,5 +116,5 @@ def _stop(workspace: Workspace) -> None:
     behind = live.find(workspace.corpus, workspace.settings)
     if behind is not None:
         behind.stop()
-    for part in parts(workspace):
+    for part in parts(currently.known(workspace)):
         part.job.stop()

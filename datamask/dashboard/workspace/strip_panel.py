@@ -38,13 +38,13 @@ STYLE = f"""<style>
 </style>"""
 
 
-def show(workspace: Workspace | None) -> Current | None:
+def show(known: Current | None) -> Current | None:
     """Draw the strip, and give the current selection that the page shows; None where no corpus is open."""
-    if workspace is None:
+    if known is None:
         with st.container(key=KEY, horizontal=True, vertical_alignment="center", gap="small"):
             st.caption("No selection yet.", width="content")
         return None
-    current = currently.current(workspace)
+    current = currently.chosen(known)
     with st.container(key=KEY, horizontal=True, vertical_alignment="center", gap="small"):
         _draw(current)
     return current

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import streamlit as st
 
@@ -17,7 +19,7 @@ from datamask.dashboard.runs import candidates, listing
 from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
-from datamask.dashboard.tradeoff import lambda_points
+from datamask.dashboard.tradeoff import lambda_points, spots
 from datamask.dashboard.workspace import rules as kept_rules
 from datamask.errors import DatamaskError
 from datamask.options import OPTIONS
@@ -79,6 +81,26 @@ class Workspace:
     def asked(self) -> SelectionConfig:
         """The problem under its rules, at the lambda that the view asks for: what a press solves."""
         return replace(self.settings, lamb=self.wanted)
+
+    @cached_property
+    def alike(self) -> Sequence[tuple[float, Run]]:
+        """The other runs that solve this problem, each with its lambda; none where lambda cannot be moved."""
+        if self.refusal:
+            return []
+        fingerprint = self.corpus.fingerprint
+        spot = None if self.run is None else spots.spot_of(self.run, fingerprint)
+        scale = None if spot is None else spot.scale
+        found = []
+        for run in self.runs:
+            with contextlib.suppress(DatamaskError):  # discarded since it was listed
+                if run is self.run or run.whole is not None:
+                    continue
+                if not lambda_points.posed_alike(self.settings, run.config.selection):
+                    continue
+                spot = spots.spot_of(run, fingerprint)
+                if spot is not None and spot.scale == (scale := scale or spot.scale):
+                    found.append((spot.lamb, run))
+        return found
 
     def renewed(self) -> Workspace:
         """The workspace as the view is now. For callbacks: what was chosen just before a press was not drawn yet."""

@@ -98,7 +98,7 @@ def show(current: Current | None) -> None:
                 layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
 
     if current is not None:
-        preparing_panel.begin_map(current.workspace, wanted, names_panel.WORDS)
+        preparing_panel.begin_map(current, wanted, names_panel.WORDS)
     ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
     with drawing:
         canvas_map.canvas_map(

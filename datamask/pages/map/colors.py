@@ -13,7 +13,6 @@ from datamask.dashboard.map.layers import Change, Layer, Selection
 from datamask.dashboard.map.scene import Ground
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
-from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
 from datamask.runs.store import Run
 
@@ -41,8 +40,7 @@ def layer(
         name = next((other for other in (columns.QUALITY, columns.CROWDING) if other not in chosen), columns.QUALITY)
         return columns.layer(corpus, name, rows, scores_of)
     if name == best_rows.NAME:
-        ends = currently.known(workspace)
-        return best_rows.layer(ends.mask_at(1.0), ends.mask_at(0.0), workspace.refusal)
+        return best_rows.layer(current.along.mask_at(1.0), current.along.mask_at(0.0), workspace.refusal)
     if run is not None and name in settled_colours.NAMES:
         cells, cache_dir = ground.places.cells, session.store().cache_dir
         drawn = settled_colours.layer(name, run, scene.run_columns(run), corpus, cache_dir, cells)

@@ -183,7 +183,7 @@ def _draw(current: Current) -> None:
     with page.map:
         drawing = st.container(gap=None)
         about = st.container(key="explore_about", horizontal=True, vertical_alignment="center", gap="small")
-    preparing_panel.begin_map(workspace, wanted, named_by)
+    preparing_panel.begin_map(current, wanted, named_by)
     ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
     rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
     view = brushing.Linked(
@@ -283,7 +283,7 @@ def _draw(current: Current) -> None:
         )
         next_run.offer(current, MAP)
         compared_panel.offer(current, against)
-        evidence_panel.controls(workspace)
+        evidence_panel.controls(current)
     with page.conditions:
         filter_panel.conditions(view)
     with page.foot:

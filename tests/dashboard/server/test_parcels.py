@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from datamask.dashboard.server import parcels
 from datamask.dashboard.server.hosts import Doorkeeper, Hosts
+from datamask.dashboard.shell import components
 
 
 class Corpus:
@@ -28,7 +29,10 @@ def client(monkeypatch):
     kept = parcels.Parcels(most=1000)
     monkeypatch.setattr(parcels, "parcels", lambda: kept)
     app = Starlette(
-        routes=[Route(f"/{parcels.PATH}{{address}}", parcels.answer)],
+        routes=[
+            Route(f"/{parcels.PATH}{{address}}", parcels.answer),
+            Route(f"/{components.PATH}{{name}}", components.answer),
+        ],
         middleware=[Middleware(Doorkeeper, hosts=lambda: Hosts())],
     )
     return TestClient(app, base_url="http://localhost")
@@ -50,6 +54,17 @@ def test_a_parcel_is_given_to_whoever_knows_its_address_and_kept_by_the_browser(
     # of a foreign name or page it is refused as all else is
     assert asked(client, address, host="evil.example").status_code == 403
     assert asked(client, address, origin="http://evil.example").status_code == 403
+
+
+def test_the_script_of_a_component_is_given_once_with_its_style(client):
+    script = components.script_of(("loader",), components.FILES / "map.css")
+    path = components.serve_script(script)
+    answer = client.get(f"/{path}")
+    assert answer.text == script and ".map" in script and "function fetchParcel" in script
+    assert (
+        answer.headers["content-type"].startswith("text/javascript") and "immutable" in answer.headers["cache-control"]
+    )
+    assert client.get(f"/{path}0").status_code == 404
 
 
 def test_no_visitor_finds_the_parcels_of_another_corpus_or_server(client):

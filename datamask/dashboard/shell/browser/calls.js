@@ -5,10 +5,15 @@
 // the same, now and then after the later one, and is cleaned up after at once. Then the later one is made again.
 
 const REMEMBERED = 8;
+const SHEET = new CSSStyleSheet();
 const CALLS = new WeakMap(); // by element, those that were not given up
 
+SHEET.replaceSync(STYLE);
+
 export default function (call) {
-  const element = call.parentElement, calls = CALLS.get(element) ?? [], made = { call, leave: mount(call) };
+  const element = call.parentElement, sheets = element.getRootNode().adoptedStyleSheets;
+  if (sheets && !sheets.includes(SHEET)) sheets.push(SHEET);
+  const calls = CALLS.get(element) ?? [], made = { call, leave: mount(call) };
   CALLS.set(element, calls);
   calls.push(made);
   calls.splice(0, calls.length - REMEMBERED);
