@@ -311,7 +311,7 @@ def listed_cosines(rows: np.ndarray, of: np.ndarray, indices: np.ndarray, cosine
 
 @compiled_sum
 def true_cosines(features: np.ndarray, indices: np.ndarray, cosines: np.ndarray, rows: np.ndarray) -> None:
-    """Set the cosines of listed pairs to the products of their features, never above the entry before.
+    """Set the cosines of listed pairs to the products of their features, from -1 to 1.
 
     Args:
         features: float32 ``(N, d)``, unit rows. indices: int32 ``(N, K)``, lists, each row in front of its own.
@@ -319,7 +319,6 @@ def true_cosines(features: np.ndarray, indices: np.ndarray, cosines: np.ndarray,
     """
     d = features.shape[1]
     for v in rows:
-        least = np.float32(1.0)
         for c in range(1, indices.shape[1]):
             i = indices[v, c]
             if i == v:  # a short list ends with the row itself again
@@ -327,8 +326,19 @@ def true_cosines(features: np.ndarray, indices: np.ndarray, cosines: np.ndarray,
             total = np.float64(0.0)
             for a in range(d):
                 total += features[v, a] * features[i, a]
-            least = min(least, max(np.float32(total), np.float32(-1.0)))
-            cosines[v, c] = least
+            cosines[v, c] = np.float32(min(max(total, -1.0), 1.0))
+
+
+@compiled
+def sort_lists(indices: np.ndarray, similarities: np.ndarray) -> None:
+    """Sort lists, ``(n, K)``, by falling similarity, the row itself in front; equal ones stay as they are."""
+    for v in range(len(indices)):
+        for c in range(2, indices.shape[1]):
+            index, value, at = indices[v, c], similarities[v, c], c
+            while at > 1 and similarities[v, at - 1] < value:
+                indices[v, at], similarities[v, at] = indices[v, at - 1], similarities[v, at - 1]
+                at -= 1
+            indices[v, at], similarities[v, at] = index, value
 
 
 def empty_heaps(n: int, k: int, none: int) -> tuple[np.ndarray, np.ndarray]:

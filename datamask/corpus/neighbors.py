@@ -19,7 +19,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.exact_search import all_pairs, cosines_with, falling, nearest, on_device
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
 from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
-from datamask.corpus.rounded_rows import cosine_error, rounded
+from datamask.corpus.rounded_rows import cosine_error, highest_product, longest_move, rounded, slack
 from datamask.corpus.sampling import row_hash, uniform_rows
 from datamask.corpus.threads import in_threads
 from datamask.errors import OptionError, Stopped
@@ -51,7 +51,7 @@ BUILDING_BYTES = 16
 ROUNDED_BYTES = 4
 """Of a feature meanwhile: rounded, in the order of rows and in that of cells."""
 
-GRAPH_VERSION = 3
+GRAPH_VERSION = 4
 """Of the kept graph: raise it when what it means changes."""
 
 COMPARED_ROWS, SEARCHED_ROWS = 2_000, 8
@@ -66,11 +66,13 @@ class NeighborGraph:
     Attributes:
         indices: int32 ``(N, K)``; the row itself first, then others by falling cosine of the rounded rows, ties by the
             hash of the id.
-        similarities: float32 ``(N, K)``, falling cosines of the rows; 1 for the row itself. Where rounding has changed
-            the order of two, the later has the lower cosine of both.
+        similarities: float32 ``(N, K)``, cosines of the rows; 1 for the row itself. They fall except where rounding has
+            changed the order of two.
         listed: float32 ``(N, K)``, the falling cosines of the rounded rows; None: those are the same.
         exact: whether the lists are the true nearest neighbours of the rounded rows.
         recall: the share of the true neighbours that are listed, measured on `RECALL_ROWS` random rows; 1 where exact.
+        move: how far a row lies from the rounded one, at most (`datamask.corpus.rounded_rows.longest_move`).
+        slack: how far the products that say what is listed may be from cosines: 0 on a CPU, where these are computed.
     """
 
     indices: np.ndarray
@@ -78,6 +80,8 @@ class NeighborGraph:
     exact: bool = True
     recall: float = 1.0
     listed: np.ndarray | None = None
+    move: float = 0.0
+    slack: float = 0.0
 
     @property
     def k(self) -> int:
@@ -87,7 +91,20 @@ class NeighborGraph:
     def first(self, k: int) -> NeighborGraph:
         """The graph with lists cut to their first k entries (views)."""
         listed = None if self.listed is None else self.listed[:, :k]
-        return NeighborGraph(self.indices[:, :k], self.similarities[:, :k], self.exact, self.recall, listed)
+        return replace(self, indices=self.indices[:, :k], similarities=self.similarities[:, :k], listed=listed)
+
+    def by_cosine(self) -> tuple[np.ndarray, np.ndarray]:
+        """Copies of `indices` and `similarities` by falling cosine of the rows."""
+        from datamask.corpus import kernels
+
+        lists = self.indices.copy(), self.similarities.copy()
+        kernels.sort_lists(*lists)
+        return lists
+
+    def highest_unlisted(self) -> np.ndarray:
+        """The highest product of each row with one that an exact graph does not list, float64 ``(N,)``."""
+        listed = self.similarities if self.listed is None else self.listed
+        return highest_product(listed[:, -1] + np.float32(self.slack), self.move)
 
     @property
     def nbytes(self) -> int:
@@ -139,19 +156,24 @@ def build_neighbors(
         work = work.part(CELLS_SHARE, 1.0)
         if cells is not None:
             graph = _build_approximately(rows, k, cells, ties, checkpoint or GraphCheckpoint(), work)
-            return _with_true_cosines(graph, features, cells.order, work)
+            return _with_true_cosines(graph, features, rows, cells.order, work)
     if str(device) == "cpu":
-        lists = all_pairs(rows, k - 1, ties, checkpoint=checkpoint, work=work)
+        lists, off = all_pairs(rows, k - 1, ties, checkpoint=checkpoint, work=work), 0.0
     else:
         lists = on_device(rows, k - 1, str(device), checkpoint=checkpoint, work=work)
-    return _with_true_cosines(graph_of(*sorted_lists(lists, ties)), features, np.arange(len(rows)), work)
+        off = float(slack(rows.shape[1]))
+    graph = replace(graph_of(*sorted_lists(lists, ties)), slack=off)
+    return _with_true_cosines(graph, features, rows, np.arange(len(rows)), work)
 
 
-def _with_true_cosines(graph: NeighborGraph, features: np.ndarray, order: np.ndarray, work: Work) -> NeighborGraph:
+def _with_true_cosines(
+    graph: NeighborGraph, features: np.ndarray, rounded_rows: np.ndarray, order: np.ndarray, work: Work
+) -> NeighborGraph:
     """The same graph with cosines of the rows next to those of rounded rows, by which it lists: so lists and what is
     solved on them are the same in memory and out of core, and values and bounds are of the true ones.
 
     Args:
+        rounded_rows: int16 ``(N, d)``.
         order: int64 ``(N,)``, of the rows: neighbors of rows that follow one another are fetched once.
     """
     from datamask.corpus import kernels
@@ -163,7 +185,8 @@ def _with_true_cosines(graph: NeighborGraph, features: np.ndarray, order: np.nda
         kernels.true_cosines(features, graph.indices, true, rows)
 
     in_threads(task, -(-len(features) // COSINE_ROWS), threads=work.threads, poll=work.poll)
-    return replace(graph, similarities=true, listed=graph.similarities)
+    move = longest_move(features, rounded_rows)
+    return replace(graph, similarities=true, listed=graph.similarities, move=move)
 
 
 def _build_approximately(
@@ -348,6 +371,8 @@ def _checked_graph(content: Content, features: np.ndarray) -> NeighborGraph:
         bool(arrays["exact"]),
         float(arrays["recall"]),
         arrays["listed"],
+        float(arrays["move"]),
+        float(arrays["slack"]),
     )
     check_graph(graph, features)
     return graph
@@ -372,12 +397,12 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     require(indices.min() >= 0 and indices.max() < n, "the lists name rows that are not there")
     require((indices[:, 0] == np.arange(n)).all(), "the lists do not begin with the row itself")
     require(np.isfinite(similarities).all() and np.abs(similarities).max() <= 1.0, "the similarities are no cosines")
-    require((similarities[:, 1:-1] >= similarities[:, 2:]).all(), "the similarities do not fall")
     require(listed.dtype == np.float32 and listed.shape == indices.shape, "the cosines of rounded rows are missing")
     require((listed[:, 1:-1] >= listed[:, 2:]).all(), "the cosines of rounded rows do not fall")
     require(0.0 <= graph.recall <= 1.0 and (not graph.exact or graph.recall == 1.0), "the recall is no share")
-    # an entry may have the cosine of one before it, and each of the two is off
-    rounding = 2.0 * cosine_error(features.shape[1])
+    rounding = cosine_error(features.shape[1])
+    require(0.0 <= 2.0 * graph.move <= rounding, "rows cannot be rounded so far")
+    require(0.0 <= graph.slack <= slack(features.shape[1]), "products cannot be off so far")
     rows = np.random.default_rng(0).choice(n, min(n, COMPARED_ROWS), replace=False)
     names = np.sort(indices[rows], axis=1)
     require((names[:, 1:] > names[:, :-1]).all(), "a row is listed twice")

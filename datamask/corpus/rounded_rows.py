@@ -6,7 +6,8 @@ together, in which order, by which machine: lists that are built in memory and b
 entry. Products of float32 matrices only say which pairs are worth computing (`slack`).
 
 A cosine is off by some 0.00002 at hundreds of dimensions, by 0.0007 at two, and never by more than `cosine_error`. A
-graph in memory has those of the rows too; out of core values and bounds are computed from the rows.
+graph in memory has those of the rows too, and how far rows were moved; out of core values and bounds are computed from
+the rows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ UNIT = 32_767
 """The length of a row."""
 
 ROWS_AT_ONCE = 4096
+
+LENGTHS = 2.0**-22
+"""The product of two equal rows is above 1 by so much at most: their lengths are 1 to the rounding of float32."""
 
 LEAST = 1e-3
 """Length below which a row has no direction."""
@@ -77,6 +81,36 @@ def cosine_error(dim: int) -> float:
     """
     moved = 2.0**-11 + math.sqrt(dim) * (2.0**-25 + 0.5 / UNIT)
     return 2.002 * moved
+
+
+def longest_move(features: np.ndarray, rows: np.ndarray) -> float:
+    """How far a rounded row of unit length lies from the row, at most.
+
+    Args:
+        features: float32 ``(N, d)``, unit rows. rows: int16 ``(N, d)``, the same rounded.
+    """
+    most = 0.0
+    for low in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[low : low + ROWS_AT_ONCE].astype(np.float64)
+        some /= np.sqrt(np.einsum("ij,ij->i", some, some))[:, None]
+        some -= features[low : low + ROWS_AT_ONCE]
+        most = max(most, float(np.einsum("ij,ij->i", some, some).max()))
+    return math.sqrt(most)
+
+
+def highest_product(cosines: np.ndarray, move: float) -> np.ndarray:
+    """The highest product that two rows may have whose rounded rows have a cosine, float64 ``(n,)``.
+
+    Each of the two rows moved by at most `move`, so they are nearer by at most twice that. Rows that nearly coincide
+    are a small distance apart, and their cosine changes by much less than the rows moved.
+
+    Args:
+        cosines: float32 ``(n,)``, of rounded rows.
+    """
+    cosines = cosines.astype(np.float64) + 2.0**-24  # they were rounded themselves
+    apart = np.sqrt(np.maximum(2.0 - 2.0 * cosines, 0.0)) - 2.0 * move
+    of_distance = 1.0 - np.maximum(apart, 0.0) ** 2 / 2
+    return np.minimum(cosines + 2.0 * move, of_distance) + LENGTHS
 
 
 def widened(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,6 @@ from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
-from datamask.corpus.rounded_rows import cosine_error, slack
 from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
@@ -170,17 +169,13 @@ class Pool:
             with self._room(entry.name, objective) as room:
                 lists, exact = None, True
                 if k:
-                    graph = self.graph(k)
-                    lists = (
-                        tensor(graph.indices[:, :k]).to(self.device),
-                        tensor(graph.similarities[:, :k]).to(self.device),
-                    )
+                    graph = self.graph(k).first(k)
+                    indices, similarities = graph.by_cosine()
+                    lists = tensor(indices).to(self.device), tensor(similarities).to(self.device)
                     exact = graph.exact
                 function = objective.bind_polled(self.features, lists, exact, self._work.poll)
                 if k and graph.listed is not None:
-                    # on a device, float32 products say which rows are listed
-                    error = cosine_error(self.space.dim) + float(slack(self.space.dim))
-                    function.list_by(graph.listed[:, :k], error)
+                    function.list_by(graph.indices, graph.listed, 2 * graph.move, graph.highest_unlisted())
                 self._functions[key] = function
                 room.pass_to(self._functions[key])
         return self._functions[key]

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from datamask.learning.facility_dual import descend, product_error, proved
 from datamask.learning.lists import Lists
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import ROUNDING, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import bounded, concave
 from datamask.learning.trace import Trace, TracePoint, no_trace
@@ -134,7 +134,7 @@ def dual_bound(
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
         del nearest  # of all rows, like what follows
     if lists is None:
-        lists = Lists(function.indices.cpu().numpy(), function.listed)
+        lists = Lists(*function.listed)
     own, step, zero = bonus.cpu().numpy(), lists.step, lists.zero
     record = _bound_recorder(effort.trace, value)
     descent = descend(
@@ -154,7 +154,11 @@ def dual_bound(
         exact_lists=function.exact_lists,
         threads=torch.get_num_threads(),
     )
-    prices, error = (descent.prices - zero) * step, product_error(function.d)
+    prices, error, unlisted = (descent.prices - zero) * step, product_error(function.d), None
+    if function.exact_lists:
+        unlisted = function.unlisted
+        if unlisted is None:
+            unlisted = lists.similarity(lists.near[:, -1]) + error
     bound = proved(
         function.products,
         lists,
@@ -162,12 +166,12 @@ def dual_bound(
         prices,
         own,
         error + function.listed_error,
+        unlisted=unlisted,
         choose=choose,
-        exact_lists=function.exact_lists,
         poll=poll,
     )
     return Certificate(
-        constant + weight * (bound - dual.scale.zero),
+        constant + weight * (bound + 2 * ROUNDING - dual.scale.zero),
         "exact" if function.exact_lists else "listed",
         value,
         prices,

@@ -191,24 +191,25 @@ def proved(
     bonus: np.ndarray,
     error: float,
     *,
+    unlisted: np.ndarray | None = None,
     choose: Callable[[np.ndarray], np.ndarray] | None = None,
-    exact_lists: bool = True,
     poll: Poll = no_poll,
 ) -> float:
     """The bound of some prices in float64, on the exact products of the rows.
 
-    An unlisted pair was no nearer than the last listed one, so its product is at most that and the error: no price may
-    be lower. Of the listed pairs, those that may exceed the price are multiplied anew.
+    No price may be below what an unlisted pair may have. Of the listed pairs, those that may exceed the price are
+    multiplied anew.
 
     Args:
         prices: float64 ``(n,)``, similarities. bonus: as in `descend`. error: how far a listed similarity may lie from
             the exact product.
-        exact_lists: whether unlisted pairs count; on approximate lists the bound is of the listed ones.
+        unlisted: float64 ``(n,)``, the highest product of a row with one that it does not list; None: such pairs do not
+            count, so the bound is of the listed ones.
     """
-    n, k = lists.indices.shape
+    n = len(lists.indices)
     theta = np.maximum(prices.astype(np.float64, copy=False), 0.0)
-    if k < n and exact_lists:
-        theta = np.maximum(theta, np.minimum(lists.similarity(lists.near[:, -1]) + error, MOST))
+    if unlisted is not None:
+        theta = np.maximum(theta, np.minimum(unlisted, MOST))
     total = np.zeros(n)
     for first in range(0, n, ROWS_AT_ONCE):
         poll()

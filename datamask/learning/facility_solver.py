@@ -119,7 +119,7 @@ class _Known:
 
     def __init__(self, problem: Problem, lists: Lists | None) -> None:
         if lists is None:
-            lists = Lists.in_steps(*_arrays(problem))
+            lists = Lists.in_steps(*problem.joint.counting[0].function_of(Facility).listed)
         self.lists, self.bonus = lists, _bonus(problem) / lists.step
         self.visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
         self.place = np.empty_like(self.visit)
@@ -217,11 +217,6 @@ def _refilled(problem: Problem, budget: Budget, known: _Known, mask: Tensor, pol
         else:
             share /= 2
     return mask
-
-
-def _arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    function = problem.joint.counting[0].function_of(Facility)
-    return function.indices.cpu().numpy().astype(np.int32, copy=False), function.listed
 
 
 def _bonus(problem: Problem) -> np.ndarray:

@@ -105,12 +105,15 @@ class SetFunction(abc.ABC):
         """f of one mask, from rows drawn by `seed` where `value` is a lower bound that takes most of a run's time."""
         return self.value(mask, poll)
 
-    def list_by(self, cosines: np.ndarray, error: float) -> None:  # noqa: B027 - most have no lists
-        """Take note by which cosines the lists are, for what is solved and proved on them; overridden where that is.
+    def list_by(  # noqa: B027 - most have no lists
+        self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray
+    ) -> None:
+        """Take note of the lists by which the objective is solved and proved; overridden where that is.
 
         Args:
-            cosines: float32 ``(n, K)``, falling, of rows that were rounded. error: how far from the product of the rows
-                the cosine of any pair may be, at most.
+            indices, cosines: int32 and float32 ``(n, K)``, falling, of rows that were rounded.
+            error: how far from the product of the rows the cosine of any pair may be, at most.
+            unlisted: float64 ``(n,)``, the highest product that a row may have with one that it does not list.
         """
 
     @abc.abstractmethod

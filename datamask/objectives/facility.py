@@ -54,20 +54,25 @@ class Facility(SetFunction):
     """``f(U) = (1/n) sum over v of max(0, max over j in U of x_v . x_j)``, on K-nearest-neighbour lists.
 
     It sees local coverage, hence copies. Steps use the listed-neighbour value, which counts a row without a listed
-    member as 0 and so is never above f. `value`, `gains` and `final_marginals` are exact on exact lists: a row whose
-    list holds a member has its true nearest member there; the others are measured against all members. On approximate
-    lists a listed member may not be the nearest, so these three are of listed pairs and a little low: `value` is a
-    lower bound of f, `estimate` compares a sample of the rows with all members, `exact_value` every row.
+    member as 0 and so is never above f. `value`, `gains` and `final_marginals` are exact on exact lists: a row that
+    lists a member no farther than an unlisted row can be has its true nearest member there; the others are measured
+    against all members. On approximate lists a listed member may not be the nearest, so these three are of listed pairs
+    and a little low: `value` is a lower bound of f, `estimate` compares a sample of the rows with all members,
+    `exact_value` every row.
     """
 
     needs_neighbors = priced = drawn = True
 
-    listed: np.ndarray
-    """Float32 ``(n, K)``, falling: the cosines by which neighbors are listed. What is solved or proved on lists goes by
-    them, since they are the same in memory and out of core. They are `similarities` until `list_by`."""
+    listed: tuple[np.ndarray, np.ndarray]
+    """Int32 and float32 ``(n, K)``, falling: the lists by cosines of rounded rows. What is solved or proved on lists
+    goes by them, since they are the same in memory and out of core. Until `list_by` they are those of the objective."""
 
     listed_error: float
-    """How far they are from the products of the rows, at most, beside the rounding of products."""
+    """How far their cosines are from the products of the rows, at most, beside the rounding of products."""
+
+    unlisted: np.ndarray | None
+    """Float64 ``(n,)``: the highest product that a row may have with one that it does not list. None: such rows are no
+    nearer than the last listed one."""
 
     true_neighbors: bool
     """Whether all pairs of rows, rounded for the lists, were compared. `exact_lists` says as well that the similarities
@@ -81,7 +86,8 @@ class Facility(SetFunction):
         self.similarities = similarities.clamp_min(0.0).contiguous()
         self.exact_lists = self.true_neighbors = exact_lists
         self.lower_bound = not exact_lists
-        self.listed, self.listed_error = self.similarities.cpu().numpy(), 0.0
+        self.listed = self.indices.cpu().numpy().astype(np.int32, copy=False), self.similarities.cpu().numpy()
+        self.listed_error, self.unlisted = 0.0, None
         self._lists = (self.indices.numpy(), self.similarities.numpy()) if self.device.type == "cpu" else None
 
     @classmethod
@@ -90,8 +96,9 @@ class Facility(SetFunction):
             raise ValueError("facility needs neighbor lists: pass lists=(indices, similarities)")
         return cls(features, lists[0], lists[1], exact_lists)
 
-    def list_by(self, cosines: np.ndarray, error: float) -> None:
-        self.listed, self.listed_error = cosines, error
+    def list_by(self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray) -> None:
+        self.listed, self.listed_error, self.unlisted = (indices, cosines), error, unlisted
+        self._near_enough = torch.from_numpy((unlisted - ROUNDING).astype(np.float32)).to(self.device)
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:
         """Look up the two nearest listed members of every row: O(n / ratio) rather than O(n K)."""
@@ -195,13 +202,13 @@ class Facility(SetFunction):
         return best, second, owner
 
     def close_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
-        """`coverage`, with the rows that met fewer than `needed` listed members measured against other members too.
+        """`coverage`, with `_unsure` rows measured against other members too.
 
         Against all of them on exact lists, where the result is exact, and where these are few. On approximate lists,
         where nothing is exact, such rows may be most of the pool; then against members near them.
         """
         coverage = self.coverage(mask, poll)
-        rows, members = (coverage.member_count < needed).nonzero().squeeze(1), mask.nonzero().squeeze(1)
+        rows, members = self._unsure(coverage, needed), mask.nonzero().squeeze(1)
         if self.true_neighbors or len(rows) * len(members) <= FEW_SIMILARITIES:
             return self._measured(coverage, mask, rows, poll)
         best, second, owner = nearby_members(self.features_of, rows, members, poll)
@@ -213,6 +220,14 @@ class Facility(SetFunction):
         coverage.second[rows] = torch.minimum(second, coverage.best[rows])
         coverage.owner[rows] = torch.where(ahead, listed_owner, owner)
         return coverage
+
+    def _unsure(self, coverage: Coverage, needed: int) -> Tensor:
+        """Rows, int64, that met fewer than `needed` listed members; on exact lists also those that may be nearer to a
+        row that is not listed."""
+        unsure = coverage.member_count < needed
+        if self.exact_lists and self.unlisted is not None:
+            unsure |= (coverage.best if needed == 1 else coverage.second) < self._near_enough
+        return unsure.nonzero().squeeze(1)
 
     def exact_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
         """Exact on any lists: on approximate ones, every row is measured against all members."""
@@ -280,7 +295,7 @@ class Facility(SetFunction):
         return float(best.double().mean())
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        """Exact on exact lists: unlisted pairs matter only for rows without a listed member, which meet everyone.
+        """Exact on exact lists: unlisted pairs matter only for rows whose nearest member may be farther; they meet all.
 
         On approximate lists, of listed pairs.
         """
@@ -288,7 +303,7 @@ class Facility(SetFunction):
         total = self._listed_marginals(exact, poll).double() * self.n
         rows = torch.empty(0, dtype=torch.int64, device=self.device)
         if self.exact_lists:
-            rows = (self.coverage(mask, poll).member_count == 0).nonzero().squeeze(1)
+            rows = self._unsure(self.coverage(mask, poll), 1)
         for part in chunks(len(rows), SIMILARITIES_AT_ONCE // self.n):
             poll()
             near = self.features[rows[part]] @ self.features.T

@@ -36,10 +36,15 @@ def check(graph, features, k, ties=None):
     indices, _ = true_lists(features, k, ties)
     assert graph.indices.dtype == np.int32 and graph.similarities.dtype == np.float32 and graph.exact
     np.testing.assert_array_equal(graph.indices, indices)
-    # which rows are listed follows from rounded ones; the cosines are those of the rows, and fall
+    # which rows are listed follows from rounded ones; the cosines are those of the rows
     pairs = np.einsum("nd,nkd->nk", features.astype(float), features.astype(float)[graph.indices])
-    np.testing.assert_allclose(graph.similarities, np.minimum.accumulate(pairs, axis=1), atol=2e-6)
-    np.testing.assert_allclose(graph.similarities, pairs, atol=1e-3)
+    np.testing.assert_allclose(graph.similarities, pairs, atol=2e-6)
+    by_cosine, falling = graph.by_cosine()
+    np.testing.assert_allclose(falling, np.sort(pairs)[:, ::-1], atol=2e-6)
+    np.testing.assert_array_equal(np.sort(by_cosine), np.sort(graph.indices))
+    whole = rounded(features).astype(float)
+    moved = whole / np.linalg.norm(whole, axis=1, keepdims=True) - features
+    assert graph.move == pytest.approx(np.linalg.norm(moved, axis=1).max())
 
 
 @settings(max_examples=40, deadline=None)
@@ -64,7 +69,9 @@ def test_exact_ties_are_listed_by_index_and_copies_do_not_push_out_the_row_itsel
 def test_torch_path_gives_the_same_similarities(monkeypatch):
     features = unit(np.random.default_rng(1).normal(size=(500, 16)))
     monkeypatch.setattr(exact_search, "DEVICE_BLOCK", (128, 200))
-    check(build_neighbors(features, 40, device="cpu:0"), features, 40)
+    graph = build_neighbors(features, 40, device="cpu:0")
+    check(graph, features, 40)
+    assert graph.slack == slack(16) and build_neighbors(features, 40).slack == 0.0
 
 
 @settings(max_examples=30, deadline=None)
@@ -202,7 +209,7 @@ UNFIT = {
     ),
     "not a number": change("similarities", (5, 3), np.nan),
     "no cosine": change("similarities", (5, 1), 10.0),
-    "not falling": change("similarities", (5, 3), 1.0),
+    "not falling": change("listed", (5, 3), 1.0),
     "not itself first": change("indices", (5, 0), 6),
     "twice": lambda arrays: change("indices", (5, 2), arrays["indices"][5, 1])(arrays),
     "other similarities": lambda arrays: arrays["similarities"].__isub__(
@@ -212,6 +219,8 @@ UNFIT = {
         {name: np.delete(arrays[name], 1, axis=1) for name in ("indices", "similarities", "listed")}
     ),
     "exact without full recall": lambda arrays: arrays.update(recall=np.array(0.5)),
+    "rounded too far": lambda arrays: arrays.update(move=np.array(0.1)),
+    "products too far off": lambda arrays: arrays.update(slack=np.array(0.1)),
     "recall above 1": lambda arrays: arrays.update(recall=np.array(1.5), exact=np.array(False)),
 }
 
@@ -226,6 +235,8 @@ def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_
         "listed": graph.listed,
         "exact": np.array(True),
         "recall": np.array(1.0),
+        "move": np.array(graph.move),
+        "slack": np.array(0.0),
     }
 
     def put(arrays):

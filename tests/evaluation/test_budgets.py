@@ -106,6 +106,22 @@ def test_a_run_fills_its_budget_and_says_so(tmp_path, objective):
     assert best["calibrated"]["quality"] == pytest.approx(1.0) and best["anchors"] == summary["anchors"]
 
 
+def test_a_bound_is_close_where_features_nearly_coincide(tmp_path):
+    """Cosines from 0.995 on: a bound that allows every row the largest error of rounded rows lay at 1.99."""
+    rng = np.random.default_rng(5)
+    n = 489
+    corpus = corpus_of(rng.normal(size=(n, 10)) + 20, lengths=rng.integers(5, 50, n).astype(float))
+    found = select(
+        corpus,
+        objective="facility",
+        lamb=0.0,
+        budget=float(np.floor(corpus.lengths.sum() * 0.25)),
+        device="cpu",
+        cache_dir=tmp_path,
+    )
+    assert 1.0 <= found.summary["upper_bound"] <= 1.02
+
+
 def test_equal_lengths_are_a_number_of_rows(tmp_path):
     """The same anchors, values and bound as for so many rows, whatever the length of a row."""
     rng = np.random.default_rng(0)

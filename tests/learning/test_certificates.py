@@ -13,7 +13,6 @@ import torch
 from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
 from datamask.corpus.neighbors import build_neighbors
-from datamask.corpus.rounded_rows import cosine_error
 from datamask.errors import OptionError
 from datamask.learning.certificates import certify, provable
 from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error, proved
@@ -246,15 +245,15 @@ def test_a_facility_bound_holds_where_rounding_leaves_out_the_nearest(seed):
     x = np.concatenate([truth.unit_rows(rng, 1, d), truth.unit_rows(rng, 1, d) + 3e-4 * rng.normal(size=(n - 1, d))])
     x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
     graph = build_neighbors(x, k)
-    lists = torch.from_numpy(graph.indices), torch.from_numpy(graph.similarities)
-    function = objectives.load("facility").bind(torch.from_numpy(x), lists)
-    function.list_by(graph.listed, cosine_error(d))
+    lists = map(torch.from_numpy, graph.by_cosine())
+    function = objectives.load("facility").bind(torch.from_numpy(x), tuple(lists))
+    function.list_by(graph.indices, graph.listed, 2 * graph.move, graph.highest_unlisted())
     term = Term("facility", 1.0, function)
     others = torch.arange(1, n)
     problem = Problem(Joint(Quality(torch.zeros(n)), (term,), 0.0), 1, others, torch.arange(n))
     values = [truth.facility(x.astype(np.float64), [member]) for member in others.tolist()]
     proof = certify(problem, mask_of([1 + int(np.argmin(values))], n), min(values))
-    assert max(values) - 1e-12 <= proof.upper_bound <= max(values) + 2 * cosine_error(d)
+    assert max(values) - 1e-12 <= proof.upper_bound <= max(values) + 2 * graph.move
 
 
 def test_the_allowance_for_float32_products_covers_them():
@@ -281,6 +280,7 @@ def test_a_facility_bound_allows_for_products_that_were_rounded_down(listed):
         np.full(n, 1 - 0.5 * error),
         np.zeros(n),
         error,
+        unlisted=similarities[:, -1] + error,
     )
     assert 1 - 1e-12 <= bound <= 1 + error
 

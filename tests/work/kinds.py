@@ -89,6 +89,8 @@ def graph(corpus: Corpus) -> Kind:
         "listed": made.listed,
         "exact": np.array(True),
         "recall": np.array(1.0),
+        "move": np.array(made.move),
+        "slack": np.array(0.0),
     }
     return Kind(
         stored_graph(corpus, None).entry,

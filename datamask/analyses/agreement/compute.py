@@ -134,7 +134,7 @@ def _bound(pool: Pool, name: str, length: int, features: Tensor, rows: np.ndarra
     if not objective.needs_neighbors:
         return objective.bind(features)
     graph = pool.graph(length)
-    indices, similarities = lists_within(graph.indices, graph.similarities, rows)
+    indices, similarities = lists_within(*graph.by_cosine(), rows)
     return objective.bind(
         features,
         (torch.from_numpy(indices).to(pool.device), torch.from_numpy(similarities).to(pool.device)),
