@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,6 @@ from datamask.errors import InputError, Stopped
 from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import harmless, is_address
-from datamask.storage.remote import file_stamp
 from datamask.tables import PARQUET, is_file
 from datamask.work.context import UNWATCHED, Work
 
@@ -220,12 +219,11 @@ def prepare_shards(
     for part in target.parent.glob(f".{escape(target.name)}.????????.part"):
         with suppress(OSError):  # in use, or gone: it was for tidiness alone
             remove_abandoned(part)
-    found, begun = 0, 0.4 if embedder is None else 0.1
+    kept, begun = None, 0.4 if embedder is None else 0.1
     with ExitStack() as stack:
         features: Features | None = None
         if embedder is not None:
-            kept = stack.enter_context(kept_embeddings(target, embedder, _facts(plan, work.poll)))
-            features, found = kept, kept.found
+            features = kept = stack.enter_context(kept_embeddings(target, embedder))
             stack.enter_context(_going_on(kept))
         elif "feature" in plan.made:
             features = TextFeatures(dim, seed).fit(counts.sample, work=work.part(0.1, 0.4))
@@ -256,8 +254,8 @@ def prepare_shards(
             f"--quality_within {making.script} to `select` and `open`, or a column with the language."
         )
     notes += [f"The first line that cannot be read: {skipped.first}." for skipped in unread[:1]]
-    if found:
-        notes.insert(0, f"{found:,} texts were embedded before this command was last stopped.")
+    if kept is not None and kept.reused:
+        notes.insert(0, f"{kept.reused:,} texts were embedded before this command was last stopped.")
     return {
         "files": [str(path) for path in written],
         "rows_read": counts.rows,
@@ -280,12 +278,6 @@ def _script_column(plan: TextPlan, sample: Sequence[str]) -> str | None:
     scripts = Counter(map(script_of, sample)).most_common(2)
     several = len(scripts) > 1 and scripts[1][1] >= SEVERAL * len(sample)
     return SCRIPT if several and SCRIPT not in plan.source.first().schema.names else None
-
-
-def _facts(plan: TextPlan, poll: Poll) -> dict[str, Any]:
-    """What embeddings in reading order follow from, besides their embedder: the files as they are now, the column."""
-    stamps = [[shard.path, *file_stamp(shard.path, poll)[:2]] for shard in plan.source.shards]
-    return {"text_column": plan.text, "files": stamps}
 
 
 @contextmanager

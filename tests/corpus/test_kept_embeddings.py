@@ -1,10 +1,13 @@
 """prepare_shards by an embedder: what the shards say, and going on behind what an earlier call embedded."""
 
+import errno
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from io import FileIO
 from pathlib import Path
 
 import numpy as np
@@ -84,20 +87,47 @@ def test_a_stopped_call_goes_on_behind_what_it_embedded(source, tmp_path, texts)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet", "whole.parquet"]
 
 
-def test_other_texts_or_another_model_begin_anew(source, tmp_path):
+def test_other_batches_or_another_model_begin_anew(source, tmp_path):
     first = Letters()
     with pytest.raises(Stopped):
         prepare_shards([source], tmp_path / "out.parquet", embedder=first, work=stop_after(100, first))
-    kept = (tmp_path / ".out.parquet.embeddings").read_bytes()
     other = Letters()
     other.digest = "f" * 64
     prepare_shards([source], tmp_path / "out.parquet", embedder=other)
     assert other.texts == 299
-    (tmp_path / ".out.parquet.embeddings").write_bytes(kept)
-    os.utime(source, (1e9, 1e9))
-    changed = Letters()
-    prepare_shards([source], tmp_path / "out.parquet", embedder=changed)
-    assert changed.texts == 299
+
+
+@pytest.mark.parametrize("damage", [b"\x40", np.full(4, np.nan, np.float16).tobytes()], ids=["a byte", "NaN"])
+def test_a_batch_whose_bytes_changed_is_embedded_again(source, tmp_path, damage):
+    prepare_shards([source], tmp_path / "whole.parquet", embedder=Letters())
+    first, second, kept = Letters(), Letters(), tmp_path / ".out.parquet.embeddings"
+    with pytest.raises(Stopped):
+        prepare_shards([source], tmp_path / "out.parquet", embedder=first, work=stop_after(100, first))
+    data, place = kept.read_bytes(), kept.stat().st_size // 2
+    kept.write_bytes(data[:place] + damage + data[place + len(damage) :])
+    assert kept.read_bytes() != data
+    prepare_shards([source], tmp_path / "out.parquet", embedder=second)
+    assert second.texts == 299 - first.texts + 16
+    assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+
+
+def test_a_text_of_the_same_size_and_time_is_embedded_again_with_its_batch(tmp_path):
+    source, texts = tmp_path / "in.jsonl", [f"{k:03} pear" for k in range(300)]
+
+    def write():
+        source.write_text("".join(json.dumps({"id": k, "text": text}) + "\n" for k, text in enumerate(texts)))
+        os.utime(source, (1e9, 1e9))
+
+    write()
+    first, second = Letters(), Letters()
+    with pytest.raises(Stopped):
+        prepare_shards([source], tmp_path / "out.parquet", embedder=first, work=stop_after(100, first))
+    texts[20] = "020 aaaa"
+    write()
+    prepare_shards([source], tmp_path / "out.parquet", embedder=second)
+    prepare_shards([source], tmp_path / "whole.parquet", embedder=Letters())
+    assert second.texts == 300 - first.texts + 16
+    assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
 def test_another_function_of_the_same_module_begins_anew(source, tmp_path):
@@ -110,33 +140,62 @@ def test_another_function_of_the_same_module_begins_anew(source, tmp_path):
     assert other.texts == 299
 
 
-def test_a_torn_row_and_rows_of_zeros_at_the_end_are_embedded_again(tmp_path):
+@pytest.mark.parametrize("end", [bytes(29), (1).to_bytes(4, "little") + bytes(19)], ids=["zeros", "torn"])
+def test_a_torn_batch_and_zeros_at_the_end_are_embedded_again(tmp_path, end):
     target, texts = tmp_path / "out", ["a", "e", "i", "o"]
-    with pytest.raises(ValueError), kept_embeddings(target, Letters(), {}) as kept:
+    with pytest.raises(ValueError), kept_embeddings(target, Letters()) as kept:
         kept.transform(texts)
         raise ValueError
     with (tmp_path / ".out.embeddings").open("ab") as file:
-        file.write(bytes(3 * 8 + 5))
-    with kept_embeddings(target, embedder := Letters(), {}) as kept:
-        assert kept.found == 4
-        np.testing.assert_allclose(
-            kept.transform([*texts, "ae"]), unit_rows(np.r_[np.eye(4), [[1, 1, 0, 0]]]), atol=1e-3
-        )
+        file.write(end)
+    with kept_embeddings(target, embedder := Letters()) as kept:
+        np.testing.assert_allclose(kept.transform(texts), np.eye(4), atol=1e-3)
+        np.testing.assert_allclose(kept.transform(["ae"]), unit_rows(np.array([[1, 1, 0, 0]])), atol=1e-3)
+        assert kept.reused == 4 and kept.kept == 5
     assert embedder.texts == 1 and not (tmp_path / ".out.embeddings").exists()
+
+
+def test_batches_of_another_length_are_embedded_again(tmp_path):
+    with pytest.raises(ValueError), kept_embeddings(tmp_path / "out", Letters()) as kept:
+        kept.transform(["a", "e"]), kept.transform(["i"])
+        raise ValueError
+    with kept_embeddings(tmp_path / "out", embedder := Letters()) as kept:
+        for text in "aei":
+            kept.transform([text])
+    assert embedder.texts == 3
+
+
+def test_a_second_stop_before_the_first_batch_keeps_what_is_there(tmp_path):
+    target = tmp_path / "out"
+    for texts in (["a"], []):
+        with pytest.raises(ValueError), kept_embeddings(target, Letters()) as kept:
+            if texts:
+                kept.transform(texts)
+            raise ValueError
+    with kept_embeddings(target, embedder := Letters()) as kept:
+        kept.transform(["a"])
+    assert embedder.texts == 0
+
+
+class Full(FileIO):
+    """A file on a full disk."""
+
+    def write(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_two_at_one_output_and_a_full_disk_are_sentences(tmp_path, monkeypatch):
     with (
-        kept_embeddings(tmp_path / "out", Letters(), {}),
+        kept_embeddings(tmp_path / "out", Letters()),
         pytest.raises(InputError, match="another process prepares"),
-        kept_embeddings(tmp_path / "out", Letters(), {}),
+        kept_embeddings(tmp_path / "out", Letters()),
     ):
         pass
     with (
         pytest.raises(StoreError, match="the embeddings cannot be kept next to the output: No space left"),
-        kept_embeddings(tmp_path / "out", Letters(), {}) as kept,
+        kept_embeddings(tmp_path / "out", Letters()) as kept,
     ):
-        monkeypatch.setattr(kept, "_file", open("/dev/full", "r+b", buffering=0))  # noqa: SIM115, PTH123
+        monkeypatch.setattr(kept, "_file", Full(tmp_path / ".out.embeddings", "r+"))
         kept.transform(["a"])
     assert not list(tmp_path.iterdir())
 
@@ -166,7 +225,8 @@ def embed(texts):
 """
 
 
-def test_a_killed_command_goes_on_behind_what_it_embedded(tmp_path):
+@pytest.mark.parametrize("size", [2_000, 12_000, 24_000])
+def test_a_killed_command_goes_on_behind_what_it_embedded(tmp_path, size):
     (tmp_path / "slow_embedder.py").write_text(SLOW)
     pq.write_table(pa.table({"text": [f"text {'x' * (k % 50)}" for k in range(6_400)]}), tmp_path / "in.parquet")
     command = [sys.executable, "-m", "datamask", "prepare", "in.parquet", "--output", "out.parquet"]
@@ -175,11 +235,11 @@ def test_a_killed_command_goes_on_behind_what_it_embedded(tmp_path):
     killed = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
     kept = tmp_path / ".out.parquet.embeddings"
     deadline = time.monotonic() + 120
-    while (not kept.exists() or kept.stat().st_size < 2_000) and time.monotonic() < deadline:
+    while (not kept.exists() or kept.stat().st_size < size) and time.monotonic() < deadline:
         time.sleep(0.01)
     killed.send_signal(signal.SIGKILL)
     killed.wait(60)
-    assert not (tmp_path / "out.parquet").exists() and kept.stat().st_size >= 2_000
+    assert not (tmp_path / "out.parquet").exists() and kept.stat().st_size >= size
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     # each process asks once for the width, and the call that was cut off is made again at most
@@ -188,3 +248,7 @@ def test_a_killed_command_goes_on_behind_what_it_embedded(tmp_path):
     assert "texts were embedded before this command was last stopped" in done.stdout
     left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
     assert left == {"calls.txt", "in.parquet", "out.parquet", "slow_embedder.py"}
+    killed_at = (tmp_path / "out.parquet").read_bytes()
+    (tmp_path / "out.parquet").unlink()
+    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=240, check=True)
+    assert (tmp_path / "out.parquet").read_bytes() == killed_at
