@@ -27,6 +27,9 @@ from datamask.process import import_from_working_folder
 
 FUNCTION_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
+NOT_REAL = "cmMUS"
+"""Kinds of arrays that NumPy would turn into numbers all the same: complex ones, times and text."""
+
 PROBE = "A text that says how wide the features are."
 
 
@@ -50,7 +53,7 @@ class FunctionEmbedder:
         module_name, _, function_name = name.partition(":")
         try:
             module = importlib.import_module(module_name)
-        except Exception as error:  # code of other people raises anything
+        except (Exception, SystemExit) as error:  # code of other people raises anything
             raise OptionError(
                 f"--embedder {name}: {module_name} cannot be imported ({type(error).__name__}: {error}); "
                 "it is looked for where Python looks, and in the folder you are in"
@@ -82,15 +85,18 @@ class FunctionEmbedder:
             returned = self._function(texts)
         except DatamaskError:
             raise
-        except Exception as error:  # as above
+        except (Exception, SystemExit) as error:  # as above
             raise InputError(
                 f"--embedder {self.name} failed on {len(texts):,} texts ({type(error).__name__}: {error})"
             ) from error
         expected = f"--embedder {self.name} must return an array of {len(texts):,} rows, one a text"
         try:
-            features = np.asarray(returned, dtype=np.float64)
+            array = np.asanyarray(returned)
+            if isinstance(array, np.ma.MaskedArray) or array.dtype.kind in NOT_REAL:
+                raise TypeError(f"{type(array).__name__} of {array.dtype}")
+            features = np.asarray(array, dtype=np.float64)
         except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; tensors of a GPU or with gradients
-            raise InputError(f"{expected}, got what numpy cannot read as numbers: {error}") from error
+            raise InputError(f"{expected}, got what cannot be read as real numbers: {error}") from error
         if features.ndim != 2 or len(features) != len(texts) or features.shape[1] == 0:
             raise InputError(f"{expected}, got the shape {features.shape}")
         if not np.isfinite(features).all():

@@ -1,6 +1,9 @@
 """Embedders: a static model against its definition in float64, a function's answers checked, names refused."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,8 @@ from datamask.corpus.embedders.contract import METADATA_KEY, embedder_note, meta
 from datamask.corpus.embedders.model2vec import Model2Vec
 from datamask.errors import InputError, OptionError
 from tests.corpus.embedders.tiny import WORDS, write_model
+
+ROOT = Path(__file__).parents[3]
 
 TEXTS = ["river stone", "cloud cloud engine", "violin", "market unknown river", "nothing of it", ""]
 
@@ -120,6 +125,16 @@ def wider(texts):
     return np.ones((len(texts), calls))
 def failing(texts):
     raise KeyError("model")
+def leaving(texts):
+    raise SystemExit(3)
+def complex_ones(texts):
+    return np.ones((len(texts), 2)) * 1j
+def masked(texts):
+    return np.ma.masked_less(np.ones((len(texts), 2)), 2)
+def dates(texts):
+    return np.full((len(texts), 2), "2026-01-01", "datetime64[D]")
+def words(texts):
+    return [["1", "2"]] * len(texts)
 constant = 3
 """
 
@@ -146,10 +161,15 @@ def test_a_function_is_called_and_scaled(functions):
     [
         ("one_row", r"my_embedders:one_row must return an array of 2 rows, one a text, got the shape \(1, 3\)"),
         ("flat", r"my_embedders:flat must return an array of 1 rows, one a text, got the shape \(1,\)"),
-        ("ragged", "my_embedders:ragged must return an array of 1 rows, one a text, got what numpy cannot read"),
+        ("ragged", "my_embedders:ragged must return an array of 1 rows, one a text, got what cannot be read as real"),
         ("infinite", "my_embedders:infinite must return finite numbers, got NaN or infinity in row 1"),
         ("wider", "my_embedders:wider must return the same width at every call, got 1 and then 2 columns"),
         ("failing", r"my_embedders:failing failed on 1 texts \(KeyError: 'model'\)"),
+        ("leaving", r"my_embedders:leaving failed on 1 texts \(SystemExit: 3\)"),
+        ("complex_ones", "my_embedders:complex_ones must .* as real numbers: ndarray of complex128"),
+        ("masked", "my_embedders:masked must .* as real numbers: MaskedArray of float64"),
+        ("dates", "my_embedders:dates must .* as real numbers: ndarray of datetime64"),
+        ("words", "my_embedders:words must .* as real numbers: ndarray of <U1"),
         ("constant", "my_embedders must have a function constant"),
         ("missing", "my_embedders must have a function missing"),
     ],
@@ -157,6 +177,27 @@ def test_a_function_is_called_and_scaled(functions):
 def test_what_a_function_returns_is_checked(functions, function, said):
     with pytest.raises(InputError, match=said):
         embedder_of(f"{functions}:{function}").transform(["one", "two"])
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(3)", "def embed(texts): raise SystemExit(3)"])
+def test_an_embedder_that_leaves_python_is_a_sentence(tmp_path, code):
+    (tmp_path / "leaving.py").write_text(code)
+    (tmp_path / "in.jsonl").write_text('{"text": "pear"}\n')
+    command = [
+        sys.executable,
+        "-m",
+        "datamask",
+        "prepare",
+        "in.jsonl",
+        "--output",
+        "out",
+        "--embedder",
+        "leaving:embed",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 2 and "SystemExit: 3" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["", "tf-idf", "model", "a:b:c", "../x:y", "os.path", ":embed", "module:"])
