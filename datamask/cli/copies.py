@@ -8,7 +8,7 @@ from datamask.cli.common import DONE, command_work, read_rows_of
 from datamask.cli.output import check_output, percent, print_json, say
 from datamask.cli.parser import corpus_config
 from datamask.cli.streams import print_text
-from datamask.config.duplicates import duplicates_named
+from datamask.config.duplicates import duplicates_named, left_words
 from datamask.errors import OptionError
 from datamask.runs.store import RunStore
 from datamask.tables import OF_ROWS
@@ -19,7 +19,7 @@ HALVINGS = 3
 
 def copies(options: argparse.Namespace) -> int:
     """`copies`: the rate at this size and at smaller ones; with --remove, write the rows that are kept."""
-    from datamask.corpus.copies import NEIGHBORS, families, subsample_rate
+    from datamask.corpus.copies import NEIGHBORS, find_duplicates, subsample_rate
     from datamask.corpus.neighbors import neighbors_for
     from datamask.runs.kept_rows import write_kept
 
@@ -41,26 +41,29 @@ def copies(options: argparse.Namespace) -> int:
         n = len(corpus)
         sizes = sorted({max(n >> halving, 1) for halving in range(HALVINGS + 1)})
         rates = {rows: subsample_rate(graph, options.cosine, rows) for rows in sizes}
-        duplicates = "exact" if options.exact else f"{options.cosine:g}"
-        kept = None
-        if options.remove is not None:
-            kept = write_kept(corpus, families(corpus, duplicates, graph, work=work), options.remove, work)
+        collapse = "exact" if options.exact else f"{options.cosine:g}"
+        found = find_duplicates(corpus, collapse, graph, work=work)
+        kept = None if options.remove is None else write_kept(corpus, found.kept, options.remove, work)
     if options.json:
         report = {
             "n": n,
             "cosine": options.cosine,
             "rate": rates[n],
+            "removed": found.removed,
             "within": [{"rows": rows, "rate": rate} for rows, rate in rates.items()],
             "recall": graph.recall,
+            "judged": found.judged,
+            "left": found.left,
         }
         print_json(report | ({} if kept is None else {"kept": kept, "output": options.remove}))
     else:
-        print_text(f"{percent(rates[n])} of {n:,} rows have another at cosine {options.cosine:g} or more")
+        drops = "" if options.exact else f"; removing drops {percent(found.removed)}"
+        print_text(f"{percent(rates[n])} of {n:,} rows have another at cosine {options.cosine:g} or more{drops}")
         for rows in sizes[:-1]:
             print_text(f"  of {rows:,} of them: {percent(rates[rows])}")
         if kept is not None:
-            which = duplicates_named(duplicates, corpus.provenance.columns)
+            which = duplicates_named(collapse, corpus.provenance.columns)
             print_text(f"{options.remove}: {kept:,} of {n:,} rows; {n - kept:,} {which} were removed")
-        if graph.recall < 1:
-            say(f"the neighbors are approximate (recall {graph.recall:.1%}), so some duplicates are missing")
+        if graph.recall < 1 and not options.exact:
+            say(left_words(found.recall, found.judged, found.left))
     return DONE

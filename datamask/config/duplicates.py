@@ -28,3 +28,11 @@ def duplicates_named(collapse: str, columns: Mapping[str, Any] | None) -> str:
     if collapse == "exact":
         return f"exact duplicates (same {compared_by(columns)})"
     return f"semantic duplicates (cosine {collapse} or more)"
+
+
+def left_words(recall: float, judged: int, left: int) -> str:
+    """Say what an approximate neighbor graph may have left of semantic duplicates; the numbers are of `Duplicates`."""
+    return (
+        f"the neighbors are approximate (recall {100 * recall:.1f} %): of {judged:,} kept rows that were compared with "
+        f"all kept rows, {left:,} still {'has' if left == 1 else 'have'} a duplicate"
+    )

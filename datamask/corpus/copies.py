@@ -11,67 +11,111 @@ corpus gives the mean rate of all subsamples of a size without another search.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import pyarrow as pa
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.equal_rows import exact_families
-from datamask.corpus.neighbors import NeighborGraph
-from datamask.corpus.sampling import row_hash
+from datamask.corpus.equal_rows import equal_features, exact_families
+from datamask.corpus.neighbors import BUILDING_BYTES, ROUNDED_BYTES, NeighborGraph, build_neighbors, search_for
+from datamask.corpus.rounded_rows import cosine_error, slack
+from datamask.corpus.sampling import DRAWS, row_hash, uniform_rows
 from datamask.errors import OptionError
+from datamask.polling import Poll
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.ledger import ledger
 
 ROUNDING = 1e-6
 """Copies may miss their cosine by float32 rounding: ``--collapse 1`` still finds them."""
 
 NEIGHBORS = 32
-"""Neighbors per row for pages and commands that count duplicates. They share one graph; facility location at ratio 0.3
+"""Neighbors per row by which duplicates are found. Pages and commands share one graph; facility location at ratio 0.3
 uses one this wide too."""
 
+BLOCK = 4096
+PRODUCTS_AT_ONCE = 16_000_000
 
-def families(
-    corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0, work: Work = UNWATCHED
-) -> np.ndarray:
-    """The rows to keep: of each family of copies the best by quality, ties by `row_hash`.
+JUDGED_ROWS, JUDGED_BY = 2_000, DRAWS + 5
+"""Kept rows that are compared with all others where neighbors are approximate, and the seed of their draw."""
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """Which row of each family is kept: the best by quality, ties by `row_hash`.
+
+    Attributes:
+        winner: int64 ``(N,)``, the row that is kept of each row's family, itself where it is kept.
+        recall: the share of the true neighbors that were listed; 1 where all pairs were compared.
+        judged: kept rows that were compared with all kept rows; 0 where nothing can be left. left: how many of them
+            still have a duplicate.
+    """
+
+    winner: np.ndarray
+    recall: float = 1.0
+    judged: int = 0
+    left: int = 0
+
+    @property
+    def kept(self) -> np.ndarray:
+        """The rows to keep: bool ``(N,)``."""
+        mask: np.ndarray = self.winner == np.arange(len(self.winner))
+        return mask
+
+    @property
+    def removed(self) -> float:
+        """The share of rows that are not kept."""
+        return float(1 - self.kept.mean()) if len(self.winner) else 0.0
+
+    def facts(self) -> dict[str, float] | None:
+        """What a record says of them where some may be left; None where none is."""
+        return {"recall": self.recall, "judged": self.judged, "left": self.left} if self.judged else None
+
+
+def find_duplicates(
+    corpus: Corpus,
+    collapse: str,
+    graph: NeighborGraph | None,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    work: Work = UNWATCHED,
+) -> Duplicates:
+    """Find the duplicates of a corpus, and of each family the row to keep.
+
+    Semantic duplicates are removed until none is left: rows whose lists may end before a duplicate, as those of many
+    equal rows do, are compared again among those that are kept. Only what an approximate graph does not list may stay.
 
     Args:
         corpus: N rows.
         collapse: ``none``, ``exact`` or a cosine above 0 and at most 1, as text.
-        graph: the neighbour graph; only a cosine needs it.
-        seed: of the tie-breaking hash. work: reads the texts that the corpus does not hold.
-
-    Returns:
-        Boolean ``(N,)`` mask.
+        graph: the neighbor graph of these features; only a cosine needs it.
+        seed: of the tie-breaking hash. device: that compares rows again.
+        work: reads the texts that the corpus does not hold; is asked meanwhile.
 
     Raises:
         OptionError: `collapse` is none of these, or a cosine without a graph.
         InputError: texts cannot be read again. Stopped: from `work`.
-    """
-    mask: np.ndarray = winners(corpus, collapse, graph, seed=seed, work=work) == np.arange(len(corpus))
-    return mask
 
-
-def winners(
-    corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0, work: Work = UNWATCHED
-) -> np.ndarray:
-    """For each row the row that is kept of its family, itself where it is kept: int64 ``(N,)``.
-
-    Arguments and errors as of `families`.
+    Example:
+        >>> find_duplicates(corpus, "exact", None).kept.sum()  # doctest: +SKIP
+        5400
     """
     if collapse == "none":
-        return np.arange(len(corpus))
+        return Duplicates(np.arange(len(corpus)))
+    hashes = row_hash(corpus.ids, seed)
     if collapse == "exact":
-        family = exact_families(corpus, work)
-    else:
-        cosine = _cosine(collapse)
-        if graph is None:
-            raise OptionError(f"--collapse {collapse} needs the neighbor graph, and none was given")
-        family = near_families(graph, cosine)
-    # the best first within each family; lexsort's last key is its first
-    order = np.lexsort((row_hash(corpus.ids, seed), -corpus.quality, family))
-    first = np.r_[True, np.diff(family[order]) != 0]
-    winner = np.empty(len(corpus), np.int64)
-    winner[order] = order[first][np.cumsum(first) - 1]
-    return winner
+        return Duplicates(_best(exact_families(corpus, work), corpus.quality, hashes))
+    cosine = _cosine(collapse)
+    if graph is None:
+        raise OptionError(f"--collapse {collapse} needs the neighbor graph, and none was given")
+    winner = _near_winners(corpus, cosine, graph.first(min(NEIGHBORS, graph.k)), hashes, device, work)
+    if graph.exact:
+        return Duplicates(winner)
+    kept = np.flatnonzero(winner == np.arange(len(winner)))
+    judged = uniform_rows(row_hash(corpus.ids.take(pa.array(kept)), 0), JUDGED_ROWS, JUDGED_BY)
+    left = _with_another(corpus.features, kept, judged, cosine, work.poll)
+    return Duplicates(winner, graph.recall, len(judged), left)
 
 
 def _cosine(collapse: str) -> float:
@@ -84,16 +128,96 @@ def _cosine(collapse: str) -> float:
     return cosine
 
 
-def near_families(graph: NeighborGraph, cosine: float) -> np.ndarray:
-    """A family number for each row: connected components over listed pairs of at least this similarity."""
+def _best(family: np.ndarray, quality: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    """The best row of each row's family, int64 ``(n,)``."""
+    # the best first within each family; lexsort's last key is its first
+    order = np.lexsort((hashes, -quality, family))
+    first = np.r_[True, np.diff(family[order]) != 0]
+    winner = np.empty(len(family), np.int64)
+    winner[order] = order[first][np.cumsum(first) - 1]
+    return winner
+
+
+def _near_winners(
+    corpus: Corpus, cosine: float, graph: NeighborGraph, hashes: np.ndarray, device: str, work: Work
+) -> np.ndarray:
+    """The kept row of each row, int64 ``(N,)``: no two kept rows reach the cosine, as far as lists can tell."""
+    features = corpus.features
+    family = near_families(graph, cosine, equal_features(features, work.poll))
+    rows, asked, ended = np.arange(len(corpus)), "exact" if graph.exact else "auto", False
+    best = winner = _best(family, corpus.quality, hashes)
+    while not ended:
+        kept = best == np.arange(len(rows))
+        rows = rows[kept & _may_hide(graph, cosine, features.shape[1])]
+        if len(rows) < 2:
+            break
+        needed = (BUILDING_BYTES * NEIGHBORS + (ROUNDED_BYTES + 4) * features.shape[1]) * len(rows)
+        with ledger().reserve(needed, f"Comparing {len(rows):,} rows again", poll=work.poll):
+            some, search = features[rows], search_for(len(rows), asked, device)
+            graph = build_neighbors(some, NEIGHBORS, ties=hashes[rows], search=search, device=device, work=work)
+            best = _best(near_families(graph, cosine), corpus.quality[rows], hashes[rows])
+            ended = bool((best == np.arange(len(rows))).all())
+            if ended and graph.exact:  # the listed rows miss the cosine by less than the rounding of a list
+                best = _best(_families_by_products(some, cosine, work.poll), corpus.quality[rows], hashes[rows])
+        merged = np.arange(len(corpus))
+        merged[rows] = rows[best]
+        winner = merged[winner]
+    return winner
+
+
+def _may_hide(graph: NeighborGraph, cosine: float, dim: int) -> np.ndarray:
+    """Where a list may end before a row of at least this cosine: bool ``(n,)``."""
+    if graph.k >= len(graph.indices):
+        return np.zeros(len(graph.indices), bool)
+    listed = graph.similarities if graph.listed is None else graph.listed
+    # lists are cut by rounded rows
+    hides: np.ndarray = listed[:, -1] >= cosine - ROUNDING - cosine_error(dim) - float(slack(dim))
+    return hides
+
+
+def near_families(graph: NeighborGraph, cosine: float, equal: np.ndarray | None = None) -> np.ndarray:
+    """A family number for each row: connected components over listed pairs of at least this similarity.
+
+    Args:
+        equal: int64 ``(N,)``, numbers of families that are one in any case; None: there are none.
+    """
+    rows, places = np.nonzero(graph.similarities[:, 1:] >= cosine - ROUNDING)
+    others = graph.indices[rows, places + 1]
+    if equal is not None:
+        rows, others = np.r_[rows, np.arange(len(equal))], np.r_[others, equal]
+    return _components(rows, others, len(graph.indices))
+
+
+def _families_by_products(features: np.ndarray, cosine: float, poll: Poll) -> np.ndarray:
+    """As `near_families`, of all pairs."""
+    rows, others = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for low in range(0, len(features), step := max(1, PRODUCTS_AT_ONCE // len(features))):
+        poll()
+        first, second = np.nonzero(features[low : low + step] @ features.T >= cosine - ROUNDING)
+        rows.append(first + low)
+        others.append(second)
+    return _components(np.concatenate(rows), np.concatenate(others), len(features))
+
+
+def _components(rows: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    n = len(graph.indices)
-    rows, places = np.nonzero(graph.similarities[:, 1:] >= cosine - ROUNDING)
-    pairs = coo_array((np.ones(len(rows), bool), (rows, graph.indices[rows, places + 1])), shape=(n, n))
+    pairs = coo_array((np.ones(len(rows), bool), (rows, others)), shape=(n, n))
     family: np.ndarray = connected_components(pairs, directed=False)[1].astype(np.int64)
     return family
+
+
+def _with_another(features: np.ndarray, rows: np.ndarray, judged: np.ndarray, cosine: float, poll: Poll) -> int:
+    """How many of some rows have another row at this cosine. judged: places in `rows`."""
+    some, found = features[rows[judged]], np.zeros(len(judged), bool)
+    for low in range(0, len(rows), BLOCK):
+        poll()
+        products = some @ features[rows[low : low + BLOCK]].T
+        own = np.flatnonzero((judged >= low) & (judged < low + BLOCK))
+        products[own, judged[own] - low] = -1.0
+        found |= (products >= cosine - ROUNDING).any(axis=1)
+    return int(found.sum())
 
 
 def near_copy_rate(graph: NeighborGraph, cosine: float = 0.95) -> float:

@@ -15,6 +15,7 @@ from torch import Tensor
 from datamask import catalogue, objectives
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
+from datamask.corpus.copies import NEIGHBORS, Duplicates, find_duplicates
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
@@ -73,6 +74,7 @@ class Pool:
         self._graph: NeighborGraph | None = None
         self._functions: dict[tuple[str, int, float | None], SetFunction] = {}
         self._spent: dict[float, Quality] = {}
+        self._duplicates: dict[str, Duplicates] = {}
         self.ends: dict[tuple[str, int, float | None], tuple[Anchor, Tensor]] = {}
 
     def __len__(self) -> int:
@@ -100,6 +102,18 @@ class Pool:
             )
             self.seconds_graph += lanes.clock() - start
         return self._graph
+
+    def duplicates(self, collapse: str) -> Duplicates:
+        """The duplicates that ``--collapse`` names, found once.
+
+        Raises:
+            InputError, OptionError, Stopped: as `find_duplicates`.
+        """
+        if collapse not in self._duplicates:
+            graph = None if collapse in ("none", "exact") else self.graph(NEIGHBORS)
+            found = find_duplicates(self.space, collapse, graph, device=str(self.device), work=self._work)
+            self._duplicates[collapse] = found
+        return self._duplicates[collapse]
 
     @property
     def has_graph(self) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.corpus.copies import families
+from datamask.corpus.copies import Duplicates
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor, quality_best
 from datamask.evaluation.id_lists import read_rows
@@ -25,9 +25,6 @@ from datamask.measured import Anchor, Anchors, TermValues
 from datamask.objectives.joint import Joint, Scale, Term, Values
 from datamask.polling import Poll, no_poll
 from datamask.quotas import quota_groups
-from datamask.work.context import Work
-
-NEAR_COPY_NEIGHBORS = 64
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,7 @@ class PosedProblem:
             the S rows to select are those beside them, so ``problem.size`` is S and the given ones together, and so
             is ``problem.budget``.
         best_quality: bool ``(n,)``, the rows of highest quality, free of any rules.
+        duplicates: which rows were kept of them before the selection.
         ruled: how many rows are ``pinned`` and ``banned``, by these names.
     """
 
@@ -51,6 +49,7 @@ class PosedProblem:
     diversity_anchors: dict[str, Anchor]
     given: np.ndarray
     best_quality: Tensor
+    duplicates: Duplicates
     ruled: dict[str, int]
 
     @property
@@ -101,7 +100,8 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
         if both := int((first & second).sum()):
             raise OptionError(f"--{a} and --{b} both name {both:,} rows; take them out of one of the two")
     size = config.size(len(pool), pool.tokens) + int(given.sum())
-    eligible = _eligible(pool, config, size, pinned | given, banned, poll)
+    duplicates = pool.duplicates(config.collapse)
+    eligible = _eligible(pool, config, size, pinned | given, banned, duplicates.kept)
     rules = budget = tokens = None
     if config.budget is not None:
         eligible, budget = _budgeted(pool, config.budget, eligible, pinned | given, given)
@@ -145,6 +145,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
         diversity,
         given,
         quality_best(pool, size, tokens, config.seed),
+        duplicates,
         {"pinned": int(pinned.sum()), "banned": int(banned.sum())},
     )
 
@@ -231,17 +232,13 @@ def _budgeted(
 
 
 def _eligible(
-    pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, banned: np.ndarray, poll: Poll
+    pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, banned: np.ndarray, keep: np.ndarray
 ) -> Tensor:
-    """Rows that may be selected: all, less collapsed copies, the worst by quality and bans; pins stay."""
+    """Rows that may be selected: those kept of duplicates, less the worst by quality and bans; pins stay."""
     n = len(pool)
-    keep = np.ones(n, dtype=bool)
-    if config.collapse != "none":
-        graph = None if config.collapse == "exact" else pool.graph(NEAR_COPY_NEIGHBORS)
-        keep &= families(pool.corpus, config.collapse, graph, work=Work(poll))
     if config.prune > 0:
         left = max(1, round((1.0 - config.prune) * n))
-        keep &= top(pool.quality.scores, left, pool.ties(config.seed)).cpu().numpy()
+        keep = keep & top(pool.quality.scores, left, pool.ties(config.seed)).cpu().numpy()
     keep = (keep | pinned) & ~banned
     count = int(keep.sum())
     if count <= size and config.budget is None:

@@ -22,7 +22,7 @@ def write_kept(corpus: Corpus, kept: np.ndarray, path: str | Path, work: Work = 
     """Write rows of a corpus into one parquet file, in input order, with all columns; return how many.
 
     Args:
-        corpus: all N rows of its shards. kept: bool ``(N,)``, such as `datamask.corpus.copies.families` gives.
+        corpus: all N rows of its shards. kept: bool ``(N,)``, such as `datamask.corpus.copies.find_duplicates` finds.
         path: of the file, which is whole or not there.
 
     Raises:
@@ -30,7 +30,7 @@ def write_kept(corpus: Corpus, kept: np.ndarray, path: str | Path, work: Work = 
         StoreError: `path` cannot be written. Stopped: from `work`.
 
     Example:
-        >>> write_kept(corpus, families(corpus, "exact", None), "kept.parquet")
+        >>> write_kept(corpus, find_duplicates(corpus, "exact", None).kept, "kept.parquet")
         5400
     """
     facts = corpus.provenance

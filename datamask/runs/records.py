@@ -81,6 +81,7 @@ FACTS: Schema = {
     "anchors": Anchors.SCHEMA,
     "references": {"random": REFERENCE, "top_quality": REFERENCE},
     "switched_off": TEXTS,
+    "duplicates": (Complete(recall=NUMBER, judged=COUNT, left=COUNT), NONE),
     "neighbors": (GraphFacts.SCHEMA, NONE),
     "warm_from": TEXT | NONE,
     "start_from": TEXT | NONE,

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.config import Quota, SelectionConfig
-from datamask.config.duplicates import duplicates_named
+from datamask.config.duplicates import duplicates_named, left_words
 from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.files import check_regular, read_bounded, write_text
 from datamask.parquet import UNREADABLE, read_table, reason
@@ -252,6 +252,8 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
         left = duplicates_left_out(config, facts.get("n"), facts.get("eligible"))
         named = duplicates_named(config.collapse, facts.get("columns"))
         rules.append(f"of {named} only the best kept" + (f" ({left:,} left out)" if left is not None else ""))
+        if found := facts.get("duplicates"):
+            rules.append(left_words(found["recall"], found["judged"], found["left"]))
     rules += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
     return rules
 

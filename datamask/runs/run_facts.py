@@ -68,6 +68,7 @@ def of_problem(posed: PosedProblem, poll: Poll) -> dict[str, Any]:
         "anchors": posed.anchors().to_dict(),
         "references": references(posed, posed.best_quality, poll),
         "switched_off": posed.switched_off(),
+        "duplicates": posed.duplicates.facts(),
     }
 
 

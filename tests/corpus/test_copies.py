@@ -9,9 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
 
+from datamask.config.duplicates import left_words
 from datamask.corpus import copies, equal_rows, row_hash
-from datamask.corpus.copies import ROUNDING, families, near_copy_rate, subsample_rate
+from datamask.corpus.copies import ROUNDING, find_duplicates, near_copy_rate, subsample_rate
 from datamask.corpus.density import local_density
 from datamask.corpus.equal_rows import equal_features, exact_families
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors
@@ -55,7 +57,7 @@ def test_cosine_families_equal_union_find_over_all_pairs(make_corpus, n, dim, se
         return  # a pair on the threshold itself may fall on either side by rounding
     family = union_find(n, np.argwhere(products >= cosine - copies.ROUNDING))
     graph = build_neighbors(corpus.features, n)
-    keep = families(corpus, str(cosine), graph)
+    keep = find_duplicates(corpus, str(cosine), graph).kept
     np.testing.assert_array_equal(keep, kept_by_hand(family, corpus.quality, row_hash(corpus.ids, 0)))
 
 
@@ -134,21 +136,65 @@ def test_a_text_that_is_no_utf_8_equals_its_own_bytes_alone():
 def test_exact_keeps_the_best_and_breaks_ties_by_hash_not_by_place(make_corpus):
     features = [[1, 0], [1, 0], [0, 1], [0, 1], [1, 1]]
     corpus = make_corpus(features, quality=[1, 2, 5, 5, 0])
-    keep = families(corpus, "exact", None)
+    keep = find_duplicates(corpus, "exact", None).kept
     hashes = row_hash(corpus.ids, 0)
     assert keep.tolist() == [False, True, bool(hashes[2] < hashes[3]), bool(hashes[3] < hashes[2]), True]
-    winners = {tuple(families(corpus, "exact", None, seed=seed)[2:4]) for seed in range(20)}
+    winners = {tuple(find_duplicates(corpus, "exact", None, seed=seed).kept[2:4]) for seed in range(20)}
     assert winners == {(True, False), (False, True)}
 
 
 def test_none_keeps_all_and_nonsense_is_refused(make_corpus):
     corpus = make_corpus(np.eye(3))
-    assert families(corpus, "none", None).all()
+    assert find_duplicates(corpus, "none", None).kept.all()
     with pytest.raises(OptionError, match="needs the neighbor graph"):
-        families(corpus, "0.9", None)
+        find_duplicates(corpus, "0.9", None)
     for bad in ("near", "0", "1.5", "nan"):
         with pytest.raises(OptionError, match="--collapse must be"):
-            families(corpus, bad, build_neighbors(corpus.features, 2))
+            find_duplicates(corpus, bad, build_neighbors(corpus.features, 2))
+
+
+@pytest.mark.parametrize("equal, groups", [(1, 200), (2, 100), (20, 40), (31, 40), (32, 40), (64, 40), (200, 12)])
+@pytest.mark.parametrize("noise", [0.0, 1e-4, 0.1])
+def test_no_pair_stays_of_groups_of_equal_and_nearly_equal_rows(make_corpus, equal, groups, noise):
+    """Groups whose centers are near each other: equal rows fill the lists of their group."""
+    rng = np.random.default_rng([equal, groups])
+    centers = np.eye(32)[0] + 0.12 * rng.normal(size=(groups, 32)) / np.sqrt(32)
+    x = np.repeat(centers, equal, 0) + noise * rng.normal(size=(equal * groups, 32)) / np.sqrt(32)
+    corpus = make_corpus(rng.permutation(np.concatenate([x, rng.normal(size=(600, 32))])))
+    found = find_duplicates(corpus, "0.95", build_neighbors(corpus.features, 32))
+    kept = np.flatnonzero(found.kept)
+    assert not close_pairs(corpus.features[kept]).any()
+    assert found.kept[found.winner].all() and found.judged == found.left == 0
+    near = close_pairs(corpus.features)
+    assert (found.winner == np.arange(len(corpus)))[~near.any(1)].all()
+    _, family = connected_components(near, directed=False)
+    assert (family[found.winner] == family).all()
+
+
+def test_lists_cut_by_rounded_rows_hide_no_pair(make_corpus):
+    """In two dimensions the cosine of two rounded rows is off by up to 0.001: more than these rows are apart."""
+    angles = np.concatenate([np.linspace(0, 1e-3, 90), [0.5, 1.0]])
+    corpus = make_corpus(np.stack([np.cos(angles), np.sin(angles)], 1))
+    for cosine in ("1", "0.9999999", "0.99999"):
+        found = find_duplicates(corpus, cosine, build_neighbors(corpus.features, 32))
+        assert not (close_pairs(corpus.features[found.kept], float(cosine))).any()
+
+
+def test_what_an_approximate_graph_leaves_is_counted_on_a_sample(make_corpus, monkeypatch):
+    """One pair of equal rows in three is missing from the lists."""
+    rng = np.random.default_rng(0)
+    corpus = make_corpus(np.concatenate([x := rng.normal(size=(300, 16)), x + 1e-3 * rng.normal(size=x.shape)]))
+    graph = build_neighbors(corpus.features, 8)
+    similarities = graph.similarities.copy()
+    similarities[np.r_[0:300:3, 300:600:3], 1] = 0.0
+    graph = replace(graph, similarities=similarities, exact=False, recall=0.9)
+    found = find_duplicates(corpus, "0.95", graph)
+    assert (found.recall, found.judged, found.left) == (0.9, 400, 200)
+    assert close_pairs(corpus.features[found.kept]).any(1).sum() == 200
+    monkeypatch.setattr(copies, "JUDGED_ROWS", 50)
+    some = find_duplicates(corpus, "0.95", graph)
+    assert some.judged == 50 and 10 < some.left < 40
+    assert "of 50 kept rows that were compared" in left_words(some.recall, some.judged, some.left)
 
 
 def test_near_copy_rate_counts_rows_with_a_close_other_row():
@@ -196,9 +242,9 @@ def near_clusters(n, seed):
     return rows[rng.permutation(n)].astype(np.float32)
 
 
-def close_pairs(x):
-    """Whether two different rows have cosine 0.95 or more, by float64: boolean ``(n, n)``."""
-    near = x.astype(float) @ x.T.astype(float) >= 0.95 - ROUNDING
+def close_pairs(x, cosine=0.95):
+    """Whether two different rows have this cosine or more, by float64: boolean ``(n, n)``."""
+    near = x.astype(float) @ x.T.astype(float) >= cosine - ROUNDING
     np.fill_diagonal(near, False)
     return near
 

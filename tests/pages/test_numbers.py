@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse.csgraph import connected_components
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections.layouts import Layout, stored_layout
@@ -230,6 +231,8 @@ def test_data_says_of_the_corpus_what_the_shards_hold(page, opening, disk):
     apart = disk.cosines - 2 * np.eye(len(disk.ids))
     assert np.abs(apart.max(axis=1) - 0.95).min() > 1e-6
     assert plain(numbers["Semantic duplicates"]) == per_cent((apart.max(axis=1) >= 0.95).mean(), 1)
+    groups, _ = connected_components(apart >= 0.95, directed=False)
+    assert f"Removing them drops {per_cent(1 - groups / len(apart), 1)} of the rows" in plain(said)
     # 6: scores of the first rows
     first = next(table.value for table in app.dataframe if "chunk_id" in table.value)
     assert first["quality"].tolist() == pytest.approx(disk.quality[: len(first)], rel=1e-6)

@@ -105,6 +105,13 @@ def test_the_settings_name_files_with_exactly_the_rows(corpus, rule_store):
         "1 row banned",
         "2 rows given",
     ]
+    near = SelectionConfig.from_options(collapse="0.9")
+    left = {"recall": 0.981, "judged": 2_000, "left": 3}
+    assert rule_words(near, {"n": 100, "eligible": 90, "duplicates": left}) == [
+        "of semantic duplicates (cosine 0.9 or more) only the best kept (10 left out)",
+        "the neighbors are approximate (recall 98.1 %): of 2,000 kept rows that were compared with all kept rows, 3 "
+        "still have a duplicate",
+    ]
 
 
 @pytest.mark.parametrize(

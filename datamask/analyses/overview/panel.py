@@ -105,7 +105,9 @@ def _copies(opening: Opening, corpus: Corpus) -> None:
             look=background.Look(beneath=True, every=1.0, over=lambda: opening.copies.exact != copies.exact),
             type="tertiary",
         )
-    elif copies.recall < 1:
+        return
+    st.caption(f"Removing them drops {words.percent(copies.removed, 1)} of the rows")
+    if copies.recall < 1:
         st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datamask.corpus import Corpus
-from datamask.corpus.copies import NEIGHBORS, families, near_copy_rate
+from datamask.corpus.copies import NEIGHBORS, find_duplicates, near_copy_rate
 from datamask.corpus.neighbors import neighbors_for
 from datamask.work.context import Work
 
@@ -21,21 +21,23 @@ class Copies:
     Attributes:
         exact: exact duplicates of a row that is kept; None before they are counted.
         near: share of rows with another row at cosine `NEAR` or above; None before it is known.
+        removed: share of rows that removing these drops.
         recall: share of each row's nearest rows that the search behind `near` finds; 1 where it is exact.
     """
 
     exact: int | None = None
     near: float | None = None
+    removed: float = 0.0
     recall: float = 1.0
 
 
 def count_exact(corpus: Corpus, work: Work) -> int:
     """Count the exact duplicates of another row, which is kept. Raises Stopped: from `work`."""
-    return int(len(corpus) - families(corpus, "exact", None, work=work).sum())
+    return int((~find_duplicates(corpus, "exact", None, work=work).kept).sum())
 
 
-def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, float]:
-    """Return the share of near-copies, and the recall of the search behind it.
+def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, float, float]:
+    """Return the share of near-copies, that of the rows removed with them, and the recall of the search behind it.
 
     Finds the neighbour graph where it is not kept.
 
@@ -43,4 +45,5 @@ def count_near(corpus: Corpus, cache_dir: Path, work: Work) -> tuple[float, floa
         Stopped: from `work`.
     """
     graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, work=work)
-    return near_copy_rate(graph, NEAR), graph.recall
+    removed = find_duplicates(corpus, f"{NEAR:g}", graph, work=work).removed
+    return near_copy_rate(graph, NEAR), removed, graph.recall

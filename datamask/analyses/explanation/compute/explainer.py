@@ -13,14 +13,12 @@ from datamask.analyses.explanation.compute.explanation import Explanation, Part,
 from datamask.analyses.explanation.compute.sentences import sentence
 from datamask.analyses.explanation.compute.witnesses import BY_OBJECTIVE, FACTS
 from datamask.config import SelectionConfig
-from datamask.corpus.copies import winners
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.problems import NEAR_COPY_NEIGHBORS, pose
+from datamask.evaluation.problems import pose
 from datamask.learning.rules import Rules
 from datamask.objectives.contract import chunks
 from datamask.polling import Poll, no_poll
-from datamask.work.context import Work
 
 SIMILARITIES_AT_ONCE = 16_000_000
 
@@ -100,8 +98,7 @@ class Explainer:
         self._banned = np.zeros(len(pool), dtype=bool)
         if config.ban is not None:
             self._banned[read_rows(config.ban, pool.corpus).rows] = True
-        graph = pool.graph(NEAR_COPY_NEIGHBORS) if config.collapse not in ("none", "exact") else None
-        self._winner = winners(pool.corpus, config.collapse, graph, work=Work(poll))
+        self._winner = self._posed.duplicates.winner
 
     def explain(self, rows: Sequence[int] | np.ndarray, poll: Poll = no_poll) -> list[Explanation]:
         """Explain these rows of the corpus.
